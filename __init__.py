@@ -1,0 +1,1 @@
+"""cwb: an optimization-modelling workbench for collective communication."""

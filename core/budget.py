@@ -1,0 +1,95 @@
+"""What a run may use, and how it tells where it is: limits, seed, clock, progress, and the request to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass
+class Lap:
+    """Seconds that one timed phase took; known when the phase has ended."""
+
+    seconds: float = 0.0
+
+
+class Clock(Protocol):
+    """The clock that a run is handed; methods and solvers have none of their own."""
+
+    def phase(self, name: str) -> AbstractContextManager[Lap]:
+        """Time a phase; the seconds of phases of the same name add up."""
+        ...
+
+    def remaining_s(self) -> float | None:
+        """Seconds until the time limit, never negative; None without a limit."""
+        ...
+
+
+class Progress(Protocol):
+    """Where a run tells what it is doing."""
+
+    def __call__(self, message: str) -> None:
+        """Show one short line."""
+        ...
+
+
+class NoClock:
+    """A clock that stands still, for solvers called by hand."""
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[Lap]:
+        """Time nothing."""
+        del name
+        yield Lap()
+
+    def remaining_s(self) -> float | None:
+        """There is no limit."""
+        return None
+
+
+def silent(message: str) -> None:
+    """Show nothing."""
+    del message
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits and services of one run.
+
+    Parameters
+    ----------
+    time_limit_s : float or None
+        Seconds for the whole run.
+    threads : int
+        Threads that a solver may use.
+    seed : int
+        Seed of everything random.
+    gap : float or None
+        Relative gap at which a search may stop; None is the method's own default.
+    log_file : str or None
+        Where a solver writes its log.
+    clock : Clock
+        Measures phases and knows the time that is left.
+    progress : Progress
+        Shows lines while the run goes on.
+    stop : threading.Event
+        Set when the user asks to stop (Ctrl-C): finish with the best answer at hand.
+    """
+
+    time_limit_s: float | None = None
+    threads: int = 1
+    seed: int = 0
+    gap: float | None = None
+    log_file: str | None = None
+    clock: Clock = field(default_factory=NoClock)
+    progress: Progress = silent
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the run should come to an end: the time is up or the user asked for it."""
+        remaining = self.clock.remaining_s()
+        return self.stop.is_set() or (remaining is not None and remaining <= 0)

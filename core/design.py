@@ -1,0 +1,205 @@
+"""What an architect asks of a network design: the objective, the budgets, and linear constraints between dimensions.
+
+Constraints are written as in the dissertation (section 4.4.4): ``B1 + B2 = 500 GB/s``, ``B1 >= B2 >= B3``,
+``25 GB/s <= B3 <= 150 GB/s``, where ``Bd`` is the bandwidth per NPU in dimension d, counted from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from .errors import InputError
+from .units import Kind, parse, show
+
+
+class Objective(Enum):
+    """What a bandwidth design optimizes (dissertation, section 4.4.5)."""
+
+    PERF = "perf"
+    PERF_PER_COST = "perf-per-cost"
+
+
+class PartialUse(Enum):
+    """How much of a fully connected dimension a group can use that spans only a part of it.
+
+    ``FULL`` gives it the dimension's whole bandwidth, as the original does; ``DIRECT_LINKS`` only that of the links
+    between its members, (g - 1) of (n - 1).
+    """
+
+    FULL = "full"
+    DIRECT_LINKS = "direct-links"
+
+
+class Comparison(Enum):
+    """How the two sides of a constraint compare."""
+
+    AT_MOST = "<="
+    AT_LEAST = ">="
+    EQUAL = "="
+
+
+@dataclass(frozen=True)
+class LinearConstraint:
+    """``coefficients . B  <comparison>  limit``, with the words that the user wrote for it.
+
+    Parameters
+    ----------
+    coefficients : tuple of Fraction
+        One for each dimension.
+    comparison : Comparison
+        The relation.
+    limit : Fraction
+        Right-hand side in bytes per second; in dollars for a cost budget, whose coefficients are prices.
+    label : str
+        The constraint in the user's words, for messages.
+    """
+
+    coefficients: tuple[Fraction, ...]
+    comparison: Comparison
+    limit: Fraction
+    label: str
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is asked of a bandwidth design.
+
+    Parameters
+    ----------
+    objective : Objective
+        Minimize the iteration time, or time multiplied by cost.
+    total_Bps : Fraction or None
+        Bandwidth per NPU over all dimensions, to be used exactly.
+    max_total_Bps : Fraction or None
+        The same as an upper limit.
+    cost_budget_usd : Fraction or None
+        Upper limit on the cost of the network.
+    constraints : tuple of str
+        Linear constraints as text; several may be written in one, joined by ``;`` or chained (``B1 >= B2 >= B3``).
+    partial_use : PartialUse
+        What a group can use of a fully connected dimension that it spans in part.
+    """
+
+    objective: Objective = Objective.PERF
+    total_Bps: Fraction | None = None
+    max_total_Bps: Fraction | None = None
+    cost_budget_usd: Fraction | None = None
+    constraints: tuple[str, ...] = ()
+    partial_use: PartialUse = PartialUse.FULL
+
+    def linear_constraints(
+        self, dimensions: int, prices: Sequence[Fraction] | None = None
+    ) -> tuple[LinearConstraint, ...]:
+        """Give every budget and constraint as a linear constraint over the bandwidths.
+
+        Parameters
+        ----------
+        dimensions : int
+            Number of dimensions of the network.
+        prices : sequence of Fraction or None
+            Dollars of the whole network per byte per second in each dimension; needed for a cost budget.
+
+        Raises
+        ------
+        InputError
+            If a constraint cannot be read or names a dimension that the network does not have.
+        """
+        ones = (Fraction(1),) * dimensions
+        budgets: list[LinearConstraint] = []
+        if self.total_Bps is not None:
+            label = f"total bandwidth = {show(self.total_Bps, 'GB/s')}"
+            budgets.append(LinearConstraint(ones, Comparison.EQUAL, self.total_Bps, label))
+        if self.max_total_Bps is not None:
+            label = f"total bandwidth <= {show(self.max_total_Bps, 'GB/s')}"
+            budgets.append(LinearConstraint(ones, Comparison.AT_MOST, self.max_total_Bps, label))
+        if self.cost_budget_usd is not None:
+            if prices is None:
+                raise InputError("a cost budget needs a cost model", place="design.cost_budget")
+            label = f"network cost <= {show(self.cost_budget_usd, 'USD')}"
+            budgets.append(LinearConstraint(tuple(prices), Comparison.AT_MOST, self.cost_budget_usd, label))
+        for index, text in enumerate(self.constraints):
+            try:
+                budgets.extend(parse_constraints(text, dimensions))
+            except InputError as error:
+                raise error.at(place=f"design.constraints[{index}]") from None
+        return tuple(budgets)
+
+
+_VARIABLE = re.compile(r"(?:(?P<factor>[0-9]+(?:\.[0-9]+)?|[0-9]+/[0-9]+)\s*\*?\s*)?[Bb](?P<dimension>[0-9]{1,2})\Z")
+_RELATION = re.compile(r"(<=|>=|==|=|≤|≥)")
+_COMPARISONS = {
+    "<=": Comparison.AT_MOST,
+    "≤": Comparison.AT_MOST,
+    ">=": Comparison.AT_LEAST,
+    "≥": Comparison.AT_LEAST,
+    "=": Comparison.EQUAL,
+    "==": Comparison.EQUAL,
+}
+
+
+def parse_constraints(text: str, dimensions: int) -> tuple[LinearConstraint, ...]:
+    """Read linear constraints between the bandwidths of the dimensions.
+
+    Parameters
+    ----------
+    text : str
+        one or more constraints joined by ``;``. A constraint is a chain of sums joined by ``<=``, ``>=`` or ``=``; a sum has
+        terms such as ``B1``, ``2 B3``, ``1/2*B2`` and ``500 GB/s``, joined by ``+`` or ``-``.
+    dimensions : int
+        Number of dimensions of the network.
+
+    Raises
+    ------
+    InputError
+        If the text is not such a constraint or names a dimension that does not exist.
+    """
+    found: list[LinearConstraint] = []
+    for clause in filter(None, (part.strip() for part in text.split(";"))):
+        pieces = _RELATION.split(clause)
+        if len(pieces) < 3:
+            raise InputError(
+                f"constraint {clause!r} has no <=, >= or =; expected such as 'B1 >= B2' or 'B3 <= 50 GB/s'"
+            )
+        sums = [_parse_sum(piece, clause, dimensions) for piece in pieces[::2]]
+        for i, relation in enumerate(pieces[1::2]):
+            (left, left_constant), (right, right_constant) = sums[i], sums[i + 1]
+            coefficients = tuple(a - b for a, b in zip(left, right, strict=True))
+            if not any(coefficients):
+                raise InputError(
+                    f"constraint {clause!r} names no dimension on one of its sides; expected B1 to B{dimensions}"
+                )
+            label = f"{pieces[2 * i].strip()} {relation} {pieces[2 * i + 2].strip()}"
+            found.append(LinearConstraint(coefficients, _COMPARISONS[relation], right_constant - left_constant, label))
+    return tuple(found)
+
+
+def _parse_sum(text: str, rule: str, dimensions: int) -> tuple[list[Fraction], Fraction]:
+    """Read one side of a constraint: its coefficients and its constant in bytes per second."""
+    coefficients = [Fraction(0)] * dimensions
+    constant = Fraction(0)
+    # A sign inside an exponent ("1e+3 GB/s") does not separate terms.
+    terms = re.split(r"(?<![eE])([+-])", text.strip())
+    if terms[0].strip() == "" and len(terms) > 1:
+        terms = terms[1:]
+    else:
+        terms = ["+", *terms]
+    for sign_text, raw in zip(terms[::2], terms[1::2], strict=True):
+        sign = -1 if sign_text == "-" else 1
+        term = raw.strip()
+        if match := _VARIABLE.match(term):
+            dimension = int(match["dimension"])
+            if not 1 <= dimension <= dimensions:
+                raise InputError(f"constraint {rule!r} names B{dimension}, but the network has {dimensions} dimensions")
+            coefficients[dimension - 1] += sign * Fraction(match["factor"] or 1)
+        elif term == "0":
+            continue
+        else:
+            try:
+                constant += sign * parse(term, Kind.RATE)
+            except InputError as error:
+                raise InputError(f"constraint {rule!r}: {error.problem}") from None
+    return coefficients, constant

@@ -1,0 +1,74 @@
+"""What can go wrong, and the exit status that each kind of failure has."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitStatus(IntEnum):
+    """The documented exit statuses of the command line."""
+
+    OK = 0
+    FAILURE = 1
+    BAD_INPUT = 2
+    INFEASIBLE = 3
+    LIMIT = 4
+    VERIFICATION_FAILED = 5
+    SOLVER_MISSING = 6
+    UNSUPPORTED = 7
+
+
+class CwbError(Exception):
+    """An error that is told to the user in one line, without a traceback."""
+
+    exit_status: ExitStatus = ExitStatus.FAILURE
+
+
+class InputError(CwbError):
+    """Bad input, told in one line: where it came from, the place in it, the value, what was expected.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong and what was expected instead.
+    source : str, optional
+        File name, option name or expression that the value came from.
+    place : str, optional
+        Place inside the source, as a JSON path such as ``network.dimensions[2].block``.
+    """
+
+    exit_status = ExitStatus.BAD_INPUT
+
+    def __init__(self, problem: str, *, source: str | None = None, place: str | None = None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.source = source
+        self.place = place
+
+    def at(self, *, source: str | None = None, place: str | None = None) -> InputError:
+        """Give a copy that also says where the value came from; what is known already stays.
+
+        An inner place is appended to the outer one: ``at(place="network")`` of an error at
+        ``dimensions[0]`` is an error at ``network.dimensions[0]``.
+        """
+        places = [p for p in (place, self.place) if p]
+        return InputError(
+            self.problem,
+            source=self.source or source,
+            place=".".join(places).replace(".[", "[") or None,
+        )
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.source, self.place, self.problem) if part)
+
+
+class SolverUnavailable(CwbError):
+    """The solver is not installed, has no licence, or its licence is too small for the model."""
+
+    exit_status = ExitStatus.SOLVER_MISSING
+
+
+class Unsupported(CwbError):
+    """A method does not support the instance, or a solver does not support the model; says why."""
+
+    exit_status = ExitStatus.UNSUPPORTED

@@ -1,0 +1,135 @@
+"""Multi-dimensional networks in the building-block notation (dissertation, section 3.4.1).
+
+``RI(4)_FC(8)_RI(4)_SW(32)`` stacks a ring of 4, a fully connected block of 8, a ring of 4 and a switch
+of 32: 4,096 NPUs. The fabric stays symbolic here; bandwidth per dimension is a design variable.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import Enum
+from math import prod
+
+from .errors import InputError
+
+
+class Block(Enum):
+    """A network building block (dissertation, figure 3.3)."""
+
+    RING = "RI"
+    FULLY_CONNECTED = "FC"
+    SWITCH = "SW"
+
+
+#: Technology of a dimension, from the inside out (dissertation, section 4.2.1 and figure 4.2).
+TIERS = ("inter-chiplet", "inter-package", "inter-node", "inter-pod")
+
+_ALIASES = {"RI": Block.RING, "R": Block.RING, "FC": Block.FULLY_CONNECTED, "SW": Block.SWITCH}
+_NOTATION = re.compile(r"([A-Za-z]+)\(([0-9]{1,7})\)\Z")
+
+MAX_DIMENSIONS = 16
+MAX_NPUS = 10**9
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One dimension of a fabric.
+
+    Parameters
+    ----------
+    block : Block
+        Building block that connects the NPUs which differ in this coordinate only.
+    size : int
+        Number of NPUs that one block connects.
+    tier : str
+        Technology, an entry of the cost model; one of :data:`TIERS` unless the user names another.
+    in_network : bool
+        Whether the switches of this dimension reduce all-reduces on the way (section 4.4.2).
+    """
+
+    block: Block
+    size: int
+    tier: str
+    in_network: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.block.value}({self.size})"
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """A stack of dimensions, the innermost first."""
+
+    dimensions: tuple[Dimension, ...]
+
+    @property
+    def npus(self) -> int:
+        """Number of NPUs, the product of the dimensions' sizes."""
+        return prod(d.size for d in self.dimensions)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Size of every dimension, the innermost first."""
+        return tuple(d.size for d in self.dimensions)
+
+    def __str__(self) -> str:
+        return "_".join(str(d) for d in self.dimensions)
+
+    def with_in_network(self, dimensions: frozenset[int]) -> Fabric:
+        """Give the same fabric with in-network reduction in these dimensions (counted from 0)."""
+        return Fabric(tuple(replace(d, in_network=i in dimensions) for i, d in enumerate(self.dimensions)))
+
+
+def default_tiers(count: int) -> tuple[str, ...]:
+    """Give the tiers of a fabric of ``count`` dimensions: the outermost ones, ending in the pod.
+
+    Raises
+    ------
+    InputError
+        If there are more dimensions than known tiers, so that they must be named.
+    """
+    if count > len(TIERS):
+        raise InputError(f"{count} dimensions: name a tier for each, there are defaults for {len(TIERS)} only")
+    return TIERS[len(TIERS) - count :]
+
+
+def parse_fabric(notation: str, tiers: tuple[str, ...] | None = None) -> Fabric:
+    """Read the building-block notation.
+
+    Parameters
+    ----------
+    notation : str
+        Such as ``RI(4)_FC(8)_RI(4)_SW(32)``; ``R`` is short for ``RI``.
+    tiers : tuple of str, optional
+        Technology per dimension; :func:`default_tiers` unless given.
+
+    Raises
+    ------
+    InputError
+        If a block is unknown, a size is below 2, or the network is out of range.
+    """
+    parts = notation.split("_")
+    if len(parts) > MAX_DIMENSIONS:
+        raise InputError(f"{len(parts)} dimensions; expected at most {MAX_DIMENSIONS}")
+    blocks: list[tuple[Block, int]] = []
+    for index, part in enumerate(parts):
+        match = _NOTATION.match(part)
+        block = _ALIASES.get(match[1].upper()) if match else None
+        if match is None or block is None:
+            raise InputError(f"dimension {index + 1} is {part[:40]!r}; expected RI(n), FC(n) or SW(n), joined by '_'")
+        if (size := int(match[2])) < 2:
+            raise InputError(f"dimension {index + 1} is {part!r}; expected a size of at least 2")
+        blocks.append((block, size))
+    if prod(size for _, size in blocks) > MAX_NPUS:
+        raise InputError(f"{notation!r} has more than {MAX_NPUS:,} NPUs")
+    if tiers is None:
+        tiers = default_tiers(len(blocks))
+    if len(tiers) != len(blocks):
+        raise InputError(f"{len(tiers)} tiers for {len(blocks)} dimensions; expected one for each")
+    return Fabric(tuple(Dimension(block, size, tier) for (block, size), tier in zip(blocks, tiers, strict=True)))
+
+
+def looks_like_fabric(text: str) -> bool:
+    """Whether a text is meant as building-block notation: every ``_``-separated part is NAME(number)."""
+    return all(_NOTATION.match(part) and part.split("(")[0].isupper() for part in text.split("_"))

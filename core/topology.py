@@ -1,0 +1,99 @@
+"""Explicit networks: compute nodes and switches, and the directed links between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+
+from .errors import InputError
+
+
+class NodeKind(Enum):
+    """Whether a node takes part in collectives or only forwards."""
+
+    COMPUTE = "compute"
+    SWITCH = "switch"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the network.
+
+    Parameters
+    ----------
+    name : str
+        Unique name.
+    kind : NodeKind
+        ``compute`` nodes are the ranks, in the order of the topology.
+    multicast : bool
+        Whether a switch may send one incoming chunk to several links.
+    buffer_bytes : Fraction or None
+        How much a switch can hold; None is no limit, 0 is a switch that cannot store.
+    """
+
+    name: str
+    kind: NodeKind = NodeKind.COMPUTE
+    multicast: bool = False
+    buffer_bytes: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Link:
+    """A directed link; parallel links between the same nodes are separate links.
+
+    Parameters
+    ----------
+    source, target : str
+        Names of the nodes.
+    bandwidth_Bps : Fraction
+        Bytes per second.
+    latency_s : Fraction
+        Seconds that the first byte takes.
+    """
+
+    source: str
+    target: str
+    bandwidth_Bps: Fraction
+    latency_s: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Nodes and directed links.
+
+    Raises
+    ------
+    InputError
+        If a name is used twice, a link ends at an unknown node or at its own start, or a bandwidth is not positive.
+    """
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+
+    def __post_init__(self) -> None:
+        names: set[str] = set()
+        for index, node in enumerate(self.nodes):
+            if node.name in names:
+                raise InputError(f"node {node.name!r} is defined twice", place=f"nodes[{index}]")
+            names.add(node.name)
+        for index, link in enumerate(self.links):
+            place = f"links[{index}]"
+            for end in (link.source, link.target):
+                if end not in names:
+                    raise InputError(f"unknown node {end!r}", place=place)
+            if link.source == link.target:
+                raise InputError(f"link from {link.source!r} to itself", place=place)
+            if link.bandwidth_Bps <= 0:
+                raise InputError("bandwidth must be greater than zero", place=place)
+
+    @cached_property
+    def ranks(self) -> tuple[str, ...]:
+        """Names of the compute nodes; the position is the rank."""
+        return tuple(n.name for n in self.nodes if n.kind is NodeKind.COMPUTE)
+
+    @cached_property
+    def switches(self) -> tuple[str, ...]:
+        """Names of the switches."""
+        return tuple(n.name for n in self.nodes if n.kind is NodeKind.SWITCH)

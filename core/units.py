@@ -1,0 +1,121 @@
+"""Quantities with units: from text such as ``"25 GiB/s"`` to exact numbers in base units, and back.
+
+Inside cwb everything is in seconds, bytes, bytes per second, US dollars and floating-point operations per second. A
+quantity read from text is a :class:`fractions.Fraction`, exactly the number that was written. Sizes
+written with binary prefixes (KiB, MiB, GiB) are powers of 1024, with decimal ones (kB, MB, GB) powers
+of 1000; ``Gb/s`` and ``Gbps`` are bits.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from fractions import Fraction
+
+from .errors import InputError
+
+_DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
+
+
+def _size_units() -> dict[str, Fraction]:
+    units = {f"{prefix}B": Fraction(scale) for prefix, scale in {**_DECIMAL, **_BINARY}.items()}
+    units |= {f"{prefix}b": Fraction(scale, 8) for prefix, scale in {**_DECIMAL, **_BINARY}.items()}
+    return units
+
+
+_SIZE = _size_units()
+_RATE = {f"{unit}/s": scale for unit, scale in _SIZE.items()} | {
+    f"{prefix}bps": Fraction(scale, 8) for prefix, scale in _DECIMAL.items()
+}
+_TIME = {
+    "ps": Fraction(1, 10**12),
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "μs": Fraction(1, 10**6),
+    "ms": Fraction(1, 10**3),
+    "s": Fraction(1),
+    "min": Fraction(60),
+    "h": Fraction(3600),
+}
+_MONEY = {"USD": Fraction(1), "$": Fraction(1), "kUSD": Fraction(10**3), "MUSD": Fraction(10**6)}
+_PRICE = {f"{money}/({rate})": value / scale for money, value in _MONEY.items() for rate, scale in _RATE.items()}
+_SPEED = {f"{prefix}FLOPS": Fraction(scale) for prefix, scale in {**_DECIMAL, **_BINARY}.items()}
+
+
+class Kind(Enum):
+    """What a quantity measures: its name, an example, and its units with their size in base units."""
+
+    SIZE = ("a size", "1 GiB", _SIZE)
+    RATE = ("a bandwidth", "50 GB/s", _RATE)
+    TIME = ("a time", "0.7 us", _TIME)
+    MONEY = ("an amount of money", "15e6 USD", _MONEY)
+    PRICE = ("a price of bandwidth", "7.8 USD/(GB/s)", _PRICE)
+    SPEED = ("a compute speed", "234 TFLOPS", _SPEED)
+
+    def __init__(self, label: str, example: str, units: dict[str, Fraction]) -> None:
+        self.label = label
+        self.example = example
+        self.units = units
+
+
+# A number has at most 40 digits and a three-digit exponent, so that a Fraction of it stays small.
+_QUANTITY = re.compile(r"\s*(?P<number>[+-]?[0-9.]{1,40}(?:[eE][+-]?[0-9]{1,3})?)\s*(?P<unit>\S*)\s*\Z")
+
+
+def parse(text: object, kind: Kind, *, allow_zero: bool = True) -> Fraction:
+    """Read one quantity.
+
+    Parameters
+    ----------
+    text : object
+        What the user wrote; anything but a string is refused, since a bare number has no unit.
+    kind : Kind
+        What the quantity must measure.
+    allow_zero : bool
+        Whether 0 is a sensible value here; negative values never are.
+
+    Returns
+    -------
+    Fraction
+        The value in base units (B, B/s, s, USD, USD per B/s, FLOP/s).
+
+    Raises
+    ------
+    InputError
+        If the text has no unit, a unit of another kind, or a number that is not finite and non-negative.
+    """
+    expected = f"expected {kind.label} with its unit, such as {kind.example!r}"
+    if not isinstance(text, str):
+        raise InputError(f"{_shown(text)} has no unit; {expected}")
+    match = _QUANTITY.match(text)
+    if match is None:
+        raise InputError(f"{_shown(text)} is not a quantity; {expected}")
+    if not match["unit"]:
+        raise InputError(f"{_shown(text)} has no unit; {expected}")
+    scale = kind.units.get(match["unit"].replace("USD/GB/s", "USD/(GB/s)"))
+    if scale is None:
+        raise InputError(f"{_shown(text)} has an unknown unit {match['unit']!r}; {expected}")
+    try:
+        value = Fraction(match["number"]) * scale
+    except ValueError:
+        raise InputError(f"{_shown(text)} is not a quantity; {expected}") from None
+    if value < 0 or (value == 0 and not allow_zero):
+        sign = "must not be negative" if value < 0 else "must be greater than zero"
+        raise InputError(f"{_shown(text)} {sign}; {expected}")
+    return value
+
+
+def _shown(value: object) -> str:
+    """Show a value in an error line, cut to a length that fits in a line."""
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+def show(value: float | Fraction, unit: str) -> str:
+    """Write a value in base units in the given unit, for people: ``show(5e10, "GB/s")`` is ``"50 GB/s"``."""
+    for kind in Kind:
+        if unit in kind.units:
+            return f"{float(value / kind.units[unit]):.6g} {unit}"
+    raise ValueError(f"unknown unit {unit!r}")

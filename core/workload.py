@@ -1,0 +1,152 @@
+"""Training workloads: what is computed and communicated, layer by layer and phase by phase.
+
+A *group* is a set of NPUs that communicate with one another, given by the number of NPUs it spans in
+each dimension of the fabric (dissertation, section 4.2.3): TP-16 on ``RI(4)_FC(8)_...`` spans ``(4, 4, 1, 1)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from math import gcd, prod
+
+from .collective import CollectiveKind
+from .errors import InputError
+from .fabric import Fabric
+
+#: NPUs that a group spans in each dimension; 1 where the group does not use the dimension.
+Span = tuple[int, ...]
+
+
+class TrainingLoop(Enum):
+    """Order of computation and communication in an iteration (dissertation, figure 4.4)."""
+
+    NO_OVERLAP = "no-overlap"
+    TP_DP_OVERLAP = "tp-dp-overlap"
+
+
+@dataclass(frozen=True)
+class Communication:
+    """One collective of a phase, among the NPUs of a named group.
+
+    Parameters
+    ----------
+    collective : CollectiveKind
+        all_reduce, reduce_scatter, all_gather, all_to_all or point_to_point.
+    size_bytes : Fraction
+        Full buffer (see :class:`~cwb.core.collective.CollectiveKind`), also for an all_gather.
+    group : str
+        Name of the group in :attr:`Workload.groups`.
+    """
+
+    collective: CollectiveKind
+    size_bytes: Fraction
+    group: str
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Computation and then communication of a layer in one phase."""
+
+    compute_s: Fraction = Fraction(0)
+    communication: tuple[Communication, ...] = ()
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer with its three phases; the input gradient is the TP part of the backward pass, the weight gradient the DP part."""
+
+    name: str
+    forward: Phase = Phase()
+    input_gradient: Phase = Phase()
+    weight_gradient: Phase = Phase()
+    repeat: int = 1
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A training iteration mapped onto a fabric.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model that is trained.
+    layers : tuple of Layer
+        In forward order.
+    groups : mapping of str to Span
+        The process groups, one entry per dimension of the fabric.
+    loop : TrainingLoop
+        What overlaps with what.
+    weight : Fraction
+        Importance in a group of workloads (dissertation, section 4.4.6).
+    """
+
+    name: str
+    layers: tuple[Layer, ...]
+    groups: Mapping[str, Span] = field(default_factory=dict)
+    loop: TrainingLoop = TrainingLoop.NO_OVERLAP
+    weight: Fraction = Fraction(1)
+
+
+def check_span(span: Span, fabric: Fabric) -> None:
+    """Check that groups of this span can tile the fabric.
+
+    Raises
+    ------
+    InputError
+        If the number of dimensions differs, or a group is larger than its dimension or does not divide it.
+    """
+    if len(span) != len(fabric.dimensions):
+        raise InputError(
+            f"{list(span)} has {len(span)} entries; expected one for each of the {len(fabric.dimensions)} dimensions of {fabric}"
+        )
+    for index, (part, dimension) in enumerate(zip(span, fabric.dimensions, strict=True)):
+        if part < 1:
+            raise InputError(f"expected at least 1 NPU, not {part}", place=f"[{index}]")
+        if part > dimension.size:
+            raise InputError(
+                f"a communicator of {part} NPUs is larger than its dimension {dimension}", place=f"[{index}]"
+            )
+        if dimension.size % part:
+            raise InputError(
+                f"a communicator of {part} NPUs does not divide its dimension {dimension}", place=f"[{index}]"
+            )
+
+
+def map_groups(fabric: Fabric, degrees: Mapping[str, int]) -> dict[str, Span]:
+    """Map nested groups onto the dimensions, the first group innermost.
+
+    Every group takes from each dimension, inside out, the largest common divisor of what it still needs and what the
+    groups before it left. TP-16 and DP-256 on ``RI(4)_FC(8)_RI(4)_SW(32)`` become (4, 4, 1, 1) and (1, 2, 4, 32): both
+    span a part of dimension 2.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The network.
+    degrees : mapping of str to int
+        Size of each group, innermost first; their product must be the number of NPUs.
+
+    Raises
+    ------
+    InputError
+        If the sizes do not multiply to the number of NPUs, or a group cannot be laid out on whole dimensions' divisors.
+    """
+    shown = " x ".join(f"{name}={degree}" for name, degree in degrees.items())
+    if (product := prod(degrees.values())) != fabric.npus:
+        raise InputError(f"{shown} is {product:,} NPUs; {fabric} has {fabric.npus:,}")
+    free = list(fabric.sizes)
+    spans: dict[str, Span] = {}
+    for name, degree in degrees.items():
+        span: list[int] = []
+        for index, room in enumerate(free):
+            part = gcd(degree, room)
+            span.append(part)
+            degree //= part
+            free[index] = room // part
+        if degree != 1:
+            raise InputError(f"{name}={degrees[name]} of {shown} does not fit the dimensions of {fabric}")
+        spans[name] = tuple(span)
+    return spans
