@@ -1,1 +1,1 @@
-"""Placeholder docstring."""
+"""The command line: arguments and printing only."""

@@ -128,6 +128,20 @@ class Design:
                 raise error.at(place=f"design.constraints[{index}]") from None
         return tuple(budgets)
 
+    def equal_bandwidth_Bps(self, dimensions: int, prices: Sequence[Fraction] | None = None) -> Fraction | None:
+        """Bandwidth of every dimension under EqualBW (dissertation, section 4.5.2), the baseline of all speedups.
+
+        The total is split equally; with a cost budget no more than it buys. Other constraints do not bind the baseline, as in the
+        original. None if the design sets neither a total nor a budget.
+        """
+        limits: list[Fraction] = []
+        total = self.total_Bps if self.total_Bps is not None else self.max_total_Bps
+        if total is not None:
+            limits.append(total / dimensions)
+        if self.cost_budget_usd is not None and prices is not None and sum(prices) > 0:
+            limits.append(self.cost_budget_usd / sum(prices))
+        return min(limits, default=None)
+
 
 _VARIABLE = re.compile(r"(?:(?P<factor>[0-9]+(?:\.[0-9]+)?|[0-9]+/[0-9]+)\s*\*?\s*)?[Bb](?P<dimension>[0-9]{1,2})\Z")
 _RELATION = re.compile(r"(<=|>=|==|=|≤|≥)")
@@ -183,10 +197,10 @@ def _parse_sum(text: str, rule: str, dimensions: int) -> tuple[list[Fraction], F
     constant = Fraction(0)
     # A sign inside an exponent ("1e+3 GB/s") does not separate terms.
     terms = re.split(r"(?<![eE])([+-])", text.strip())
-    if terms[0].strip() == "" and len(terms) > 1:
-        terms = terms[1:]
+    if terms[0].strip() or len(terms) == 1:
+        terms.insert(0, "+")
     else:
-        terms = ["+", *terms]
+        terms.pop(0)  # the text begins with a sign
     for sign_text, raw in zip(terms[::2], terms[1::2], strict=True):
         sign = -1 if sign_text == "-" else 1
         term = raw.strip()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 
 
@@ -60,6 +62,15 @@ class InputError(CwbError):
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.source, self.place, self.problem) if part)
+
+
+@contextmanager
+def located(place: str | None = None, *, source: str | None = None) -> Iterator[None]:
+    """Add the place or the source to every :class:`InputError` of the block."""
+    try:
+        yield
+    except InputError as error:
+        raise error.at(source=source, place=place) from None
 
 
 class SolverUnavailable(CwbError):

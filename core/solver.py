@@ -123,7 +123,7 @@ class SolverResult:
     iterations: int | None = None
     transfer_s: float = 0.0
     solve_s: float = 0.0
-    size: ModelSize = ModelSize()
+    size: ModelSize = field(default_factory=ModelSize)
     message: str = ""
 
     @property

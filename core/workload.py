@@ -141,12 +141,13 @@ def map_groups(fabric: Fabric, degrees: Mapping[str, int]) -> dict[str, Span]:
     spans: dict[str, Span] = {}
     for name, degree in degrees.items():
         span: list[int] = []
+        needed = degree
         for index, room in enumerate(free):
-            part = gcd(degree, room)
+            part = gcd(needed, room)
             span.append(part)
-            degree //= part
+            needed //= part
             free[index] = room // part
-        if degree != 1:
-            raise InputError(f"{name}={degrees[name]} of {shown} does not fit the dimensions of {fabric}")
+        if needed != 1:
+            raise InputError(f"{name}={degree} of {shown} does not fit the dimensions of {fabric}")
         spans[name] = tuple(span)
     return spans

@@ -1,1 +1,1 @@
-"""Placeholder docstring."""
+"""What several methods need."""

@@ -1,0 +1,5 @@
+"""``python -m cwb`` is ``cwb``."""
+
+from .cli.main import run
+
+run()

@@ -1,0 +1,46 @@
+"""The clock of a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..core.budget import Lap
+
+
+class WallClock:
+    """Measures phases by the wall, and knows the time that is left.
+
+    Parameters
+    ----------
+    time_limit_s : float or None
+        Seconds from now until the run should end.
+    """
+
+    def __init__(self, time_limit_s: float | None = None) -> None:
+        self._start = time.perf_counter()
+        self._limit_s = time_limit_s
+        self._phases: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[Lap]:
+        """Time a phase; the seconds of phases of the same name add up."""
+        lap, start = Lap(), time.perf_counter()
+        try:
+            yield lap
+        finally:
+            lap.seconds = time.perf_counter() - start
+            self._phases[name] = self._phases.get(name, 0.0) + lap.seconds
+
+    def elapsed_s(self) -> float:
+        """Seconds since the clock was started."""
+        return time.perf_counter() - self._start
+
+    def remaining_s(self) -> float | None:
+        """Seconds until the time limit, never negative; None without a limit."""
+        return None if self._limit_s is None else max(0.0, self._limit_s - self.elapsed_s())
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds of every phase, and in total."""
+        return {**self._phases, "total": self.elapsed_s()}

@@ -1,0 +1,219 @@
+"""One run: an instance goes in, a method answers, the judge judges, one record comes out."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from .. import solvers
+from ..core.budget import Budget, Progress, silent
+from ..core.errors import CwbError, ExitStatus, InputError, SolverUnavailable, Unsupported, located
+from ..core.fields import validated
+from ..core.instance import Instance
+from ..core.method import Method, Outcome, Status
+from ..core.record import EXIT_STATUS, RunRecord
+from ..core.solver import Solver, relative_gap
+from ..core.verdict import Verdict
+from ..models import registry
+from ..schedules import judge
+from .clock import WallClock
+from .interrupt import stop_on_interrupt
+
+#: Relative difference at which a method's claim and the judge's number are not the same.
+CLAIM_TOLERANCE = 1e-9
+
+DEFAULT_SOLVER = "highs"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be run.
+
+    Parameters
+    ----------
+    model : str
+        Name of the method.
+    solver : str
+        Name of the solver; not used by methods that need none.
+    options : mapping of str to object
+        The method's options as the user wrote them.
+    seed, threads : int
+        Seed of everything random; threads that a solver may use.
+    time_limit_s, gap : float or None
+        Limits of the run; None is the method's own.
+    log_file : str or None
+        Where the solver writes its log.
+    """
+
+    model: str
+    solver: str = DEFAULT_SOLVER
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    threads: int = 1
+    time_limit_s: float | None = None
+    gap: float | None = None
+    log_file: str | None = None
+
+
+def run_one(instance: Instance, request: Request, progress: Progress = silent) -> RunRecord:
+    """Run one method on one instance and have its answer judged.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    request : Request
+        Method, solver, options and limits.
+    progress : callable
+        Shows lines while the run goes on.
+
+    Returns
+    -------
+    RunRecord
+        Also where the method does not support the instance, the solver is missing, or the run fails.
+
+    Raises
+    ------
+    InputError
+        If the method or solver is unknown or an option is wrong.
+    """
+    method = registry.get(request.model)
+    solver = solvers.get(request.solver) if method.needs_solver else None
+    with located(source="-O"):
+        options = validated(lambda: method.options.model_validate(dict(request.options)))
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    clock = WallClock(request.time_limit_s)
+    budget = Budget(request.time_limit_s, request.threads, request.seed, request.gap, request.log_file, clock, progress)
+    outcome, posed, exit_status = _answer(instance, method, solver, budget, options)
+    verdict = Verdict()
+    if outcome.answer is not None:
+        with clock.phase("verify"):
+            verdict = judge(posed, outcome.answer, outcome.certificate)
+    return _record(instance, posed, request, method, solver, outcome, verdict, exit_status, clock, started_at)
+
+
+def _answer(
+    instance: Instance, method: Method, solver: Solver | None, budget: Budget, options: Any
+) -> tuple[Outcome, Instance, ExitStatus | None]:
+    """Let the method answer; what it cannot do becomes an outcome with a reason."""
+    posed = instance
+    if reason := method.supports(instance):
+        return Outcome(Status.UNSUPPORTED, message=f"{method.name}: {reason}"), posed, None
+    try:
+        posed = method.pose(instance, options)
+        if solver is not None and not (found := solver.installed()).ok:
+            raise SolverUnavailable(found.message)
+        with stop_on_interrupt(budget.stop):
+            return method.run(posed, solver or _NO_SOLVER, budget, options), posed, None
+    except InputError:
+        raise
+    except Unsupported as error:
+        return Outcome(Status.UNSUPPORTED, message=str(error)), posed, None
+    except CwbError as error:
+        return Outcome(Status.ERROR, message=str(error)), posed, error.exit_status
+
+
+def _record(
+    instance: Instance,
+    posed: Instance,
+    request: Request,
+    method: Method,
+    solver: Solver | None,
+    outcome: Outcome,
+    verdict: Verdict,
+    exit_status: ExitStatus | None,
+    clock: WallClock,
+    started_at: str,
+) -> RunRecord:
+    """Put together what the record says; where the judge has a number, it is the judge's."""
+    violations = [*verdict.violations, *_claims_missed(outcome, verdict)] if outcome.answer else []
+    objective = verdict.objective if outcome.answer is not None else None
+    bound = outcome.bound if verdict.bound is None else min(verdict.bound, objective or verdict.bound)
+    status = outcome.status
+    verified = None if outcome.answer is None else not violations
+    if exit_status is None:
+        exit_status = ExitStatus.VERIFICATION_FAILED if verified is False else EXIT_STATUS[status.value]
+    return RunRecord(
+        cwb_version=cwb_version(),
+        model=method.name,
+        kind=method.kind.value,
+        instance=instance.name,
+        instance_sha256=instance.sha256,
+        collective=instance.demand.collective.value if instance.demand else None,
+        solver=solver.name if solver else None,
+        solver_version=_solver_version(solver, outcome),
+        options={name: plain_option(value) for name, value in request.options.items()},
+        seed=request.seed,
+        threads=request.threads,
+        status=status.value,
+        objective=objective,
+        objective_unit=method.objective_unit(posed),
+        sense=method.sense,
+        bound=bound,
+        gap=relative_gap(objective, bound),
+        verified=verified,
+        violations=tuple(violations[:20]),
+        metrics={**outcome.metrics, **verdict.metrics, "iterations": outcome.iterations},
+        seconds=clock.seconds(),
+        size={
+            "variables": outcome.size.variables,
+            "integers": outcome.size.integers,
+            "constraints": outcome.size.constraints,
+            "nonzeros": outcome.size.nonzeros,
+        },
+        answer=None if outcome.answer is None else outcome.answer.to_json(),
+        certificate=None if outcome.certificate is None else outcome.certificate.to_json(),
+        message=outcome.message,
+        host=platform.node(),
+        started_at=started_at,
+        exit_status=int(exit_status),
+    )
+
+
+def _claims_missed(outcome: Outcome, verdict: Verdict) -> list[str]:
+    """Where the method claims more than the judge finds."""
+    missed: list[str] = []
+    if outcome.objective is not None and verdict.objective is not None:
+        difference = abs(outcome.objective - verdict.objective)
+        if not difference <= CLAIM_TOLERANCE * abs(verdict.objective):
+            missed.append(f"claimed objective {outcome.objective!r}, the judge finds {verdict.objective!r}")
+    if outcome.bound is not None and verdict.bound is not None:
+        slack = CLAIM_TOLERANCE * abs(verdict.bound)
+        if outcome.bound > verdict.bound + slack:
+            missed.append(f"claimed bound {outcome.bound!r}, its certificate proves {verdict.bound!r}")
+    if outcome.status is Status.OPTIMAL and outcome.bound is None:
+        missed.append("claimed optimal without a bound")
+    return missed
+
+
+def _solver_version(solver: Solver | None, outcome: Outcome) -> str | None:
+    if outcome.reports:
+        return outcome.reports[-1].version
+    return solver.installed().version if solver else None
+
+
+def cwb_version() -> str:
+    """Version of the installed package."""
+    try:
+        return version("cwb")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def plain_option(value: Any) -> Any:
+    """Give an option as plain data for a record."""
+    return value if isinstance(value, str | int | float | bool | list | dict | None) else str(value)
+
+
+class _NoSolver:
+    """Stands in where a method needs none; any use of it is a mistake of the method."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        raise AttributeError(f"the method said that it needs no solver, but asked for {name}")
+
+
+_NO_SOLVER: Any = _NoSolver()

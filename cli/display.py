@@ -1,0 +1,79 @@
+"""A record as tables for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ..core.fabric import Fabric
+from ..core.instance import Instance
+from ..core.record import RunRecord
+
+
+def show_record(instance: Instance, record: RunRecord) -> None:
+    """Print a record: the answer, its measures, and what is proved of it."""
+    console = Console(highlight=False)
+    if record.answer is not None and isinstance(instance.network, Fabric) and "bandwidth_GBps" in record.metrics:
+        console.print(allocation_table(instance.network, record))
+    console.print(summary_table(record))
+
+
+def allocation_table(fabric: Fabric, record: RunRecord) -> Table:
+    """Bandwidth of every dimension beside EqualBW's."""
+    table = Table(title=f"{record.instance}: bandwidth per NPU of {fabric}, {fabric.npus:,} NPUs", title_justify="left")
+    for heading in ("dimension", "block", "tier"):
+        table.add_column(heading)
+    for heading in ("GB/s", "share", "EqualBW GB/s"):
+        table.add_column(heading, justify="right")
+    bandwidths: list[float] = record.metrics["bandwidth_GBps"]
+    total = sum(bandwidths)
+    equal = record.metrics.get("equal_bandwidth_GBps")
+    for index, (dimension, bandwidth) in enumerate(zip(fabric.dimensions, bandwidths, strict=True), start=1):
+        share = f"{bandwidth / total:.1%}" if total else "n/a"
+        table.add_row(str(index), str(dimension), dimension.tier, f"{bandwidth:.3f}", share, number(equal))
+    table.add_section()
+    count = len(fabric.dimensions)
+    table.add_row("total", "", "", f"{total:.3f}", "", number(None if equal is None else equal * count))
+    return table
+
+
+def summary_table(record: RunRecord) -> Table:
+    """What has been found and proved, and what it took."""
+    table = Table(show_header=False, title=f"{record.model} on {record.solver or 'no solver'}", title_justify="left")
+    table.add_column()
+    table.add_column(justify="right")
+    metrics = record.metrics
+    table.add_row("status", record.status)
+    if record.objective is not None:
+        rows: list[tuple[str, str]] = [
+            ("iteration time", _with_unit(metrics.get("iteration_time_s"), "s", "{:.9g}")),
+            ("network cost", _with_unit(metrics.get("network_cost_usd"), "USD", "{:,.2f}")),
+            ("perf-per-cost", _with_unit(metrics.get("perf_per_cost"), "1/(s USD)", "{:.6g}")),
+            ("speedup over EqualBW", _with_unit(metrics.get("speedup"), "x", "{:.4f}")),
+            ("perf-per-cost over EqualBW", _with_unit(metrics.get("perf_per_cost_gain"), "x", "{:.4f}")),
+            ("objective", _with_unit(record.objective, record.objective_unit or "", "{:.12g}")),
+            ("proved bound", _with_unit(record.bound, record.objective_unit or "", "{:.12g}")),
+            ("gap", "n/a" if record.gap is None else f"{record.gap:.2e}"),
+            ("verified", {True: "yes", False: "NO", None: "n/a"}[record.verified]),
+        ]
+        for row in rows:
+            table.add_row(*row)
+    seconds = record.seconds
+    parts = ", ".join(
+        f"{name} {seconds[name]:.3f}" for name in ("build", "transfer", "solve", "verify") if name in seconds
+    )
+    table.add_row("seconds", f"{seconds.get('total', 0):.3f} ({parts})" if parts else f"{seconds.get('total', 0):.3f}")
+    if record.message:
+        table.add_row("message", record.message)
+    return table
+
+
+def number(value: Any) -> str:
+    """Show a number, or n/a."""
+    return "n/a" if value is None else f"{value:.3f}"
+
+
+def _with_unit(value: Any, unit: str, form: str) -> str:
+    return "n/a" if value is None else f"{form.format(value)} {unit}"

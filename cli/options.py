@@ -1,0 +1,73 @@
+"""What several commands share: reading ``-O``, durations, and progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..core.budget import Progress, silent
+from ..core.errors import InputError
+from ..core.units import Kind, parse
+
+
+def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
+    """Read ``name=value`` pairs; a value that begins like a JSON list is one, everything else is text.
+
+    Raises
+    ------
+    InputError
+        If a pair has no name or value, or a name is given twice.
+    """
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not name or not equals:
+            raise InputError(f"{pair!r} is not an option; expected name=value", source="-O")
+        if name in options:
+            raise InputError(f"option {name!r} is given twice", source="-O")
+        value: Any = text.strip()
+        if value.startswith("["):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                raise InputError(f"{value!r} is not a JSON list", source="-O", place=name) from None
+        options[name] = value
+    return options
+
+
+def parse_duration(text: str | None, option: str) -> float | None:
+    """Read a duration such as ``60``, ``60 s`` or ``5 min``; a bare number is in seconds.
+
+    Raises
+    ------
+    InputError
+        If it is not a positive duration.
+    """
+    if text is None:
+        return None
+    if text.replace(".", "", 1).isdigit():
+        text = f"{text} s"
+    try:
+        return float(parse(text, Kind.TIME, allow_zero=False))
+    except InputError as error:
+        raise error.at(source=option) from None
+
+
+@contextmanager
+def progress_on_stderr(*, quiet: bool) -> Iterator[Progress]:
+    """Show progress: a status line on a terminal, plain lines elsewhere, nothing if quiet."""
+    if quiet:
+        yield silent
+        return
+    if not sys.stderr.isatty():
+        yield lambda message: print(message, file=sys.stderr, flush=True)
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status("") as status:
+        yield status.update

@@ -1,0 +1,119 @@
+"""``cwb solve``: one method on one instance."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..core.errors import ExitStatus, InputError
+from .options import parse_duration, parse_options, progress_on_stderr
+
+if TYPE_CHECKING:
+    from ..core.record import RunRecord
+
+
+@click.command()
+@click.argument("instance")
+@click.option("--model", "-m", required=True, help="The method; 'cwb list models' names all.")
+@click.option("--solver", "-s", default="highs", show_default=True, help="highs, gurobi or scip.")
+@click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of the method.")
+@click.option("--time-limit", metavar="DURATION", help="Such as 60 (seconds) or '5 min'.")
+@click.option("--gap", type=click.FloatRange(0, 1, max_open=True), help="Relative gap at which to stop.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
+@click.option("--log-file", type=click.Path(dir_okay=False), help="Where the solver writes its log.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write the answer to this file.")
+@click.option("--append", type=click.Path(dir_okay=False, path_type=Path), help="Append the record to this JSONL file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the record as one JSON object on stdout.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+def solve(
+    instance: str,
+    model: str,
+    solver: str,
+    options: tuple[str, ...],
+    time_limit: str | None,
+    gap: float | None,
+    seed: int,
+    threads: int,
+    log_file: str | None,
+    output: Path | None,
+    append: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Solve INSTANCE with one method and have the answer judged.
+
+    INSTANCE is a file, the name of a shipped instance (4d), building blocks (RI(4)_SW(8)), or a generator
+    expression ("torus(8,8)").
+
+    \b
+    cwb solve --model libra instances/4d.json
+    cwb solve --model libra gpt-3-4d -O total_bandwidth="500 GB/s" -O objective=perf-per-cost --json
+    """
+    from ..bench import Request, run_one
+    from ..core.record import append_record
+    from ..instances import load
+
+    for path in (output, append):
+        if path is not None and not path.parent.is_dir():
+            raise InputError("its folder does not exist", source=str(path))
+    loaded = load(instance)
+    request = Request(
+        model, solver, parse_options(options), seed, threads, parse_duration(time_limit, "--time-limit"), gap, log_file
+    )
+    with progress_on_stderr(quiet=quiet) as progress:
+        record = run_one(loaded, request, progress)
+    if output is not None and record.answer is not None:
+        record = replace(record, answer=write_answer(output, record))
+    if append is not None:
+        append_record(append, record)
+    if as_json:
+        click.echo(json.dumps(record.to_json(), allow_nan=False))
+    else:
+        from .display import show_record
+
+        show_record(loaded, record)
+    if record.exit_status != ExitStatus.OK:
+        reason = "; ".join(record.violations) or record.message or record.status
+        click.echo(f"cwb: {record.status}: {reason}", err=True)
+    sys.stdout.flush()
+    return record.exit_status
+
+
+def write_answer(path: Path, record: RunRecord) -> dict[str, str]:
+    """Write the answer to a file, whole or not at all, and give its path and digest."""
+    data = {
+        "schema": "cwb-answer/1",
+        "instance": record.instance,
+        "instance_sha256": record.instance_sha256,
+        "model": record.model,
+        "options": dict(record.options),
+        "answer": record.answer,
+        "certificate": record.certificate,
+    }
+    text = json.dumps(data, indent=1, allow_nan=False) + "\n"
+    write_whole(path, text.encode())
+    return {"path": str(path), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file by renaming a finished one, so that no half-written file is ever seen.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.partial")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise InputError((error.strerror or "cannot be written").lower(), source=str(path)) from None

@@ -1,0 +1,89 @@
+"""Proved bounds and the certificates that let a reader check them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .instance import plain
+
+
+@dataclass(frozen=True)
+class SolverBound:
+    """A bound that rests on the word of a solver."""
+
+    solver: str
+    version: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "solver", "solver": self.solver, "version": self.version}
+
+
+@dataclass(frozen=True)
+class SupportingLine:
+    """Multipliers that prove ``time_weight * T(B) + cost_weight * C(B) >= value`` for every allowed B.
+
+    A maximum is at least any average of its arguments. With shares of every collective over the dimensions, and of every
+    overlapping stage over its two branches, the iteration time is at least ``K + sum_d a_d / B_d``; with multipliers of the linear constraints
+    ``g_i . B <= h_i`` the Lagrangian has the closed minimum ``K + sum_d 2 sqrt(a_d c_d) - sum_i u_i h_i`` where
+    ``c = cost_weight * price + sum_i u_i g_i``. Everything can be recomputed from the instance with this and a pocket calculator.
+
+    Parameters
+    ----------
+    time_weight, cost_weight : float
+        Weights of seconds and of dollars.
+    shares : tuple of tuple
+        ``(workload, layer, phase, index, share per dimension)``: shares are at least 0 and sum to at most 1. Phases are
+        0 forward, 1 input gradient, 2 weight gradient. A communication that is not listed has no share.
+    overlaps : tuple of tuple
+        ``(workload, layer, share of the TP branch)`` for the TP-DP-overlap loop; the rest is the DP branch's.
+    multipliers : tuple of float
+        One for each linear constraint of the design, in its order; at least 0 for ``<=``, at most 0 for ``>=``, free for ``=``.
+    """
+
+    time_weight: float
+    cost_weight: float
+    shares: tuple[tuple[int, int, int, int, tuple[float, ...]], ...]
+    overlaps: tuple[tuple[int, int, float], ...]
+    multipliers: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LagrangianCertificate:
+    """Supporting lines of the attainable (time, cost) pairs; together they bound the objective from below.
+
+    Time alone is bounded by a line of weights (1, 0). Time times cost is bounded by the smallest product over the
+    polygon that the lines leave; for an instance without computation and ``scale_free`` lines (multipliers with
+    ``u . h <= 0``), by ``V^2 / (4 w)`` where V is the Lagrangian's minimum at weights (1, w).
+    """
+
+    lines: tuple[SupportingLine, ...]
+    scale_free: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "lagrangian", **plain(self)}
+
+
+@dataclass(frozen=True)
+class SweepCertificate:
+    """Certificates for every parallelization tried: the smallest of their bounds holds for all of them.
+
+    Parameters
+    ----------
+    parts : tuple of tuple
+        ``((TP, DP), certificate)``.
+    """
+
+    parts: tuple[tuple[tuple[int, int], SolverBound | LagrangianCertificate], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {
+            "certificate": "sweep",
+            "parts": [{"parallelism": list(hp), **certificate.to_json()} for hp, certificate in self.parts],
+        }
+
+
+Certificate = SolverBound | LagrangianCertificate | SweepCertificate

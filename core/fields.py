@@ -1,0 +1,94 @@
+"""Field types for what users write: quantities as strings with units, and one-line errors out of pydantic's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
+
+from .errors import InputError
+from .units import Kind, parse
+
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class Strict(BaseModel):
+    """A model that takes the fields it names and nothing else."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
+
+
+def _quantity(kind: Kind, *, positive: bool) -> tuple[BeforeValidator, WithJsonSchema]:
+    """Give the validator of a quantity and what the JSON schema says of it."""
+
+    def validate(value: object) -> Fraction:
+        if isinstance(value, Fraction):
+            return value
+        try:
+            return parse(value, kind, allow_zero=not positive)
+        except InputError as error:
+            raise ValueError(error.problem) from None
+
+    return BeforeValidator(validate), WithJsonSchema(
+        {"type": "string", "pattern": r"^\s*\+?[0-9.]+([eE][+-]?[0-9]+)?\s*\S+\s*$", "examples": [kind.example]}
+    )
+
+
+Size = Annotated[Fraction, *_quantity(Kind.SIZE, positive=False)]
+Rate = Annotated[Fraction, *_quantity(Kind.RATE, positive=True)]
+Duration = Annotated[Fraction, *_quantity(Kind.TIME, positive=False)]
+Money = Annotated[Fraction, *_quantity(Kind.MONEY, positive=True)]
+Price = Annotated[Fraction, *_quantity(Kind.PRICE, positive=False)]
+Speed = Annotated[Fraction, *_quantity(Kind.SPEED, positive=True)]
+
+
+def validated(make: Callable[[], ModelT]) -> ModelT:
+    """Run a pydantic validation.
+
+    Parameters
+    ----------
+    make : callable
+        Builds the model, such as ``lambda: InstanceFile.model_validate(data)``.
+
+    Raises
+    ------
+    InputError
+        For the first thing that is wrong: its JSON path, the value, and what was expected.
+    """
+    try:
+        return make()
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise InputError(_problem(first), place=json_path(first["loc"])) from None
+
+
+def json_path(location: tuple[Any, ...]) -> str | None:
+    """Write a location as a JSON path: ``("links", 2, "bandwidth")`` is ``links[2].bandwidth``.
+
+    Tags of alternatives, written ``<object>``, are no part of the path.
+    """
+    path = ""
+    for step in location:
+        if str(step).startswith("<"):
+            continue
+        path += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return path.removeprefix(".") or None
+
+
+def _problem(error: Any) -> str:
+    """Say what one pydantic error means, with the value."""
+    value = repr(error.get("input"))
+    value = value if len(value) <= 60 else value[:57] + "..."
+    match error["type"]:
+        case "value_error":
+            return str(error["ctx"]["error"])
+        case "missing":
+            return "missing, but required"
+        case "extra_forbidden":
+            return f"unknown field (value {value})"
+        case _:
+            message = error["msg"]
+            return f"{value} is wrong; {message[0].lower()}{message[1:]}"

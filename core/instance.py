@@ -1,0 +1,110 @@
+"""An instance: the problem that is solved, without any word on how."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from .collective import Demand
+from .cost import CostModel
+from .design import Design
+from .errors import InputError
+from .fabric import Fabric
+from .topology import Topology
+from .transformer import Transformer
+from .workload import Workload
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A network and what is asked of it.
+
+    Parameters
+    ----------
+    name : str
+        Name in records and tables.
+    network : Fabric or Topology
+        A multi-dimensional fabric in building blocks, or an explicit graph.
+    demand : Demand or None
+        The collective to schedule.
+    workloads : tuple of Workload
+        What a design is made for, each mapped onto the fabric.
+    transformers : tuple of Transformer
+        Descriptions that the parallelization may still be chosen for.
+    cost_model : CostModel or None
+        What the network's parts cost.
+    design : Design or None
+        Objective, budgets and constraints of a bandwidth design.
+    description, source : str
+        What it is and where the numbers come from.
+    """
+
+    name: str
+    network: Fabric | Topology
+    demand: Demand | None = None
+    workloads: tuple[Workload, ...] = ()
+    transformers: tuple[Transformer, ...] = ()
+    cost_model: CostModel | None = None
+    design: Design | None = None
+    description: str = ""
+    source: str = ""
+
+    @property
+    def fabric(self) -> Fabric:
+        """The network as a fabric.
+
+        Raises
+        ------
+        InputError
+            If the network is an explicit graph.
+        """
+        if not isinstance(self.network, Fabric):
+            raise InputError("expected a network of dimensions such as RI(4)_SW(32), not a graph", place="network")
+        return self.network
+
+    @property
+    def npus(self) -> int:
+        """Number of NPUs (ranks)."""
+        return self.network.npus if isinstance(self.network, Fabric) else len(self.network.ranks)
+
+    def training(self) -> tuple[Workload, ...]:
+        """Everything that is trained: the given workloads and those derived from the transformers."""
+        return (*self.workloads, *(t.workload(self.fabric) for t in self.transformers))
+
+    def with_parallelism(self, tensor_parallel: int, data_parallel: int) -> Instance:
+        """Give the same instance with every transformer trained as HP-(TP, DP)."""
+        chosen = tuple(t.with_parallelism(tensor_parallel, data_parallel) for t in self.transformers)
+        return replace(self, transformers=chosen)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of everything that defines the problem; names and descriptions do not count."""
+        told = ("name", "description", "source")
+        problem = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in told}
+        text = json.dumps(problem, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def with_changes(self, **changes: Any) -> Instance:
+        """Give a copy with some fields replaced."""
+        return replace(self, **changes)
+
+
+def plain(value: Any) -> Any:
+    """Turn a value of the vocabulary into plain JSON data; exact fractions become strings such as ``"1/3"``."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return value

@@ -1,0 +1,134 @@
+"""The contract of a method: what it solves, how it is called, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from .answers import Answer
+from .bounds import Certificate
+from .budget import Budget
+from .instance import Instance
+from .solver import ModelSize, Solver, SolverResult
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+class Kind(Enum):
+    """What a method's objective is worth."""
+
+    EXACT = "exact"
+    RELAXATION = "relaxation"
+    HEURISTIC = "heuristic"
+
+
+class Status(Enum):
+    """How a run ended."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    LIMIT = "limit"
+    UNSUPPORTED = "unsupported"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method claims; the judge recomputes the objective and checks the certificate.
+
+    Parameters
+    ----------
+    status : Status
+        ``optimal`` only with an answer and a bound that meet within the method's stated gap.
+    answer : Answer or None
+        The best answer found.
+    objective, bound : float or None
+        Claimed value of the answer, and proved bound on the best possible one.
+    certificate : Certificate or None
+        What proves the bound.
+    message : str
+        Why there is no answer, or what the user should know about it.
+    reports : tuple of SolverResult
+        Every solve, in order.
+    size : ModelSize
+        The largest model that a solver was handed.
+    iterations : int
+        Steps of the method's own algorithm.
+    metrics : mapping of str to object
+        The method's own numbers, documented on its page; never a score.
+    """
+
+    status: Status
+    answer: Answer | None = None
+    objective: float | None = None
+    bound: float | None = None
+    certificate: Certificate | None = None
+    message: str = ""
+    reports: tuple[SolverResult, ...] = ()
+    size: ModelSize = field(default_factory=ModelSize)
+    iterations: int = 0
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+def always(instance: Instance) -> str | None:
+    """Support every instance."""
+    del instance
+    return None
+
+
+def as_it_is(instance: Instance, options: Any) -> Instance:
+    """Leave the instance as it is."""
+    del options
+    return instance
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to solve instances.
+
+    Parameters
+    ----------
+    name : str
+        Name on the command line.
+    kind : Kind
+        What its objective is worth.
+    summary : str
+        One line for ``cwb list models``.
+    paper : str
+        Where it comes from.
+    answer_type : type
+        Class of its answers.
+    options : type of pydantic.BaseModel
+        Its options, each field with a description.
+    run : callable
+        ``run(instance, solver, budget, options) -> Outcome``.
+    supports : callable
+        ``supports(instance) -> str | None``: the reason why not.
+    pose : callable
+        ``pose(instance, options) -> Instance``: folds those options that state the problem (a budget, an objective) into the
+        instance, so that the judge sees the same problem as the method.
+    needs_solver : bool
+        Whether it calls the solver that it is handed.
+    sense : str
+        ``minimize`` or ``maximize``.
+    objective_unit : callable
+        ``objective_unit(instance) -> str``.
+    """
+
+    name: str
+    kind: Kind
+    summary: str
+    paper: str
+    answer_type: type
+    options: type[BaseModel]
+    run: Callable[[Instance, Solver, Budget, Any], Outcome]
+    objective_unit: Callable[[Instance], str]
+    supports: Callable[[Instance], str | None] = always
+    pose: Callable[[Instance, Any], Instance] = as_it_is
+    needs_solver: bool = True
+    sense: str = "minimize"

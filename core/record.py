@@ -1,0 +1,125 @@
+"""The one record of a run: what ``cwb solve --json`` prints and what tables are made from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .errors import ExitStatus, InputError
+
+SCHEMA = "cwb-record/1"
+
+#: A line longer than this is not a record; nothing larger is taken into memory.
+MAX_LINE_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run of one method on one instance; the fields are a contract with other people's scripts."""
+
+    cwb_version: str
+    model: str
+    kind: str
+    instance: str
+    instance_sha256: str
+    collective: str | None
+    solver: str | None
+    solver_version: str | None
+    options: Mapping[str, Any]
+    seed: int
+    threads: int
+    status: str
+    objective: float | None = None
+    objective_unit: str | None = None
+    sense: str = "minimize"
+    bound: float | None = None
+    gap: float | None = None
+    verified: bool | None = None
+    violations: tuple[str, ...] = ()
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    size: Mapping[str, int] = field(default_factory=dict)
+    answer: Mapping[str, Any] | None = None
+    certificate: Mapping[str, Any] | None = None
+    message: str = ""
+    host: str = ""
+    started_at: str = ""
+    exit_status: int = 0
+    schema: str = SCHEMA
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data, the schema first."""
+        data = asdict(self)
+        return {"schema": data.pop("schema"), **data}
+
+    @classmethod
+    def from_json(cls, data: object, *, source: str, place: str) -> RunRecord:
+        """Read a record.
+
+        Raises
+        ------
+        InputError
+            If the data is no record of this version.
+        """
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            raise InputError(f"expected a record of schema {SCHEMA!r}", source=source, place=place)
+        known = {name: value for name, value in data.items() if name in cls.__dataclass_fields__}
+        try:
+            record = cls(**known)
+        except TypeError as error:
+            missing = str(error).split("argument", maxsplit=1)[-1].lstrip("s: ")
+            raise InputError(f"the record has no {missing}", source=source, place=place) from None
+        return record
+
+
+def append_record(path: Path, record: RunRecord) -> None:
+    """Append a record to a JSONL file in a single write, so that a crash leaves whole lines only."""
+    line = json.dumps(record.to_json(), allow_nan=False) + "\n"
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(descriptor, line.encode())
+    finally:
+        os.close(descriptor)
+
+
+def read_records(path: Path) -> Iterator[RunRecord]:
+    """Read the records of a JSONL file, or of every ``*.jsonl`` file in a folder.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or a line is not a record; names the line.
+    """
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    if not files:
+        raise InputError("no *.jsonl file in this folder", source=str(path))
+    for file in files:
+        try:
+            with file.open("rb") as lines:
+                number = 0
+                while line := lines.readline(MAX_LINE_BYTES):
+                    number += 1
+                    place = f"line {number}"
+                    try:
+                        data = json.loads(line)
+                    except ValueError:
+                        raise InputError("not JSON", source=str(file), place=place) from None
+                    yield RunRecord.from_json(data, source=str(file), place=place)
+        except OSError as error:
+            raise InputError(error.strerror or "cannot be read", source=str(file)) from None
+
+
+#: Exit status of every status that a record can have, unless a verification failed or an error says otherwise.
+EXIT_STATUS: Mapping[str, ExitStatus] = {
+    "optimal": ExitStatus.OK,
+    "feasible": ExitStatus.OK,
+    "infeasible": ExitStatus.INFEASIBLE,
+    "unbounded": ExitStatus.FAILURE,
+    "limit": ExitStatus.LIMIT,
+    "unsupported": ExitStatus.UNSUPPORTED,
+    "error": ExitStatus.FAILURE,
+}

@@ -1,0 +1,283 @@
+"""From what a file says to the vocabulary: every part is made and checked against the others here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from ..core.collective import CollectiveKind, Demand
+from ..core.cost import CostModel
+from ..core.design import Design, parse_constraints
+from ..core.errors import InputError, located
+from ..core.fabric import Block, Fabric, parse_fabric
+from ..core.instance import Instance
+from ..core.topology import Link, Node, Topology
+from ..core.transformer import Transformer
+from ..core.units import Kind, parse
+from ..core.workload import Communication, Layer, Phase, Span, Workload, check_span, map_groups
+from .schema import (
+    MAX_LINKS,
+    DemandFile,
+    DesignFile,
+    FabricFile,
+    InstanceFile,
+    LayerFile,
+    PhaseFile,
+    PricesFile,
+    TopologyFile,
+    TrainingFile,
+    TransformerFile,
+    WorkloadFile,
+)
+
+#: Finds the workload that a name or path means.
+FindWorkload = Callable[[str], WorkloadFile]
+#: Makes a network from building-block notation or a generator expression.
+MakeNetwork = Callable[[str], Fabric | Topology]
+
+#: Cost models that instances can name: the low end of every entry of the dissertation's table 4.1. A pod is the unit for
+#: scale-out, so nodes and packages need no NIC; chiplets are always linked directly, so that no switch can be bought there.
+COST_MODELS = {
+    "table-4.1": {
+        "inter-chiplet": {"link": "2 USD/(GiB/s)"},
+        "inter-package": {"link": "4 USD/(GiB/s)", "switch": "13 USD/(GiB/s)", "nic": "0 USD/(GiB/s)"},
+        "inter-node": {"link": "4 USD/(GiB/s)", "switch": "13 USD/(GiB/s)", "nic": "0 USD/(GiB/s)"},
+        "inter-pod": {"link": "7.8 USD/(GiB/s)", "switch": "18 USD/(GiB/s)", "nic": "31.6 USD/(GiB/s)"},
+    }
+}
+
+_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
+
+
+def build_instance(file: InstanceFile, name: str, find: FindWorkload, network: MakeNetwork) -> Instance:
+    """Make an instance of what its file says.
+
+    Parameters
+    ----------
+    file : InstanceFile
+        The validated file.
+    name : str
+        Name of the instance unless the file gives one.
+    find : callable
+        Finds a workload by name or path.
+    network : callable
+        Makes a network from a text.
+
+    Raises
+    ------
+    InputError
+        If the parts do not fit together; names the place.
+    """
+    with located("network"):
+        built = build_network(file.network, network)
+    workloads: list[Workload] = []
+    transformers: list[Transformer] = []
+    for index, training in enumerate(file.workloads):
+        with located(f"workloads[{index}]"):
+            if training.transformer is not None:
+                transformers.append(build_transformer(training, training.transformer, _fabric(built)))
+            else:
+                workloads.append(build_workload(training, _fabric(built), find))
+    cost_model = None
+    if file.cost_model is not None:
+        cost_model = build_cost_model(file.cost_model)
+        cost_model.price_per_Bps(_fabric(built))  # refuses a missing entry now, not in the middle of a run
+    design = None
+    if file.design is not None:
+        with located("design"):
+            design = build_design(file.design, _fabric(built))
+    demand = None
+    if file.collective is not None:
+        with located("collective"):
+            demand = build_demand(file.collective, built.npus if isinstance(built, Fabric) else len(built.ranks))
+    return Instance(
+        name=file.name or name,
+        network=built,
+        demand=demand,
+        workloads=tuple(workloads),
+        transformers=tuple(transformers),
+        cost_model=cost_model,
+        design=design,
+        description=file.description,
+        source=file.source,
+    )
+
+
+def _fabric(network: Fabric | Topology) -> Fabric:
+    """Insist on a network of dimensions."""
+    if not isinstance(network, Fabric):
+        raise InputError("this needs a network of dimensions such as RI(4)_SW(32), not a graph")
+    return network
+
+
+def build_network(file: str | FabricFile | TopologyFile, network: MakeNetwork) -> Fabric | Topology:
+    """Make the network, whichever way it is given."""
+    if isinstance(file, str):
+        return network(file)
+    return build_fabric(file) if isinstance(file, FabricFile) else build_topology(file)
+
+
+def build_fabric(file: FabricFile) -> Fabric:
+    """Make a fabric of its building blocks."""
+    with located("dimensions"):
+        fabric = parse_fabric(file.dimensions, tuple(file.tiers) if file.tiers else None)
+    if file.npus is not None and file.npus != fabric.npus:
+        raise InputError(f"{file.npus:,} NPUs, but {fabric} multiplies to {fabric.npus:,}", place="npus")
+    if file.in_network is None:
+        return fabric
+    if len(file.in_network) != len(fabric.dimensions):
+        raise InputError(f"expected an entry for each of the {len(fabric.dimensions)} dimensions", place="in_network")
+    for index, (wanted, dimension) in enumerate(zip(file.in_network, fabric.dimensions, strict=True)):
+        if wanted and dimension.block is not Block.SWITCH:
+            raise InputError(f"{dimension} has no switch that could reduce", place=f"in_network[{index}]")
+    return fabric.with_in_network(frozenset(i for i, wanted in enumerate(file.in_network) if wanted))
+
+
+def build_topology(file: TopologyFile) -> Topology:
+    """Make an explicit network; the number of links is bounded before they are made."""
+    if sum(link.count * (2 if link.bidirectional else 1) for link in file.links) > MAX_LINKS:
+        raise InputError(f"more than {MAX_LINKS:,} links", place="links")
+    links: list[Link] = []
+    for link in file.links:
+        ends = [(link.source, link.target), (link.target, link.source)][: 2 if link.bidirectional else 1]
+        links.extend(Link(s, t, link.bandwidth, link.latency) for s, t in ends for _ in range(link.count))
+    return Topology(tuple(Node(n.name, n.kind, n.multicast, n.buffer) for n in file.nodes), tuple(links))
+
+
+def build_demand(file: DemandFile, npus: int) -> Demand:
+    """Make the demand for a collective among some of the ranks."""
+    ranks = None if file.ranks is None else tuple(file.ranks)
+    if ranks is not None:
+        if len(set(ranks)) != len(ranks):
+            raise InputError("a rank is named twice", place="ranks")
+        if not ranks or max(ranks) >= npus:
+            raise InputError(f"expected ranks from 0 to {npus - 1}", place="ranks")
+    return Demand(file.kind, file.size, file.chunks, ranks)
+
+
+def build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> Workload:
+    """Make a workload of its layers, used by name or written out, and map its groups onto the fabric."""
+    if file.use is not None:
+        with located("use"):
+            used = find(file.use)
+        name, layer_files = used.name, used.layers
+    else:
+        used, name, layer_files = None, "workload", file.layers or []
+    if file.groups is not None:
+        with located("groups"):
+            groups = build_groups(file.groups, fabric)
+    elif used is not None:
+        with located("use"):
+            groups = default_groups(used, fabric)
+    else:
+        raise InputError("missing, but layers need the groups that they name", place="groups")
+    layers = tuple(build_layer(layer) for layer in layer_files)
+    for index, layer in enumerate(layers):
+        for phase in (layer.forward, layer.input_gradient, layer.weight_gradient):
+            for communication in phase.communication:
+                if communication.group not in groups:
+                    raise InputError(
+                        f"layer {layer.name!r} names group {communication.group!r}; the groups are {', '.join(groups)}",
+                        place=f"layers[{index}]",
+                    )
+    return Workload(file.name or name, layers, groups, file.loop, Fraction(file.weight))
+
+
+def build_groups(groups: dict[str, int | list[int]], fabric: Fabric) -> dict[str, Span]:
+    """Give the span of every group: written out per dimension, or mapped from degrees."""
+    degrees = {name: size for name, size in groups.items() if isinstance(size, int)}
+    if len(degrees) == len(groups):
+        return map_groups(fabric, degrees)
+    if degrees:
+        raise InputError("expected either degrees or spans for all groups, not both")
+    spans = {name: tuple(size) for name, size in groups.items() if isinstance(size, list)}
+    for name, span in spans.items():
+        with located(name):
+            check_span(span, fabric)
+    return spans
+
+
+def default_groups(file: WorkloadFile, fabric: Fabric) -> dict[str, Span]:
+    """Map the groups of a shipped workload: TP innermost, DP on what is left."""
+    if file.tensor_parallel == "all":
+        return {"tp": fabric.sizes, "dp": fabric.sizes}
+    if fabric.npus % file.tensor_parallel:
+        raise InputError(f"TP-{file.tensor_parallel} of {file.name} does not divide the {fabric.npus:,} NPUs")
+    return map_groups(fabric, {"tp": file.tensor_parallel, "dp": fabric.npus // file.tensor_parallel})
+
+
+def build_layer(file: LayerFile) -> Layer:
+    """Make a layer."""
+    return Layer(
+        file.name,
+        build_phase(file.forward),
+        build_phase(file.input_gradient),
+        build_phase(file.weight_gradient),
+        file.repeat,
+    )
+
+
+def build_phase(file: PhaseFile) -> Phase:
+    """Make a phase."""
+    return Phase(
+        file.compute,
+        tuple(Communication(CollectiveKind(c.collective), c.size, c.group) for c in file.communication),
+    )
+
+
+def build_transformer(training: TrainingFile, file: TransformerFile, fabric: Fabric) -> Transformer:
+    """Make a described transformer; its degrees are checked against the fabric."""
+    if training.groups is not None:
+        raise InputError("a transformer has degrees instead of groups", place="groups")
+    with located("transformer"):
+        data_parallel = file.data_parallel
+        if data_parallel is None:
+            if fabric.npus % file.tensor_parallel:
+                raise InputError(
+                    f"TP-{file.tensor_parallel} does not divide the {fabric.npus:,} NPUs", place="tensor_parallel"
+                )
+            data_parallel = fabric.npus // file.tensor_parallel
+        transformer = Transformer(
+            name=training.name or "transformer",
+            layers=file.layers,
+            hidden=file.hidden,
+            sequence=file.sequence,
+            batch=file.batch,
+            precision_bytes=_BYTES[file.precision],
+            tensor_parallel=file.tensor_parallel,
+            data_parallel=data_parallel,
+            zero_stage=file.zero_stage,
+            vocabulary=file.vocabulary,
+            speed_flops=file.speed,
+            loop=training.loop,
+            weight=Fraction(training.weight),
+        )
+        transformer.workload(fabric)  # refuses degrees that do not fit
+    return transformer
+
+
+def build_cost_model(file: str | dict[str, PricesFile]) -> CostModel:
+    """Make a cost model, named or written out."""
+    if isinstance(file, str):
+        priced = {
+            tier: {c: parse(p, Kind.PRICE) for c, p in tiers.items()} for tier, tiers in COST_MODELS[file].items()
+        }
+        return CostModel(priced)
+    return CostModel(
+        {tier: {component: price for component, price in prices if price is not None} for tier, prices in file.items()}
+    )
+
+
+def build_design(file: DesignFile, fabric: Fabric) -> Design:
+    """Make the design; its constraints are read against the dimensions now, so that a wrong one is found at once."""
+    for index, text in enumerate(file.constraints):
+        with located(f"constraints[{index}]"):
+            parse_constraints(text, len(fabric.dimensions))
+    return Design(
+        file.objective,
+        file.total_bandwidth,
+        file.max_total_bandwidth,
+        file.cost_budget,
+        tuple(file.constraints),
+        file.partial_use,
+    )

@@ -1,0 +1,110 @@
+"""What the generators share: bounded sizes, quantities as text, and links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated
+
+from ...core.errors import InputError, located
+from ...core.topology import Link, Node, NodeKind, Topology
+from ...core.units import Kind, parse
+from ..schema import MAX_LINKS, MAX_NODES
+
+#: A bandwidth or a latency as the user writes it, with its unit.
+Rate = Annotated[str, Kind.RATE]
+Time = Annotated[str, Kind.TIME]
+
+#: What a link of an abstract graph has unless the user says otherwise; as in the examples of the TACOS literature,
+#: with decimal units.
+BANDWIDTH: Rate = "50 GB/s"
+LATENCY: Time = "0.5 us"
+
+
+@dataclass(frozen=True)
+class Wire:
+    """What a link is made of.
+
+    Parameters
+    ----------
+    bandwidth_Bps : Fraction
+        Bytes per second, in each direction.
+    latency_s : Fraction
+        Seconds that the first byte takes.
+    """
+
+    bandwidth_Bps: Fraction
+    latency_s: Fraction
+
+    def __mul__(self, count: Fraction | int) -> Wire:
+        """Give ``count`` such wires, bundled into one."""
+        return Wire(self.bandwidth_Bps * count, self.latency_s)
+
+    def link(self, source: str, target: str) -> Link:
+        """Make a link in one direction."""
+        return Link(source, target, self.bandwidth_Bps, self.latency_s)
+
+    def both(self, one: str, other: str) -> tuple[Link, Link]:
+        """Make a link in each direction."""
+        return self.link(one, other), self.link(other, one)
+
+
+def wire(bandwidth: Rate, latency: Time, *, place: str = "bandwidth", latency_place: str = "latency") -> Wire:
+    """Read the two quantities of a link; ``place`` and ``latency_place`` are the arguments they were given as."""
+    with located(place):
+        rate = parse(bandwidth, Kind.RATE, allow_zero=False)
+    with located(latency_place):
+        return Wire(rate, parse(latency, Kind.TIME))
+
+
+def within(value: int, place: str, low: int, high: int = MAX_NODES) -> int:
+    """Give the value if it lies between the bounds, which belong to the range."""
+    if not low <= value <= high:
+        raise InputError(f"{value:,} is out of range; expected an integer from {low:,} to {high:,}", place=place)
+    return value
+
+
+def check_size(*, nodes: int, links: int) -> None:
+    """Refuse a network that is too large, before any memory is taken for it."""
+    if nodes > MAX_NODES or links > MAX_LINKS:
+        raise InputError(
+            f"{nodes:,} nodes and {links:,} links are too many; expected at most {MAX_NODES:,} and {MAX_LINKS:,}"
+        )
+
+
+def graph(*, nodes: int, links: int, edges: Iterable[tuple[int, int]], of: Wire) -> Topology:
+    """Make a direct network whose nodes are named by their rank.
+
+    Parameters
+    ----------
+    nodes, links : int
+        How many there will be, in closed form, so that the size is checked before the first one is made.
+    edges : iterable of (int, int)
+        Source and target of every link; consumed only if the size is right.
+    of : Wire
+        What every link is made of.
+    """
+    check_size(nodes=nodes, links=links)
+    names = ranks(nodes)
+    return Topology(
+        tuple(Node(name) for name in names),
+        tuple(of.link(names[source], names[target]) for source, target in edges),
+    )
+
+
+def both_ways(edges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Follow every edge by its reverse."""
+    for one, other in edges:
+        yield one, other
+        yield other, one
+
+
+def ranks(count: int) -> tuple[str, ...]:
+    """Give the names of the compute nodes of an abstract network: their ranks."""
+    return tuple(str(rank) for rank in range(count))
+
+
+def switch(name: str, *, multicast: bool, buffer_bytes: Fraction | None = None) -> Node:
+    """Make a switch."""
+    return Node(name, NodeKind.SWITCH, multicast, buffer_bytes)

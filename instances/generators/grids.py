@@ -1,0 +1,124 @@
+"""Networks laid out on a grid: lines, rings, meshes, tori and hypercubes.
+
+The first dimension is the innermost: in a grid of sizes (a, b, c), the node at (x, y, z) has rank x + a y + a b z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from ...core.errors import InputError
+from ...core.topology import Topology
+from ..schema import MAX_NODES
+from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, graph, wire, within
+
+#: More dimensions than this cannot have two nodes each: log2 of the largest number of nodes.
+MAX_DIMENSIONS = MAX_NODES.bit_length() - 1
+
+
+def line(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
+    """Line of n nodes, each connected with the next one in both directions.
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes, at least 2.
+    bandwidth, latency : str
+        Of every link, in each direction.
+    """
+    return _grid((within(n, "n", 2),), wrap=False, bandwidth=bandwidth, latency=latency)
+
+
+def ring(n: int, bidirectional: bool = True, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
+    """Ring of n nodes; with ``bidirectional=false``, node i sends to i + 1 only.
+
+    A ring of 2 has one link in each direction, whichever way it is asked for.
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes, at least 2.
+    bidirectional : bool
+        Whether every link has its reverse.
+    bandwidth, latency : str
+        Of every link, in each direction.
+    """
+    within(n, "n", 2)
+    if bidirectional:
+        return _grid((n,), wrap=True, bandwidth=bandwidth, latency=latency)
+    onward = ((i, (i + 1) % n) for i in range(n))
+    return graph(nodes=n, links=n, edges=onward, of=wire(bandwidth, latency))
+
+
+def mesh(*sizes: int, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
+    """Mesh: nodes on a grid, connected with their neighbours, without wrap-around.
+
+    TACOS calls the three-dimensional one ``Hypercube3D``.
+
+    Parameters
+    ----------
+    *sizes : int
+        Nodes in each dimension, at least 2, the innermost dimension first.
+    bandwidth, latency : str
+        Of every link, in each direction.
+    """
+    return _grid(sizes, wrap=False, bandwidth=bandwidth, latency=latency)
+
+
+def torus(*sizes: int, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
+    """Torus: a mesh whose lines are closed to rings.
+
+    In a dimension of size 2 the neighbour on the left is the one on the right: the two share one link in each
+    direction, not two. So does the TACOS code; it makes torus(2, 2, 2) the mesh(2, 2, 2).
+
+    Parameters
+    ----------
+    *sizes : int
+        Nodes in each dimension, at least 2, the innermost dimension first.
+    bandwidth, latency : str
+        Of every link, in each direction.
+    """
+    return _grid(sizes, wrap=True, bandwidth=bandwidth, latency=latency)
+
+
+def hypercube(dimensions: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
+    """Binary hypercube of 2^dimensions nodes; neighbours differ in one bit of their rank.
+
+    Parameters
+    ----------
+    dimensions : int
+        Number of bits of a rank, at least 1.
+    bandwidth, latency : str
+        Of every link, in each direction.
+    """
+    within(dimensions, "dimensions", 1, MAX_DIMENSIONS)
+    return _grid((2,) * dimensions, wrap=False, bandwidth=bandwidth, latency=latency)
+
+
+def _grid(sizes: tuple[int, ...], *, wrap: bool, bandwidth: Rate, latency: Time) -> Topology:
+    if not 1 <= len(sizes) <= MAX_DIMENSIONS:
+        raise InputError(f"{len(sizes)} dimensions; expected 1 to {MAX_DIMENSIONS} sizes", place="sizes")
+    for index, size in enumerate(sizes):
+        within(size, f"sizes[{index}]", 2)
+    nodes = prod(sizes)
+    pairs = sum(nodes if _closes(size, wrap) else nodes - nodes // size for size in sizes)
+    edges = both_ways(_neighbours(sizes, wrap))
+    return graph(nodes=nodes, links=2 * pairs, edges=edges, of=wire(bandwidth, latency))
+
+
+def _closes(size: int, wrap: bool) -> bool:
+    """Whether the lines of a dimension are closed by a further pair of links."""
+    return wrap and size > 2
+
+
+def _neighbours(sizes: tuple[int, ...], wrap: bool) -> Iterator[tuple[int, int]]:
+    """Give every pair of neighbours once, one dimension after the other."""
+    stride = 1
+    for size in sizes:
+        for rank in range(prod(sizes)):
+            if rank // stride % size < size - 1:
+                yield rank, rank + stride
+            elif _closes(size, wrap):
+                yield rank, rank - stride * (size - 1)
+        stride *= size

@@ -1,0 +1,209 @@
+"""Abstract networks with switches: star, fat tree, dragonfly and the multi-dimensional ones of TACOS."""
+
+from __future__ import annotations
+
+from ...core.errors import InputError
+from ...core.topology import Link, Node, Topology
+from .building import BANDWIDTH, LATENCY, Rate, Time, check_size, ranks, switch, wire, within
+
+
+def star(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+    """Star: n nodes on one switch.
+
+    Parameters
+    ----------
+    n : int
+        Number of compute nodes, at least 2.
+    bandwidth, latency : str
+        Of every link, in each direction; a transfer from node to node crosses two.
+    multicast : bool
+        Whether the switch can copy.
+    """
+    check_size(nodes=within(n, "n", 2) + 1, links=2 * n)
+    cable = wire(bandwidth, latency)
+    nodes = [*map(Node, ranks(n)), switch("switch", multicast=multicast)]
+    return Topology(tuple(nodes), tuple(link for rank in ranks(n) for link in cable.both(rank, "switch")))
+
+
+def fat_tree(k: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+    """Fat tree of switches with k ports: k^3/4 hosts, full bisection bandwidth.
+
+    M. Al-Fares, A. Loukissas, A. Vahdat, "A scalable, commodity data center network architecture", SIGCOMM 2008,
+    section 3: k pods, each with k/2 edge and k/2 aggregation switches; (k/2)^2 core switches. Every edge switch has
+    k/2 hosts; the aggregation switch a of every pod is connected with core switches a k/2 ... (a + 1) k/2 - 1.
+
+    Parameters
+    ----------
+    k : int
+        Ports of a switch, even.
+    bandwidth, latency : str
+        Of every link, in each direction.
+    multicast : bool
+        Whether the switches can copy.
+    """
+    if within(k, "k", 2) % 2:
+        raise InputError(f"{k:,} is odd; expected an even number of ports", place="k")
+    half = k // 2
+    hosts = k * half**2
+    check_size(nodes=hosts + k * k + half**2, links=6 * hosts)
+    cable = wire(bandwidth, latency)
+    names = [f"{tier}{pod}.{index}" for tier in ("edge", "aggregation") for pod in range(k) for index in range(half)]
+    names += [f"core{index}" for index in range(half**2)]
+    links: list[Link] = []
+    for host in range(hosts):
+        pod, place = divmod(host, half**2)
+        links += cable.both(str(host), f"edge{pod}.{place // half}")
+    for pod in range(k):
+        for above in range(half):
+            for other in range(half):
+                links += cable.both(f"edge{pod}.{other}", f"aggregation{pod}.{above}")
+                links += cable.both(f"aggregation{pod}.{above}", f"core{above * half + other}")
+    nodes = [*map(Node, ranks(hosts)), *(switch(name, multicast=multicast) for name in names)]
+    return Topology(tuple(nodes), tuple(links))
+
+
+def dragonfly(
+    groups: int,
+    routers: int,
+    hosts: int = 0,
+    *,
+    bandwidth: Rate = BANDWIDTH,
+    global_bandwidth: Rate = BANDWIDTH,
+    latency: Time = LATENCY,
+    multicast: bool = False,
+) -> Topology:
+    """Dragonfly: fully connected groups of routers, and one link in each direction between every two groups.
+
+    After J. Kim et al., "Technology-driven, highly-scalable dragonfly topology", ISCA 2008, for any number of groups:
+    group g is connected with g + 1, g + 2, ... in turn, and its routers take these links in turn. Without hosts the
+    routers themselves compute, as in the dissertation (section 5.6.2: 4 x 5 with 400 and 200 GiB/s, which is
+    ``dragonfly(4, 5, bandwidth="400 GiB/s", global_bandwidth="200 GiB/s")``; its text leaves open which of the two
+    numbers counts the groups, and the number of links between two groups).
+
+    Parameters
+    ----------
+    groups, routers : int
+        Number of groups, at least 2, and of routers in a group.
+    hosts : int
+        Compute nodes on each router; 0 for routers that compute.
+    bandwidth : str
+        Of a link within a group or to a host, in each direction.
+    global_bandwidth : str
+        Of a link between two groups, in each direction.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether routers that are switches can copy.
+    """
+    within(groups, "groups", 2)
+    within(routers, "routers", 1)
+    within(hosts, "hosts", 0)
+    count = groups * routers
+    check_size(
+        nodes=count * (1 + hosts), links=count * (routers - 1) + groups * (groups - 1) + 2 * count * hosts
+    )
+    local = wire(bandwidth, latency)
+    between = wire(global_bandwidth, latency, place="global_bandwidth")
+    names = [f"router{index}" if hosts else str(index) for index in range(count)]
+    links: list[Link] = []
+    for first in range(0, count, routers):
+        group = names[first : first + routers]
+        links += [local.link(one, other) for one in group for other in group if one != other]
+    for low in range(groups):
+        for high in range(low + 1, groups):
+            # The position of the other group in the order that a group counts the others, itself first.
+            up, down = high - low - 1, groups - 1 - (high - low)
+            links += between.both(names[low * routers + up % routers], names[high * routers + down % routers])
+    for rank in range(count * hosts):
+        links += local.both(str(rank), names[rank // hosts])
+    computing = [Node(name) for name in (ranks(count * hosts) if hosts else names)]
+    switches = [switch(name, multicast=multicast) for name in names] if hosts else []
+    return Topology((*computing, *switches), tuple(links))
+
+
+def switch2d(
+    inner: int = 8,
+    outer: int = 4,
+    *,
+    inner_bandwidth: Rate = "300 GiB/s",
+    outer_bandwidth: Rate = "25 GiB/s",
+    latency: Time = LATENCY,
+    multicast: bool = False,
+) -> Topology:
+    """Two-dimensional switch: every node has a port on the switch of its row and one on the switch of its column.
+
+    The defaults are the system of the dissertation, section 5.6.2: 8 x 4 with 300 and 25 GiB/s; 0.5 us is the latency
+    of section 5.6. The node (x, y) has rank x + inner * y.
+
+    Parameters
+    ----------
+    inner : int
+        Nodes on an inner switch, at least 2.
+    outer : int
+        Nodes on an outer switch, at least 2; also the number of inner switches.
+    inner_bandwidth, outer_bandwidth : str
+        Of a node's port on either switch, in each direction.
+    latency : str
+        Of every link; a transfer from node to node crosses two.
+    multicast : bool
+        Whether the switches can copy.
+    """
+    count = within(inner, "inner", 2) * within(outer, "outer", 2)
+    check_size(nodes=count + inner + outer, links=4 * count)
+    near = wire(inner_bandwidth, latency, place="inner_bandwidth")
+    far = wire(outer_bandwidth, latency, place="outer_bandwidth")
+    links: list[Link] = []
+    for rank in range(count):
+        links += near.both(str(rank), f"inner{rank // inner}")
+        links += far.both(str(rank), f"outer{rank % inner}")
+    switches = [*(f"inner{y}" for y in range(outer)), *(f"outer{x}" for x in range(inner))]
+    nodes = [*map(Node, ranks(count)), *(switch(name, multicast=multicast) for name in switches)]
+    return Topology(tuple(nodes), tuple(links))
+
+
+def rfs3d(
+    ring: int = 2,
+    connected: int = 4,
+    switched: int = 8,
+    *,
+    ring_bandwidth: Rate = "200 GiB/s",
+    connected_bandwidth: Rate = "100 GiB/s",
+    switch_bandwidth: Rate = "50 GiB/s",
+    latency: Time = LATENCY,
+    multicast: bool = False,
+) -> Topology:
+    """Three-dimensional ring, fully connected, switch: RI(ring)_FC(connected)_SW(switched).
+
+    The defaults are the system of the dissertation, section 5.6.2: 2 x 4 x 8 with 200, 100 and 50 GiB/s. A bandwidth
+    is a node's, summed over its links in the dimension: half of it for each neighbour in a ring of more than 2, a
+    (connected - 1)th for each partner of the fully connected dimension. So the ideal of table 5.5 counts
+    (350 = 200 + 100 + 50); the text itself does not say it. For links of 50 GiB/s in the fully connected dimension,
+    give ``connected_bandwidth="150 GiB/s"``. The node (x, y, z) has rank x + ring * y + ring * connected * z.
+
+    Parameters
+    ----------
+    ring, connected, switched : int
+        Nodes in each dimension, at least 2.
+    ring_bandwidth, connected_bandwidth, switch_bandwidth : str
+        Of a node in each dimension, in each direction.
+    latency : str
+        Of every link; a transfer through a switch crosses two.
+    multicast : bool
+        Whether the switches can copy.
+    """
+    plane = within(ring, "ring", 2) * within(connected, "connected", 2)
+    count = plane * within(switched, "switched", 2)
+    neighbours = 1 if ring == 2 else 2
+    check_size(nodes=count + plane, links=count * (neighbours + connected - 1 + 2))
+    around = wire(ring_bandwidth, latency, place="ring_bandwidth") / neighbours
+    across = wire(connected_bandwidth, latency, place="connected_bandwidth") / (connected - 1)
+    up = wire(switch_bandwidth, latency, place="switch_bandwidth")
+    links: list[Link] = []
+    for rank in range(count):
+        x, y = rank % ring, rank // ring % connected
+        for step in (1, -1)[:neighbours]:
+            links.append(around.link(str(rank), str(rank - x + (x + step) % ring)))
+        links += [across.link(str(rank), str(rank + (other - y) * ring)) for other in range(connected) if other != y]
+        links += up.both(str(rank), f"switch{rank % plane}")
+    switches = [switch(f"switch{index}", multicast=multicast) for index in range(plane)]
+    return Topology((*map(Node, ranks(count)), *switches), tuple(links))

@@ -1,0 +1,174 @@
+"""The one loader: from a path, a shipped name or an expression to an instance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import InputError, located
+from ..core.fabric import Fabric, looks_like_fabric, parse_fabric
+from ..core.fields import validated
+from ..core.instance import Instance
+from ..core.topology import Topology
+from .build import build_instance
+from .expression import is_expression, parse_expression
+from .generators import generate
+from .training import libra_instance
+from .schema import InstanceFile, WorkloadFile
+
+#: A file larger than this is refused before it is read.
+MAX_FILE_BYTES = 64 * 2**20
+
+#: Files in the shipped folders that are no instances.
+_NOT_INSTANCES = ("schema.json",)
+
+
+def shipped() -> tuple[str, ...]:
+    """Names of the instances that come with cwb."""
+    return tuple(sorted(_names(files(__package__))))
+
+
+def shipped_workloads() -> tuple[str, ...]:
+    """Names of the workloads that come with cwb."""
+    return tuple(sorted(_names(files(__package__) / "workloads")))
+
+
+def _names(folder: Traversable) -> Iterator[str]:
+    for entry in folder.iterdir():
+        if entry.name.endswith(".json") and entry.name not in _NOT_INSTANCES:
+            yield entry.name.removesuffix(".json")
+
+
+def load(spec: str | Path) -> Instance:
+    """Load an instance.
+
+    Parameters
+    ----------
+    spec : str or Path
+        A path of an instance file; the name of a shipped instance, such as ``4d``; building-block notation, such as
+        ``RI(4)_FC(4)_SW(4)``; or a generator expression, such as ``torus(8,8)`` or
+        ``libra(workload=gpt-3, dims="RI(4)_FC(8)_SW(32)")``.
+
+    Returns
+    -------
+    Instance
+        The instance, checked.
+
+    Raises
+    ------
+    InputError
+        If there is nothing of that name, or something is wrong in it; names the file, the place, the value and
+        what was expected.
+    """
+    text = str(spec)
+    path = Path(text)
+    if looks_like_fabric(text):
+        with located(source=text):
+            return Instance(text, parse_fabric(text))
+    if is_expression(text) and not path.exists():
+        with located(source=text):
+            return _generated(text)
+    if path.exists() or path.suffix == ".json":
+        name = path.stem
+        if path.exists() or name not in shipped() or path.parent.name not in ("", "instances"):
+            return _from_file(path, text)
+        text = name
+    if text in shipped():
+        return _from_file(files(__package__) / f"{text}.json", f"{text}.json")
+    close = get_close_matches(text, shipped(), n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise InputError(f"no such file, shipped instance or expression{hint}", source=text)
+
+
+def _from_file(path: Path | Traversable, source: str) -> Instance:
+    """Load an instance file; workloads that it names by path are found beside it."""
+    with located(source=source):
+        data = read_json(path)
+        file = validated(lambda: InstanceFile.model_validate(data))
+        folder = path.parent if isinstance(path, Path) else None
+        return build_instance(file, Path(path.name).stem, lambda name: find_workload(name, folder), network_from_text)
+
+
+def find_workload(name: str, folder: Path | None = None) -> WorkloadFile:
+    """Find a workload: shipped under this name, or a file, relative to the folder of the instance.
+
+    Raises
+    ------
+    InputError
+        If there is none, or its file is wrong.
+    """
+    if name in shipped_workloads():
+        path: Path | Traversable = files(__package__) / "workloads" / f"{name}.json"
+    elif name.endswith(".json"):
+        path = (folder or Path()) / name
+    else:
+        raise InputError(
+            f"unknown workload {name!r}; expected a *.json file or one of {', '.join(shipped_workloads())}"
+        )
+    with located(source=str(path)):
+        data = read_json(path)
+        return validated(lambda: WorkloadFile.model_validate(data))
+
+
+def network_from_text(text: str) -> Fabric | Topology:
+    """Make a network from building-block notation or a generator expression."""
+    if is_expression(text) and not looks_like_fabric(text):
+        return generate(parse_expression(text))
+    return parse_fabric(text)
+
+
+def _generated(text: str) -> Instance:
+    """Make an instance of a generator expression; ``libra`` makes training instances, all others networks."""
+    expression = parse_expression(text)
+    if expression.name == "libra":
+        return libra_instance(expression, lambda file: build_instance(file, text, find_workload, network_from_text))
+    return Instance(text, generate(expression))
+
+
+def read_json(path: Path | Traversable) -> Any:
+    """Read a JSON file strictly: no duplicate keys, no NaN, and no more than :data:`MAX_FILE_BYTES`.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or is not such JSON; names the line and column.
+    """
+    if path.is_dir():
+        raise InputError("is a directory; expected a JSON file")
+    try:
+        if isinstance(path, Path) and (size := path.stat().st_size) > MAX_FILE_BYTES:
+            raise InputError(f"{size:,} bytes; expected at most {MAX_FILE_BYTES:,}")
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise InputError((error.strerror or "cannot be read").lower()) from None
+    if len(raw) > MAX_FILE_BYTES:
+        raise InputError(f"more than {MAX_FILE_BYTES:,} bytes")
+    try:
+        return json.loads(raw, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error.msg.lower()}", place=f"line {error.lineno}, column {error.colno}") from None
+    except UnicodeDecodeError:
+        raise InputError("not JSON: not UTF-8 text") from None
+    except RecursionError:
+        raise InputError("not JSON that cwb reads: nested too deeply") from None
+    except ValueError as error:
+        raise InputError(f"not JSON: {str(error).lower()[:100]}") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise InputError(f"{name} is not a number that JSON allows")
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise InputError(f"key {key[:60]!r} is given twice in one object")
+        result[key] = value
+    return result

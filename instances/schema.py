@@ -1,0 +1,221 @@
+"""The instance format: what a JSON file may say. ``instances/schema.json`` is made from these classes; a test keeps the two equal.
+
+Quantities are strings with units. How a file becomes an instance is told in :mod:`cwb.instances.build`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from ..core.collective import CollectiveKind
+from ..core.design import Objective, PartialUse
+from ..core.fabric import MAX_DIMENSIONS
+from ..core.fields import Duration, Money, Price, Rate, Size, Speed, Strict
+from ..core.topology import NodeKind
+from ..core.transformer import DEFAULT_SPEED_FLOPS
+from ..core.workload import TrainingLoop
+
+MAX_NODES = 1_000_000
+MAX_LINKS = 20_000_000
+MAX_LAYERS = 100_000
+
+PositiveInt = Annotated[int, Field(ge=1, le=10**12, strict=True)]
+Count = Annotated[int, Field(ge=0, le=10**12, strict=True)]
+Weight = Annotated[float, Field(gt=0, le=1e12)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+def _shape(value: object) -> str:
+    """Tell the alternatives of a field apart by the JSON type, so that an error speaks of the one that was meant."""
+    if isinstance(value, dict):
+        return "<graph>" if "nodes" in value or "links" in value else "<object>"
+    return "<list>" if isinstance(value, list) else "<scalar>"
+
+
+class FabricFile(Strict):
+    """A multi-dimensional network in building blocks."""
+
+    dimensions: Name = Field(description="Building blocks, innermost first.", examples=["RI(4)_FC(8)_RI(4)_SW(32)"])
+    tiers: list[Name] | None = Field(
+        None, description="Technology per dimension, an entry of the cost model; by default the outermost known ones."
+    )
+    in_network: list[bool] | None = Field(
+        None, max_length=MAX_DIMENSIONS, description="Per dimension, whether its switches reduce all-reduces."
+    )
+    npus: PositiveInt | None = Field(None, description="Number of NPUs, to be checked against the dimensions.")
+
+
+class NodeFile(Strict):
+    """A node of an explicit network."""
+
+    name: Name
+    kind: NodeKind = NodeKind.COMPUTE
+    multicast: bool = Field(False, description="Whether a switch may copy one chunk to several links.")
+    buffer: Size | None = Field(None, description="What a switch can hold; no limit by default.")
+
+
+class LinkFile(Strict):
+    """A link of an explicit network."""
+
+    source: Name
+    target: Name
+    bandwidth: Rate
+    latency: Duration = Fraction(0)
+    count: Annotated[int, Field(ge=1, le=10_000, strict=True)] = Field(1, description="Number of parallel links.")
+    bidirectional: bool = Field(False, description="Whether there is the same link back.")
+
+
+class TopologyFile(Strict):
+    """An explicit network."""
+
+    nodes: list[NodeFile] = Field(min_length=1, max_length=MAX_NODES)
+    links: list[LinkFile] = Field(max_length=MAX_LINKS)
+
+
+class DemandFile(Strict):
+    """The collective to schedule."""
+
+    kind: CollectiveKind
+    size: Size = Field(description="Full buffer; for an all_gather what every rank holds in the end.")
+    chunks: PositiveInt = 1
+    ranks: list[Count] | None = Field(None, description="Process group; all ranks by default.")
+
+
+class CommunicationFile(Strict):
+    """One collective of a phase."""
+
+    collective: Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "point_to_point"]
+    size: Size = Field(description="Full buffer, also for an all_gather.")
+    group: Name = Field(description="A group of the workload, such as tp or dp.")
+
+
+class PhaseFile(Strict):
+    """Computation and communication of a layer in one phase."""
+
+    compute: Duration = Fraction(0)
+    communication: list[CommunicationFile] = Field(default=[], max_length=100)
+
+
+class LayerFile(Strict):
+    """A layer with its three phases."""
+
+    name: Name
+    forward: PhaseFile = PhaseFile()
+    input_gradient: PhaseFile = PhaseFile()
+    weight_gradient: PhaseFile = PhaseFile()
+    repeat: PositiveInt = Field(1, description="Number of such layers.")
+
+
+class TransformerFile(Strict):
+    """A transformer from which computation and communication follow (see the page on workloads)."""
+
+    layers: Annotated[int, Field(ge=1, le=MAX_LAYERS, strict=True)]
+    hidden: PositiveInt
+    sequence: PositiveInt
+    batch: PositiveInt = Field(description="Sequences per iteration over all replicas.")
+    precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "int8"] = "fp16"
+    tensor_parallel: PositiveInt = 1
+    data_parallel: PositiveInt | None = Field(None, description="By default the NPUs over the TP degree.")
+    zero_stage: Literal[0, 1, 2, 3] = 2
+    vocabulary: Count = Field(0, description="0 leaves embedding and output layer out.")
+    speed: Speed = Field(DEFAULT_SPEED_FLOPS, description="Operations per second that an NPU attains.")
+
+
+class WorkloadFile(Strict):
+    """A workload that instances can use by name: layers, and the TP degree that it is trained with."""
+
+    format: Literal["cwb-workload/1"] = Field("cwb-workload/1", alias="schema")
+    name: Name
+    description: str = ""
+    source: str = ""
+    tensor_parallel: PositiveInt | Literal["all"] = Field(
+        1, description="TP degree; DP takes the rest. 'all': both groups span all NPUs."
+    )
+    layers: list[LayerFile] = Field(min_length=1, max_length=MAX_LAYERS)
+
+
+#: The degree of a group, or the NPUs that it spans in each dimension.
+GroupFile = Annotated[
+    Annotated[PositiveInt, Tag("<scalar>")] | Annotated[list[PositiveInt], Tag("<list>")], Discriminator(_shape)
+]
+
+
+class TrainingFile(Strict):
+    """A workload in an instance: used by name, written out in layers, or described as a transformer."""
+
+    use: Name | None = Field(None, description="A shipped workload, or the path of a workload file.")
+    name: Name | None = None
+    layers: list[LayerFile] | None = Field(None, min_length=1, max_length=MAX_LAYERS)
+    transformer: TransformerFile | None = None
+    groups: dict[Name, GroupFile] | None = Field(
+        None,
+        description="NPUs that each group spans per dimension (1 where it does not use one), or degrees, innermost "
+        "group first, that multiply to the number of NPUs.",
+        examples=[{"tp": [4, 4, 1, 1], "dp": [1, 2, 4, 32]}, {"tp": 16, "dp": 256}],
+    )
+    loop: TrainingLoop = TrainingLoop.NO_OVERLAP
+    weight: Weight = Field(1.0, description="Importance in a group of workloads.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        given = [name for name in ("use", "layers", "transformer") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"expected one of use, layers and transformer, not {' and '.join(given) or 'none'}")
+        return self
+
+
+class PricesFile(Strict):
+    """Prices of one tier; a component without a price cannot be bought there."""
+
+    link: Price | None = None
+    switch: Price | None = None
+    nic: Price | None = None
+
+
+class DesignFile(Strict):
+    """What is asked of a bandwidth design."""
+
+    objective: Objective = Objective.PERF
+    total_bandwidth: Rate | None = Field(None, description="Bandwidth per NPU over all dimensions, used exactly.")
+    max_total_bandwidth: Rate | None = Field(None, description="The same as an upper limit.")
+    cost_budget: Money | None = Field(None, description="Upper limit on the cost of the network.")
+    constraints: list[Name] = Field(
+        default=[],
+        max_length=1000,
+        description="Linear constraints on the bandwidths B1, B2, … of the dimensions.",
+        examples=[["B1 >= B2 >= B3", "25 GB/s <= B3 <= 150 GB/s", "B1 + B2 = 500 GB/s"]],
+    )
+    partial_use: PartialUse = Field(
+        PartialUse.FULL, description="Bandwidth of an FC dimension that a group can use which spans a part of it."
+    )
+
+
+class InstanceFile(Strict):
+    """An instance: a network, and a collective or workloads."""
+
+    editor_schema: str | None = Field(None, alias="$schema", description="For editors; not read.")
+    format: Literal["cwb-instance/1"] = Field("cwb-instance/1", alias="schema")
+    name: Name | None = Field(None, description="Name in records and tables; by default the file's.")
+    description: str = ""
+    source: str = Field("", description="Where the numbers come from.")
+    network: Annotated[
+        Annotated[Name, Tag("<scalar>")]
+        | Annotated[FabricFile, Tag("<object>")]
+        | Annotated[TopologyFile, Tag("<graph>")],
+        Discriminator(_shape),
+    ] = Field(
+        description="Building blocks, an explicit graph, or a text: building-block notation or a generator expression."
+    )
+    collective: DemandFile | None = None
+    workloads: list[TrainingFile] = Field(default=[], max_length=1000)
+    cost_model: (
+        Annotated[
+            Annotated[Literal["table-4.1"], Tag("<scalar>")] | Annotated[dict[Name, PricesFile], Tag("<object>")],
+            Discriminator(_shape),
+        ]
+        | None
+    ) = Field(None, description="Prices per tier; 'table-4.1' are the dissertation's.")
+    design: DesignFile | None = None

@@ -1,0 +1,58 @@
+"""Generated training instances: a shipped workload on any network of dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.errors import InputError
+from ..core.fields import validated
+from ..core.instance import Instance
+from .expression import Expression
+from .schema import InstanceFile
+
+_PARAMETERS = ("workload", "dims", "total_bandwidth", "objective", "loop")
+
+
+def libra_instance(expression: Expression, build: Callable[[InstanceFile], Instance]) -> Instance:
+    """Make a training instance of ``libra(workload=..., dims=..., ...)``.
+
+    Parameters
+    ----------
+    expression : Expression
+        ``workload`` (a shipped name) and ``dims`` (building blocks), and optionally ``total_bandwidth`` ("1000 GB/s" unless given),
+        ``objective`` and ``loop``. Prices are those of table 4.1, groups are mapped innermost first.
+    build : callable
+        Makes an instance of the file that would say the same.
+
+    Raises
+    ------
+    InputError
+        If an argument is unknown, missing or wrong.
+    """
+    if len(expression.positional) > len(_PARAMETERS):
+        raise InputError(f"libra takes at most {len(_PARAMETERS)} arguments")
+    given: dict[str, Any] = dict(zip(_PARAMETERS, expression.positional, strict=False))
+    for name, value in expression.keywords.items():
+        if name not in _PARAMETERS:
+            raise InputError(f"libra has no argument {name!r}; expected {', '.join(_PARAMETERS)}")
+        if name in given:
+            raise InputError(f"argument {name!r} is given twice")
+        given[name] = value
+    for name in ("workload", "dims"):
+        if name not in given:
+            raise InputError(f"libra needs {name}=...")
+    workload: dict[str, Any] = {"use": given["workload"]}
+    if "loop" in given:
+        workload["loop"] = given["loop"]
+    data = {
+        "schema": "cwb-instance/1",
+        "network": {"dimensions": given["dims"]},
+        "workloads": [workload],
+        "cost_model": "table-4.1",
+        "design": {
+            "objective": given.get("objective", "perf"),
+            "total_bandwidth": given.get("total_bandwidth", "1000 GB/s"),
+        },
+    }
+    return build(validated(lambda: InstanceFile.model_validate(data)))

@@ -1,0 +1,208 @@
+"""Lower bounds in closed form, from multipliers that a linear relaxation gives (weak duality).
+
+For any shares ``s_kd >= 0`` with ``sum_d s_kd = 1`` a maximum is at least its average, so that
+``a T(B) + b C(B) >= a K + sum_d A_d / B_d + b sum_d c_d B_d`` with ``A_d = a sum_k s_kd m_kd``. With multipliers u of the linear constraints the
+right-hand side is separable, and ``A/x + c x >= 2 sqrt(A c)`` minimizes each dimension. The value is a proved bound whatever the
+multipliers are; at the optimum of the relaxation it is at least the relaxation's own (Cauchy-Schwarz), and it is what cwb reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import inf, sqrt
+
+from ...core.bounds import SupportingLine
+from ...core.design import Comparison
+from .problem import Problem
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """Dual values of the relaxation for one pair of weights.
+
+    Parameters
+    ----------
+    time_weight, cost_weight : float
+        Weights of seconds and of dollars.
+    shares : sequence of sequence of float
+        ``[term][dimension]``, each row sums to 1.
+    tp_shares : sequence of float
+        For each overlap, the share of its TP branch, between 0 and 1.
+    constraints : sequence of float
+        One for each linear constraint: at least 0 for ``<=``, at most 0 for ``>=``.
+    """
+
+    time_weight: float
+    cost_weight: float
+    shares: Sequence[Sequence[float]]
+    tp_shares: Sequence[float]
+    constraints: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A supporting line: ``time_weight * T + cost_weight * C >= value`` for every allowed plan.
+
+    ``minimizer_Bps`` is where the Lagrangian is smallest: where the next tangents belong.
+    """
+
+    value: float
+    multipliers: Multipliers
+    minimizer_Bps: tuple[float, ...]
+
+
+def supporting_line(problem: Problem, multipliers: Multipliers, *, scale_free: bool = False) -> Line:
+    """Evaluate the Lagrangian bound; ``-inf`` where the multipliers leave a dimension or the scale unbounded.
+
+    A bound over all multiples of allowed plans (``scale_free``) also needs ``u . h <= 0``. The multipliers of a relaxation solved
+    in floating point may miss these conditions by a rounding error: they are repaired first, which keeps the bound valid.
+    """
+    cost = [multipliers.cost_weight * float(p) for p in problem.prices_usd_per_Bps or (0,) * problem.dimensions]
+    u = _repaired(problem, cost, multipliers.constraints, scale_free=scale_free)
+    multipliers = replace(multipliers, constraints=u)
+    slopes = _slopes(problem, cost, u)
+    limits = sum(ui * float(constraint.limit) for ui, constraint in zip(u, problem.constraints, strict=True))
+    if min(slopes, default=0.0) < 0 or (scale_free and limits > 0):
+        return Line(-inf, multipliers, (0.0,) * problem.dimensions)
+    traffic = _traffic(problem, multipliers)
+    value = multipliers.time_weight * _constant(problem, multipliers) - limits
+    value += sum(2 * sqrt(A * c) for A, c in zip(traffic, slopes, strict=True))
+    minimizer = tuple(sqrt(A / c) if c > 0 else 0.0 for A, c in zip(traffic, slopes, strict=True))
+    return Line(value, multipliers, minimizer)
+
+
+def _repaired(problem: Problem, cost: Sequence[float], given: Sequence[float], *, scale_free: bool) -> list[float]:
+    """Move multipliers by rounding errors until every slope is at least 0 and, where asked, ``u . h`` at most 0."""
+    u = list(given)
+    for d in range(problem.dimensions):
+        slope = _slopes(problem, cost, u)[d]
+        for i, constraint in enumerate(problem.constraints):
+            a = float(constraint.coefficients[d])
+            if slope < 0 < a and constraint.comparison is not Comparison.AT_LEAST and min(constraint.coefficients) >= 0:
+                u[i] += -slope / a * (1 + 1e-9)
+                break
+    if scale_free:
+        limits = sum(ui * float(constraint.limit) for ui, constraint in zip(u, problem.constraints, strict=True))
+        for i, constraint in enumerate(problem.constraints):
+            if limits > 0 and constraint.limit > 0 and constraint.comparison is Comparison.EQUAL:
+                u[i] -= limits / float(constraint.limit) * (1 + 1e-9)
+                break
+    return u
+
+
+def _slopes(problem: Problem, cost: Sequence[float], u: Sequence[float]) -> list[float]:
+    """``c_d``: price of a dimension plus what the constraints' multipliers charge for it."""
+    return [
+        cost[d] + sum(ui * float(c.coefficients[d]) for ui, c in zip(u, problem.constraints, strict=True))
+        for d in range(problem.dimensions)
+    ]
+
+
+def _traffic(problem: Problem, multipliers: Multipliers) -> list[float]:
+    """``A_d``: shares of the collectives' bytes, weighted as the collectives count."""
+    weights = [0.0] * len(problem.time.terms)
+    for k in problem.time.serial:
+        weights[k] = 1.0
+    for o, share in zip(problem.time.overlaps, multipliers.tp_shares, strict=True):
+        for k in o.tp:
+            weights[k] = float(o.weight) * share
+        for k in o.dp:
+            weights[k] = float(o.weight) * (1 - share)
+    return [
+        multipliers.time_weight
+        * sum(
+            weight * shares[d] * float(term.traffic[d])
+            for weight, shares, term in zip(weights, multipliers.shares, problem.time.terms, strict=True)
+        )
+        for d in range(problem.dimensions)
+    ]
+
+
+def _constant(problem: Problem, multipliers: Multipliers) -> float:
+    """K with the computation of overlapped DP branches, as far as these count."""
+    overlapped = (
+        float(o.weight) * (1 - share) * float(o.dp_compute_s)
+        for o, share in zip(problem.time.overlaps, multipliers.tp_shares, strict=True)
+    )
+    return float(problem.time.constant_s) + sum(overlapped)
+
+
+def certificate_line(problem: Problem, line: Line) -> SupportingLine:
+    """Write a line in terms of the instance's own communications, for a reader who has only the instance."""
+    multipliers = line.multipliers
+    shares = [
+        (*member, tuple(multipliers.shares[k])) for k, term in enumerate(problem.time.terms) for member in term.members
+    ]
+    overlaps = [
+        (*layer, share)
+        for o, share in zip(problem.time.overlaps, multipliers.tp_shares, strict=True)
+        for layer in o.layers
+    ]
+    return SupportingLine(
+        multipliers.time_weight,
+        multipliers.cost_weight,
+        tuple(sorted(shares)),
+        tuple(sorted(overlaps)),
+        tuple(multipliers.constraints),
+    )
+
+
+@dataclass(frozen=True)
+class Corner:
+    """A corner of the polygon that supporting lines leave for (time, cost)."""
+
+    time_s: float
+    cost_usd: float
+
+    @property
+    def product(self) -> float:
+        """Time multiplied by cost; infinite on the axis at infinity."""
+        return self.time_s * self.cost_usd
+
+
+def envelope(lines: Sequence[Line]) -> list[Line]:
+    """Lines that bound the polygon ``{(T, C): a T + b C >= v for every line}``, from the fastest network's to the cheapest's."""
+    hull: list[Line] = []
+    for line in sorted(lines, key=lambda line: (-_slope(line), -_offset(line))):
+        if hull and _slope(hull[-1]) == _slope(line):
+            continue  # parallel, and no higher than the one before
+        while len(hull) > 1 and _is_behind(hull[-2], hull[-1], line):
+            hull.pop()
+        hull.append(line)
+    return hull
+
+
+def corners(lines: Sequence[Line]) -> list[Corner]:
+    """Corners of that polygon; the smallest product over it lies in one of them, for a product is quasiconcave."""
+    return [_cross(a, b) for a, b in pairwise(envelope(lines))]
+
+
+def _slope(line: Line) -> float:
+    """Weight of time over that of cost: infinite for a line of time alone."""
+    m = line.multipliers
+    return inf if m.cost_weight == 0 else m.time_weight / m.cost_weight
+
+
+def _offset(line: Line) -> float:
+    """Where the line meets the axis of time, or of cost for a line of cost alone."""
+    m = line.multipliers
+    return line.value / (m.time_weight or m.cost_weight)
+
+
+def _cross(a: Line, b: Line) -> Corner:
+    """Where two lines meet."""
+    p, q = a.multipliers, b.multipliers
+    determinant = p.time_weight * q.cost_weight - p.cost_weight * q.time_weight
+    return Corner(
+        (a.value * q.cost_weight - p.cost_weight * b.value) / determinant,
+        (p.time_weight * b.value - a.value * q.time_weight) / determinant,
+    )
+
+
+def _is_behind(a: Line, b: Line, c: Line) -> bool:
+    """Whether line b is nowhere the highest: where a and c meet, they already exceed it."""
+    corner = _cross(a, c)
+    m = b.multipliers
+    return m.time_weight * corner.time_s + m.cost_weight * corner.cost_usd >= b.value

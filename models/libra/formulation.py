@@ -1,0 +1,151 @@
+"""LIBRA as a Pyomo model (dissertation, sections 4.4.2 to 4.4.5).
+
+The bilinear form of the paper: bandwidths and their inverses, coupled by one product per dimension. Solvers for nonconvex quadratic
+programs take it as it is; :mod:`.outer_approximation` replaces the products by tangents for solvers of linear programs.
+
+All numbers are in the units of :class:`~cwb.models.libra.problem.Problem`, so that a solver sees values around 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyomo.environ as pyo
+
+from ...core.design import Comparison, Objective
+from ...core.instance import Instance
+from .problem import Problem, pose_problem
+
+
+def build(instance: Instance) -> Any:
+    """Build the model of an instance: variables, what time is, what cost is, what is allowed, what is wanted."""
+    return build_problem(pose_problem(instance))
+
+
+def build_problem(problem: Problem) -> Any:
+    """Build the model of a posed problem."""
+    m = pyo.ConcreteModel("libra")
+    sets(m, problem)
+    variables(m)
+    inverse_bandwidth(m)
+    collective_time(m, problem)
+    overlapped_time(m, problem)
+    iteration_time(m, problem)
+    network_cost(m, problem)
+    design_constraints(m, problem)
+    objective(m, problem)
+    return m
+
+
+def sets(m: Any, problem: Problem) -> None:
+    """Dimensions, the dimensions that carry traffic, collectives with the dimensions that each uses, overlapped stages."""
+    time = problem.time
+    m.D = pyo.RangeSet(problem.dimensions)
+    m.U = pyo.Set(initialize=[d + 1 for d in time.used])
+    m.K = pyo.RangeSet(len(time.terms))
+    m.KD = pyo.Set(
+        dimen=2,
+        initialize=[(k + 1, d + 1) for k, term in enumerate(time.terms) for d, v in enumerate(term.traffic) if v],
+    )
+    m.O = pyo.RangeSet(len(time.overlaps))
+
+
+def variables(m: Any) -> None:
+    """B_d and 1/B_d, the time of each collective and of each overlapped stage, the iteration time and the cost.
+
+    The scale of the limits is 1; a relaxation that allows all multiples of allowed plans frees it (see :mod:`.frontier`).
+    """
+    m.bandwidth = pyo.Var(m.D, domain=pyo.NonNegativeReals)
+    m.inverse = pyo.Var(m.U, domain=pyo.NonNegativeReals)
+    m.collective = pyo.Var(m.K, domain=pyo.NonNegativeReals)
+    m.overlap = pyo.Var(m.O, domain=pyo.NonNegativeReals)
+    m.time = pyo.Var(domain=pyo.NonNegativeReals)
+    m.cost = pyo.Var(domain=pyo.NonNegativeReals)
+    m.scale = pyo.Var(domain=pyo.NonNegativeReals, initialize=1)
+    m.scale.fix()
+
+
+def inverse_bandwidth(m: Any) -> None:
+    """``B_d * (1/B)_d >= 1``; at least is enough, since a larger inverse only lengthens the times."""
+
+    @m.Constraint(m.U)
+    def inverse_bandwidth(m: Any, d: int) -> Any:
+        return m.bandwidth[d] * m.inverse[d] >= 1
+
+
+def collective_time(m: Any, problem: Problem) -> None:
+    """``t_k >= m_kd / B_d``: the slowest dimension determines the collective (section 4.4.2)."""
+    unit = problem.bandwidth_unit_Bps * problem.time_unit_s
+
+    @m.Constraint(m.KD)
+    def collective_time(m: Any, k: int, d: int) -> Any:
+        return m.collective[k] >= float(problem.time.terms[k - 1].traffic[d - 1]) / unit * m.inverse[d]
+
+
+def overlapped_time(m: Any, problem: Problem) -> None:
+    """``TP_Comm`` runs beside ``DP_Compute + DP_Comm``: the longer one counts (section 4.4.2, figure 4.4c)."""
+    stages = problem.time.overlaps
+
+    @m.Constraint(m.O)
+    def overlapped_tp(m: Any, o: int) -> Any:
+        return m.overlap[o] >= pyo.quicksum(m.collective[k + 1] for k in stages[o - 1].tp)
+
+    @m.Constraint(m.O)
+    def overlapped_dp(m: Any, o: int) -> Any:
+        compute = float(stages[o - 1].dp_compute_s) / problem.time_unit_s
+        return m.overlap[o] >= compute + pyo.quicksum(m.collective[k + 1] for k in stages[o - 1].dp)
+
+
+def iteration_time(m: Any, problem: Problem) -> None:
+    """All computation and communication of an iteration, one after the other where nothing overlaps (section 4.4.2)."""
+    time = problem.time
+
+    @m.Constraint()
+    def iteration_time(m: Any) -> Any:
+        serial = pyo.quicksum(m.collective[k + 1] for k in time.serial)
+        overlapped = pyo.quicksum(float(stage.weight) * m.overlap[o + 1] for o, stage in enumerate(time.overlaps))
+        return m.time == float(time.constant_s) / problem.time_unit_s + serial + overlapped
+
+
+def network_cost(m: Any, problem: Problem) -> None:
+    """``N sum_d c_d B_d``: links, and NICs and switch ports where the block has a switch (section 4.4.3)."""
+    prices = problem.prices_usd_per_Bps or (0,) * problem.dimensions
+    unit = problem.cost_unit_usd / problem.bandwidth_unit_Bps
+
+    @m.Constraint()
+    def network_cost(m: Any) -> Any:
+        return m.cost == pyo.quicksum(float(prices[d - 1]) / unit * m.bandwidth[d] for d in m.D)
+
+
+def design_constraints(m: Any, problem: Problem) -> None:
+    """Budgets and linear constraints between the dimensions (section 4.4.4), each divided by its largest coefficient."""
+    m.C = pyo.RangeSet(len(problem.constraints))
+
+    @m.Constraint(m.C)
+    def design(m: Any, c: int) -> Any:
+        constraint = problem.constraints[c - 1]
+        row = constraint_row_scale(problem, c - 1)
+        body = pyo.quicksum(
+            float(a) * problem.bandwidth_unit_Bps / row * m.bandwidth[d + 1]
+            for d, a in enumerate(constraint.coefficients)
+            if a
+        )
+        limit = float(constraint.limit) / row * m.scale
+        match constraint.comparison:
+            case Comparison.AT_MOST:
+                return body <= limit
+            case Comparison.AT_LEAST:
+                return body >= limit
+            case Comparison.EQUAL:
+                return body == limit
+
+
+def constraint_row_scale(problem: Problem, index: int) -> float:
+    """What a linear constraint is divided by, in its own unit."""
+    return float(max(abs(a) for a in problem.constraints[index].coefficients)) * problem.bandwidth_unit_Bps
+
+
+def objective(m: Any, problem: Problem) -> None:
+    """PerfOptBW minimizes the iteration time, PerfPerCostOptBW its product with the cost (section 4.4.5)."""
+    wanted = m.time if problem.objective is Objective.PERF else m.time * m.cost
+    m.objective = pyo.Objective(expr=wanted, sense=pyo.minimize)

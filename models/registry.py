@@ -1,0 +1,39 @@
+"""Every method by its name, imported when it is asked for: a broken method breaks only itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+
+from ..core.errors import InputError
+from ..core.method import Method
+
+METHODS: Mapping[str, str] = {
+    "libra": "libra.methods:LIBRA",
+    "libra-equal": "libra.methods:LIBRA_EQUAL",
+    "libra-codesign": "libra.methods:LIBRA_CODESIGN",
+}
+
+
+def names() -> tuple[str, ...]:
+    """Names of all methods."""
+    return tuple(METHODS)
+
+
+def get(name: str) -> Method:
+    """Import a method.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    if name not in METHODS:
+        close = get_close_matches(name, METHODS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"unknown model {name!r}; expected one of {', '.join(METHODS)}{hint}", source="--model")
+    module, attribute = METHODS[name].split(":")
+    method = getattr(import_module(f".{module}", __package__), attribute)
+    assert isinstance(method, Method)  # noqa: S101 (the registry is ours)
+    return method

@@ -1,0 +1,99 @@
+"""The judge of bandwidth plans: recomputes time and cost and checks every constraint, without knowing how the plan was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import inf, isfinite
+
+from ..core.answers import BandwidthPlan
+from ..core.bounds import Certificate, LagrangianCertificate, SweepCertificate
+from ..core.cost import network_price
+from ..core.design import Comparison, Design, LinearConstraint, Objective
+from ..core.instance import Instance
+from ..core.verdict import Verdict
+from .certificate import recomputed_bound, sweep_bound
+from .training import weighted_time, workload_time
+
+#: A linear constraint may be missed by this part of its largest term: solvers work in floating point.
+TOLERANCE = 1e-7
+
+
+def judge_bandwidth_plan(instance: Instance, plan: BandwidthPlan, certificate: Certificate | None) -> Verdict:
+    """Judge a bandwidth plan.
+
+    Returns
+    -------
+    Verdict
+        Metrics: ``iteration_time_s``, ``workload_time_s`` (per workload, without its weight), ``network_cost_usd``,
+        ``perf_per_cost`` (1/(s USD)), ``bandwidth_GBps``, and against EqualBW ``speedup``, ``perf_per_cost_gain`` and
+        ``equal_bandwidth_GBps``; what cannot be told is None.
+    """
+    if plan.parallelism is not None:
+        instance = instance.with_parallelism(*plan.parallelism)
+    design = instance.design or Design()
+    fabric = instance.fabric
+    count = len(fabric.dimensions)
+    if len(plan.bandwidth_Bps) != count or not all(isfinite(b) and b >= 0 for b in plan.bandwidth_Bps):
+        return Verdict((f"expected {count} bandwidths, finite and not negative",))
+    prices = None if instance.cost_model is None else network_price(fabric, instance.cost_model)
+    constraints = design.linear_constraints(count, prices)
+    bandwidth = [Fraction(b) for b in plan.bandwidth_Bps]
+    violations = [v for c in constraints if (v := violation(c, bandwidth)) is not None]
+    time = weighted_time(instance, bandwidth)
+    if time == inf:
+        violations.append("a dimension that carries traffic has no bandwidth")
+    cost = None if prices is None else float(sum(p * b for p, b in zip(prices, bandwidth, strict=True)))
+    objective = time if design.objective is Objective.PERF else None if cost is None else time * cost
+    bound = None
+    if isinstance(certificate, LagrangianCertificate):
+        bound = recomputed_bound(instance, certificate)
+    elif isinstance(certificate, SweepCertificate):
+        bound = sweep_bound(instance, certificate)
+    return Verdict(tuple(violations), objective, bound, _metrics(instance, bandwidth, prices, time, cost))
+
+
+def violation(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> str | None:
+    """Say how a plan misses a linear constraint, or None."""
+    terms = [a * b for a, b in zip(constraint.coefficients, bandwidth_Bps, strict=True)]
+    excess = float(sum(terms) - constraint.limit)
+    slack = TOLERANCE * float(max(abs(constraint.limit), *map(abs, terms)))
+    match constraint.comparison:
+        case Comparison.AT_MOST:
+            missed = excess > slack
+        case Comparison.AT_LEAST:
+            missed = excess < -slack
+        case Comparison.EQUAL:
+            missed = abs(excess) > slack
+    return f"{constraint.label!r} is missed by {abs(excess):.6g}" if missed else None
+
+
+def _metrics(
+    instance: Instance,
+    bandwidth_Bps: Sequence[Fraction],
+    prices: Sequence[Fraction] | None,
+    time: float,
+    cost: float | None,
+) -> dict[str, object]:
+    """Measure the plan, alone and against EqualBW."""
+    count = len(bandwidth_Bps)
+    metrics: dict[str, object] = {
+        "iteration_time_s": time if time < inf else None,
+        "workload_time_s": {w.name: workload_time(instance, w, bandwidth_Bps) for w in instance.training()},
+        "network_cost_usd": cost,
+        "perf_per_cost": 1 / (time * cost) if cost and time else None,
+        "bandwidth_GBps": [float(b) / 1e9 for b in bandwidth_Bps],
+    }
+    equal = (instance.design or Design()).equal_bandwidth_Bps(count, prices)
+    speedup = gain = None
+    if equal is not None and time:
+        equal_time = weighted_time(instance, [equal] * count)
+        speedup = equal_time / time
+        if prices is not None and cost:
+            gain = equal_time * float(equal * sum(prices)) / (time * cost)
+    metrics |= {
+        "speedup": speedup,
+        "perf_per_cost_gain": gain,
+        "equal_bandwidth_GBps": None if equal is None else float(equal) / 1e9,
+    }
+    return metrics

@@ -1,0 +1,96 @@
+"""The time of a training iteration, by walking its loop layer by layer and its collectives stage by stage.
+
+This is the analytical model of the dissertation, sections 4.2.2 and 4.4.2, written a second time on purpose: the judge walks the stages of the
+multi-rail algorithms with the shard that is left after each, and shares no code with the closed forms that the optimizer uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import inf
+
+from ..core.collective import CollectiveKind
+from ..core.design import PartialUse
+from ..core.fabric import Block, Fabric
+from ..core.instance import Instance
+from ..core.workload import Communication, Layer, Phase, TrainingLoop, Workload
+
+
+def weighted_time(instance: Instance, bandwidth_Bps: Sequence[Fraction]) -> float:
+    """Iteration time of all workloads, each times its weight; infinite where traffic has no bandwidth."""
+    return sum(float(w.weight) * workload_time(instance, w, bandwidth_Bps) for w in instance.training())
+
+
+def workload_time(instance: Instance, workload: Workload, bandwidth_Bps: Sequence[Fraction]) -> float:
+    """Seconds of one iteration: forward through the layers, then backward in the workload's loop (figure 4.4)."""
+    total = sum(layer.repeat * layer_time(instance, workload, layer, bandwidth_Bps) for layer in workload.layers)
+    return float(total)
+
+
+def layer_time(
+    instance: Instance, workload: Workload, layer: Layer, bandwidth_Bps: Sequence[Fraction]
+) -> Fraction | float:
+    """Seconds of one layer, forward and backward."""
+    forward, tp, dp = (
+        phase_time(instance, workload, phase, bandwidth_Bps)
+        for phase in (layer.forward, layer.input_gradient, layer.weight_gradient)
+    )
+    if workload.loop is TrainingLoop.TP_DP_OVERLAP:
+        return sum(forward) + tp[0] + max(tp[1], sum(dp))
+    return sum(forward) + sum(tp) + sum(dp)
+
+
+def phase_time(
+    instance: Instance, workload: Workload, phase: Phase, bandwidth_Bps: Sequence[Fraction]
+) -> tuple[Fraction, Fraction | float]:
+    """Seconds of computation and of communication of a phase."""
+    communication_s: Fraction | float = Fraction(0)
+    for communication in phase.communication:
+        moved = busy_bytes(instance, communication, workload.groups[communication.group])
+        communication_s += max(
+            (m / b if b > 0 else inf for m, b in zip(moved, bandwidth_Bps, strict=True) if m > 0), default=Fraction(0)
+        )
+    return phase.compute_s, communication_s
+
+
+def busy_bytes(instance: Instance, communication: Communication, span: Sequence[int]) -> list[Fraction]:
+    """Bytes that keep each dimension busy at its full bandwidth.
+
+    Where a group may use only the links between its members (``direct-links``), a fully connected dimension is busy longer than its bytes take.
+    """
+    fabric = instance.fabric
+    moved = stages(communication, span, fabric)
+    if instance.design is None or instance.design.partial_use is PartialUse.FULL:
+        return moved
+    for d, n in enumerate(span):
+        if fabric.dimensions[d].block is Block.FULLY_CONNECTED and n > 1:
+            moved[d] *= Fraction(fabric.dimensions[d].size - 1, n - 1)
+    return moved
+
+
+def stages(communication: Communication, span: Sequence[int], fabric: Fabric) -> list[Fraction]:
+    """Bytes per NPU in each dimension, by walking the stages of the multi-rail algorithm.
+
+    A reduce-scatter goes up the dimensions and leaves a shard of 1/n after each; an all-gather comes down them and meets the same
+    shards; an all-reduce is both, unless the switches of a dimension reduce, to which every NPU then sends its shard once.
+    """
+    moved: list[Fraction] = []
+    held = communication.size_bytes
+    for d, n in enumerate(span):
+        sent_once = held - held / n
+        match communication.collective:
+            case CollectiveKind.ALL_REDUCE:
+                reduced = fabric.dimensions[d].in_network and n > 1
+                moved.append(held if reduced else 2 * sent_once)
+                held /= n
+            case CollectiveKind.REDUCE_SCATTER | CollectiveKind.ALL_GATHER:
+                moved.append(sent_once)
+                held /= n
+            case CollectiveKind.ALL_TO_ALL:
+                moved.append(sent_once)
+            case CollectiveKind.POINT_TO_POINT:
+                moved.append(held if n > 1 else Fraction(0))
+            case _:
+                raise ValueError(f"the analytical model has no {communication.collective.value}")
+    return moved
