@@ -120,6 +120,11 @@ def show(value: Value) -> str:
     return f'"{escaped}"'
 
 
+def quoted(text: str) -> str:
+    """Quote a text for an error line, cut to a length that fits there."""
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
 def _decimal(value: Fraction) -> str:
     """Write a fraction that was read from a decimal as this decimal."""
     whole, part = divmod(abs(value.numerator) * 10**MAX_DIGITS // value.denominator, 10**MAX_DIGITS)
@@ -150,11 +155,6 @@ def _tokens(text: str) -> list[_Token]:
     return tokens
 
 
-def _cut(text: str) -> str:
-    """Quote a text for an error line, cut to a length that fits in a line."""
-    return repr(text if len(text) <= 40 else text[:37] + "...")
-
-
 class _Parser:
     """Recursive descent over the tokens of one text."""
 
@@ -176,7 +176,7 @@ class _Parser:
         elif token.kind == "end":
             found = "the text ends"
         else:
-            found = f"unexpected {_cut(token.text)}"
+            found = f"unexpected {quoted(token.text)}"
         if token.kind == "unknown" and len(token.text) > 1:
             expected += "; text that begins with a digit needs quotes"
         raise InputError(f"{found} at column {token.column}; expected {expected}")
@@ -211,7 +211,7 @@ class _Parser:
             column = self._next.column
             name = self._name("the name of an argument")
             if name in keywords:
-                raise InputError(f"argument {_cut(name)} at column {column} is given twice; expected it once")
+                raise InputError(f"argument {quoted(name)} at column {column} is given twice; expected it once")
             self._take()
             keywords[name] = self._value(MAX_DEPTH)
         elif keywords:
@@ -230,6 +230,8 @@ class _Parser:
             return _TRUTH.get(token.text.lower(), token.text)
         if token.kind != "string":
             self._fail("a value")
+        if not token.text.isprintable():
+            self._fail("printable characters in a string")
         self._take()
         return _ESCAPED.sub(r"\1", token.text[1:-1])
 

@@ -1,1 +1,118 @@
-"""Placeholder docstring."""
+"""Named topologies: abstract graphs and published machines, made from a generator expression.
+
+A generator is a documented function that returns a :class:`~cwb.core.topology.Topology`. Its signature is its
+interface: ``torus(4, 4, bandwidth="25 GiB/s")`` calls :func:`.grids.torus`. To add one, write it and register it here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from inspect import getdoc
+from typing import TYPE_CHECKING
+
+from ...core.errors import InputError
+from ...core.topology import Topology
+from ..expression import Expression, quoted
+
+if TYPE_CHECKING:
+    from .binding import Generator
+
+#: Name to "module:function", relative to this package; imported when it is used.
+GENERATORS = {
+    "line": "grids:line",
+    "path": "grids:line",
+    "ring": "grids:ring",
+    "mesh": "grids:mesh",
+    "torus": "grids:torus",
+    "hypercube": "grids:hypercube",
+    "complete": "dense:complete",
+    "complete_bipartite": "dense:complete_bipartite",
+    "circulant": "dense:circulant",
+    "directed_circulant": "dense:directed_circulant",
+    "random_regular": "random_graphs:random_regular",
+    "star": "switched:star",
+    "switch": "switched:star",
+    "fat_tree": "switched:fat_tree",
+    "dragonfly": "switched:dragonfly",
+    "switch2d": "switched:switch2d",
+    "rfs3d": "switched:rfs3d",
+    "dgx1": "nvidia:dgx1",
+    "ndv2": "nvidia:ndv2",
+    "dgx2": "nvidia:dgx2",
+    "dgx_a100": "nvidia:dgx_a100",
+    "dgx_h100": "nvidia:dgx_h100",
+    "mi250": "amd:mi250",
+    "mi250_8": "amd:mi250_8",
+    "amd": "amd:amd",
+}
+
+
+@dataclass(frozen=True)
+class Description:
+    """How a generator is called, and what it makes.
+
+    Parameters
+    ----------
+    signature : str
+        The call with its defaults, such as ``ring(n, bidirectional=true, ...)``.
+    summary : str
+        First line of its documentation.
+    """
+
+    signature: str
+    summary: str
+
+
+def names() -> tuple[str, ...]:
+    """Names of all generators: the abstract graphs, then the machines."""
+    return tuple(GENERATORS)
+
+
+def describe(name: str) -> Description:
+    """Describe a generator in two lines.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name.
+    """
+    from .binding import usage
+
+    generator = _find(name)
+    return Description(usage(name, generator), (getdoc(generator) or "").partition("\n")[0])
+
+
+def generate(expression: Expression) -> Topology:
+    """Make the topology that an expression names.
+
+    Parameters
+    ----------
+    expression : Expression
+        The generator's name and arguments.
+
+    Returns
+    -------
+    Topology
+        The nodes, in the order of their ranks, and the links.
+
+    Raises
+    ------
+    InputError
+        If there is no such generator, or an argument is unknown, missing, of the wrong type or out of range. Sizes
+        are checked before memory is taken.
+    """
+    from .binding import call
+
+    return call(_find(expression.name), expression)
+
+
+def _find(name: str) -> Generator:
+    if name not in GENERATORS:
+        close = get_close_matches(name, GENERATORS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else f"; expected one of {', '.join(GENERATORS)}"
+        raise InputError(f"unknown topology {quoted(name)}{hint}")
+    module, _, function = GENERATORS[name].partition(":")
+    generator: Generator = getattr(import_module(f".{module}", __package__), function)
+    return generator

@@ -38,9 +38,7 @@ def complete_bipartite(left: int, right: int, *, bandwidth: Rate = BANDWIDTH, la
     within(left, "left", 1)
     within(right, "right", 1)
     pairs = ((one, left + other) for one in range(left) for other in range(right))
-    return graph(
-        nodes=left + right, links=2 * left * right, edges=both_ways(pairs), of=wire(bandwidth, latency)
-    )
+    return graph(nodes=left + right, links=2 * left * right, edges=both_ways(pairs), of=wire(bandwidth, latency))
 
 
 def circulant(n: int, offsets: Sequence[int], *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
@@ -84,6 +82,8 @@ def directed_circulant(
 
 
 def _check_offsets(n: int, offsets: Sequence[int], largest: int) -> None:
+    if not offsets:
+        raise InputError("no offsets; expected at least one", place="offsets")
     for index, offset in enumerate(offsets):
         within(offset, f"offsets[{index}]", 1, largest)
     if len(set(offsets)) < len(offsets):

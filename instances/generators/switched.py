@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
 from .building import BANDWIDTH, LATENCY, Rate, Time, check_size, ranks, switch, wire, within
@@ -99,9 +101,7 @@ def dragonfly(
     within(routers, "routers", 1)
     within(hosts, "hosts", 0)
     count = groups * routers
-    check_size(
-        nodes=count * (1 + hosts), links=count * (routers - 1) + groups * (groups - 1) + 2 * count * hosts
-    )
+    check_size(nodes=count * (1 + hosts), links=count * (routers - 1) + groups * (groups - 1) + 2 * count * hosts)
     local = wire(bandwidth, latency)
     between = wire(global_bandwidth, latency, place="global_bandwidth")
     names = [f"router{index}" if hosts else str(index) for index in range(count)]
@@ -132,8 +132,8 @@ def switch2d(
 ) -> Topology:
     """Two-dimensional switch: every node has a port on the switch of its row and one on the switch of its column.
 
-    The defaults are the system of the dissertation, section 5.6.2: 8 x 4 with 300 and 25 GiB/s; 0.5 us is the latency
-    of section 5.6. The node (x, y) has rank x + inner * y.
+    The defaults are the system of the dissertation, section 5.6.2: 8 x 4 with 300 and 25 GiB/s; 0.5 us is that of
+    section 5.5.2. The node (x, y) has rank x + inner * y.
 
     Parameters
     ----------
@@ -195,8 +195,8 @@ def rfs3d(
     count = plane * within(switched, "switched", 2)
     neighbours = 1 if ring == 2 else 2
     check_size(nodes=count + plane, links=count * (neighbours + connected - 1 + 2))
-    around = wire(ring_bandwidth, latency, place="ring_bandwidth") / neighbours
-    across = wire(connected_bandwidth, latency, place="connected_bandwidth") / (connected - 1)
+    around = wire(ring_bandwidth, latency, place="ring_bandwidth") * Fraction(1, neighbours)
+    across = wire(connected_bandwidth, latency, place="connected_bandwidth") * Fraction(1, connected - 1)
     up = wire(switch_bandwidth, latency, place="switch_bandwidth")
     links: list[Link] = []
     for rank in range(count):

@@ -80,9 +80,11 @@ def _repaired(problem: Problem, cost: Sequence[float], given: Sequence[float], *
         slope = _slopes(problem, cost, u)[d]
         for i, constraint in enumerate(problem.constraints):
             a = float(constraint.coefficients[d])
-            if slope < 0 < a and constraint.comparison is not Comparison.AT_LEAST and min(constraint.coefficients) >= 0:
-                u[i] += -slope / a * (1 + 1e-9)
-                break
+            if slope >= 0 or a <= 0 or min(constraint.coefficients) < 0:
+                continue
+            raised = u[i] - slope / a * (1 + 1e-9)
+            if constraint.comparison is not Comparison.AT_LEAST or raised <= 0:
+                u[i], slope = raised, 0.0
     if scale_free:
         limits = sum(ui * float(constraint.limit) for ui, constraint in zip(u, problem.constraints, strict=True))
         for i, constraint in enumerate(problem.constraints):

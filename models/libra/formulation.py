@@ -130,14 +130,14 @@ def design_constraints(m: Any, problem: Problem) -> None:
             for d, a in enumerate(constraint.coefficients)
             if a
         )
-        limit = float(constraint.limit) / row * m.scale
+        excess = body - float(constraint.limit) / row * m.scale
         match constraint.comparison:
             case Comparison.AT_MOST:
-                return body <= limit
+                return excess <= 0
             case Comparison.AT_LEAST:
-                return body >= limit
+                return excess >= 0
             case Comparison.EQUAL:
-                return body == limit
+                return excess == 0
 
 
 def constraint_row_scale(problem: Problem, index: int) -> float:

@@ -11,10 +11,12 @@ one minimization of ``T + w C`` over all multiples of allowed plans decides, for
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
 from ...core.bounds import LagrangianCertificate
+from ...core.design import Comparison
 from .bounds import Line, Multipliers, certificate_line, corners, envelope, supporting_line
 from .outer_approximation import Relaxation
 from .problem import Problem
@@ -62,8 +64,7 @@ def search_frontier(relaxation: Relaxation, gap: float, *, limited: bool) -> Fro
         Whether every dimension with traffic has a largest bandwidth, so that there is a fastest network.
     """
     problem, frontier = relaxation.problem, Frontier(relaxation.problem)
-    if problem.time.constant_s > 0:
-        frontier.lines.append(_computation_line(problem))
+    frontier.lines.append(_computation_line(problem))
     typical = problem.time_unit_s / problem.cost_unit_usd
     weights = [(0.0, 1.0), *([(1.0, 0.0)] if limited else []), (1.0, typical)]
     while len(frontier.lines) < _MAX_LINES and not relaxation.budget.exhausted:
@@ -76,10 +77,11 @@ def search_frontier(relaxation: Relaxation, gap: float, *, limited: bool) -> Fro
         minimum = relaxation.minimize(*weights.pop(), gap / 4)
         for plan in minimum.plans:
             frontier.consider(plan)
-        if minimum.line is not None:
+        known = len(frontier.lines)
+        if minimum.line is not None and minimum.line.value > -inf:
             frontier.lines.append(minimum.line)
-        if minimum.stopped is not None:
-            break
+        if minimum.stopped is not None or (len(frontier.lines) == known and not weights):
+            break  # stopped from outside, or no further line to be had
         relaxation.budget.progress(
             f"time x cost {frontier.value:.8g}, bound {frontier.bound:.8g}, {len(frontier.lines)} lines"
         )
@@ -92,13 +94,33 @@ def solve_scale_free(relaxation: Relaxation, gap: float) -> Frontier:
     weight = problem.time_unit_s / problem.cost_unit_usd
     minimum = relaxation.minimize(1.0, weight, gap / 2)
     frontier = Frontier(problem, scale_free=True)
-    for plan, scale in zip(minimum.plans, minimum.scales, strict=True):
-        if scale > 0:
-            frontier.consider(tuple(b / scale for b in plan))
+    for plan in minimum.plans:
+        if (multiple := allowed_multiple(problem, plan)) is not None:
+            frontier.consider(tuple(multiple * b for b in plan))
     if minimum.line is not None:
         frontier.lines.append(minimum.line)
         frontier.bound = max(0.0, minimum.line.value) ** 2 / (4 * weight)
     return frontier
+
+
+def allowed_multiple(problem: Problem, plan_Bps: Sequence[float]) -> float | None:
+    """Largest multiple of a plan that meets the linear constraints; the smallest where there is no largest."""
+    least, most = 0.0, inf
+    for constraint in problem.constraints:
+        load = sum(float(a) * b for a, b in zip(constraint.coefficients, plan_Bps, strict=True))
+        if constraint.limit == 0 or load == 0:
+            continue
+        multiple = float(constraint.limit) / load
+        if constraint.comparison is Comparison.EQUAL:
+            least, most = max(least, multiple), min(most, multiple)
+        elif (constraint.comparison is Comparison.AT_MOST) == (load > 0):
+            most = min(most, multiple)
+        else:
+            least = max(least, multiple)
+    # An equality met by both sides may differ from itself by a rounding error.
+    if most < least * (1 - 1e-9) or most <= 0:
+        return None
+    return most if most < inf else (least or 1.0)
 
 
 def _computation_line(problem: Problem) -> Line:

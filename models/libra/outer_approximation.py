@@ -30,6 +30,12 @@ _NEAREST = 1e-6
 
 _MAX_ROUNDS = 200
 
+#: A time, in units, that no plan worth considering takes.
+_NO_CAP = 1e6
+
+#: Of the plans that are slower by no more than this part, the cheapest is taken: they are equally fast to any use.
+_EQUALLY_FAST = 1e-9
+
 LP_OPTIONS = SolverOptions(feasibility_tolerance=1e-9)
 
 
@@ -65,6 +71,7 @@ class Relaxation:
                 self.model.scale.unfix()
             self.model.linear_objective = pyo.Objective(expr=self.model.time)
             self.model.tangents = pyo.ConstraintList()
+            self.model.time_cap = pyo.Constraint(expr=self.model.time <= _NO_CAP)
         self.points: dict[int, list[float]] = {d: [] for d in self.model.U}
         self.compiled: CompiledModel = self.solver.compile(self.model, self.budget, LP_OPTIONS)
 
@@ -121,12 +128,41 @@ class Relaxation:
             value = cost_weight * problem.cost_usd(plan)
             if time_weight:
                 value += time_weight * problem.time.seconds(plan)
-            best.update(plan, pyo.value(self.model.scale), value, line)
+            best.update(plan, value, line)
             if best.gap <= gap or self.budget.exhausted:
                 break
             if not self._add_tangents(plan, line.minimizer_Bps):
                 break
         return best
+
+    def cheapest_as_fast(self, minimum: Minimum) -> tuple[float, ...] | None:
+        """Cheapest plan that is as fast as the fastest one found, where plans of the same time leave a choice.
+
+        Returns
+        -------
+        tuple of float or None
+            None where no cheaper plan was found; the time of one that was is within :data:`_EQUALLY_FAST` of the fastest.
+        """
+        problem = self.problem
+        if minimum.plan_Bps is None or problem.prices_usd_per_Bps is None:
+            return None
+        allowed_s = minimum.value * (1 + _EQUALLY_FAST)
+        cost = problem.cost_usd(minimum.plan_Bps)
+        self.compiled.set_constraint_bounds([self.model.time_cap], [-inf], [allowed_s / problem.time_unit_s])
+        try:
+            for _ in range(_MAX_ROUNDS):
+                result = self._solve([(self.model.cost, 1.0)])
+                if result.termination is not Termination.OPTIMAL or self.budget.exhausted:
+                    return None
+                self.rounds += 1
+                plan = self.plan()
+                if problem.time.seconds(plan) <= allowed_s * (1 + _EQUALLY_FAST):
+                    return plan if problem.cost_usd(plan) < cost else None
+                if not self._add_tangents(plan):
+                    return None
+        finally:
+            self.compiled.set_constraint_bounds([self.model.time_cap], [-inf], [_NO_CAP])
+        return None
 
     def plan(self) -> tuple[float, ...]:
         """Bandwidths of the last solution in bytes per second."""
@@ -162,27 +198,24 @@ class Relaxation:
     def _multipliers(self, time_weight: float, cost_weight: float, scale: float) -> Multipliers:
         """Read the multipliers off the last solution, in the instance's units."""
         m, problem = self.model, self.problem
+        # Pyomo may turn an inequality around; in a minimization the side that it bounds gives the sign of its multiplier.
         shares: list[list[float]] = []
         for k, term in enumerate(problem.time.terms, start=1):
-            duals = [max(0.0, self.compiled.dual(m.collective_time[k, d])) if term.traffic[d - 1] else 0.0 for d in m.D]
+            duals = [abs(self.compiled.dual(m.collective_time[k, d])) if term.traffic[d - 1] else 0.0 for d in m.D]
             total = sum(duals)
-            if total <= 0:  # no multiplier at all: any share is valid, the slowest dimension's the best
+            if total == 0:  # no multiplier at all: any share is valid, the slowest dimension's the best
                 slowest = max(m.D, key=lambda d: term.traffic[d - 1])
                 duals, total = [float(d == slowest) for d in m.D], 1.0
             shares.append([dual / total for dual in duals])
         tp_shares: list[float] = []
         for o in m.O:
-            tp = max(0.0, self.compiled.dual(m.overlapped_tp[o]))
-            dp = max(0.0, self.compiled.dual(m.overlapped_dp[o]))
-            tp_shares.append(tp / (tp + dp) if tp + dp > 0 else 0.5)
+            tp, dp = (abs(self.compiled.dual(branch[o])) for branch in (m.overlapped_tp, m.overlapped_dp))
+            tp_shares.append(tp / (tp + dp) if tp + dp else 0.5)
         constraints: list[float] = []
         for c, constraint in enumerate(problem.constraints):
-            u = -self.compiled.dual(m.design[c + 1]) * scale / constraint_row_scale(problem, c)
-            if constraint.comparison is Comparison.AT_MOST:
-                u = max(0.0, u)
-            elif constraint.comparison is Comparison.AT_LEAST:
-                u = min(0.0, u)
-            constraints.append(u)
+            dual = self.compiled.dual(m.design[c + 1]) * scale / constraint_row_scale(problem, c)
+            u = {Comparison.AT_MOST: abs(dual), Comparison.AT_LEAST: -abs(dual), Comparison.EQUAL: -dual}
+            constraints.append(u[constraint.comparison])
         return Multipliers(time_weight, cost_weight, shares, tp_shares, constraints)
 
 
@@ -195,7 +228,6 @@ class Minimum:
     line: Line | None = None
     stopped: SolverResult | None = None
     plans: list[tuple[float, ...]] = field(default_factory=list)
-    scales: list[float] = field(default_factory=list)
 
     @property
     def gap(self) -> float:
@@ -204,10 +236,9 @@ class Minimum:
             return inf
         return (self.value - self.line.value) / abs(self.value) if self.value else 0.0
 
-    def update(self, plan_Bps: tuple[float, ...], scale: float, value: float, line: Line) -> None:
+    def update(self, plan_Bps: tuple[float, ...], value: float, line: Line) -> None:
         """Keep what is better, and all plans for those who judge them by something else."""
         self.plans.append(plan_Bps)
-        self.scales.append(scale)
         if value < self.value:
             self.plan_Bps, self.value = plan_Bps, value
         if self.line is None or line.value > self.line.value:

@@ -1,0 +1,104 @@
+"""AMD MI250 boxes of 16 GPUs, as ForestColl and TE-CCL model them."""
+
+from __future__ import annotations
+
+from ...core.topology import Link, Node, Topology
+from .boxes import Wiring, bufferless, gpu, gpus, wired_box, wiring
+from .building import LATENCY, Time, check_size, switch, wire, within
+
+#: Sixteen GPUs (two in each MI250): pairs by number of Infinity Fabric links; every GPU has seven. The same matrix
+#: stands in the code of ForestColl (topologies.py) and of TE-CCL (topologies/amd.py); the picture is ForestColl's
+#: figure 7(a).
+INFINITY_FABRIC = wiring(
+    {
+        4: ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9), (10, 11), (12, 13), (14, 15)),
+        2: ((0, 4), (3, 7), (8, 12), (11, 15)),
+        1: (
+            *((0, 8), (1, 5), (1, 9), (1, 10), (2, 6), (2, 9), (2, 10), (3, 11)),
+            *((4, 6), (5, 6), (5, 7), (9, 13), (10, 14), (12, 14), (13, 14), (13, 15)),
+        ),
+    }
+)
+
+
+def mi250(boxes: int = 1, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+    """AMD MI250 as in ForestColl: 16 GPUs joined by Infinity Fabric, boxes joined by one InfiniBand switch.
+
+    ForestColl, section 5.2: 50 GB/s for an Infinity Fabric link, in each direction; parallel ones are one link of
+    their summed bandwidth here. Between a GPU and the InfiniBand switch 16 GB/s, its share of the box's eight NICs
+    (256 GB/s); PCIe switches and NICs are left out, as in figure 7(a). The paper gives no latency.
+
+    Parameters
+    ----------
+    boxes : int
+        Number of boxes; a single one has no InfiniBand.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the InfiniBand switch can copy; ForestColl assumes not (section 3.2).
+    """
+    return _boxes(boxes, 16, latency, multicast)
+
+
+def mi250_8(boxes: int = 2, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+    """AMD MI250 with GPUs 0 to 7 of every box only: the "8+8" setting of ForestColl.
+
+    ForestColl, section 5.2: the left half of figure 7(a), with the links among these GPUs, and 16 GB/s between each
+    of them and the InfiniBand switch. The numbers are those of ``mi250``.
+
+    Parameters
+    ----------
+    boxes : int
+        Number of boxes; a single one has no InfiniBand.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the InfiniBand switch can copy.
+    """
+    return _boxes(boxes, 8, latency, multicast)
+
+
+def amd(chassis: int = 1) -> Topology:
+    """AMD chassis as in TE-CCL: the 16 GPUs of ``mi250``, with a small switch for each pair of GPUs.
+
+    TE-CCL, figure 15 and topologies/amd.py: 50 GB/s for an Infinity Fabric link; GPUs 2i and 2i + 1 on small switch i
+    of their chassis, all small switches on one large one, 25 GB/s for every link of a switch. Neither the paper nor
+    the code gives the latencies; they are those of ``ndv2``, 0.7 us between GPUs and 1.3 us at switches. The switches
+    copy and do not store (section 3.1). For two and more chassis the code counts its switches from the wrong end of
+    the list; this is what figure 15 shows.
+
+    Parameters
+    ----------
+    chassis : int
+        Number of chassis; a single one has no switches.
+    """
+    within(chassis, "chassis", 1)
+    check_size(nodes=24 * chassis + 1, links=(56 + 32 + 16) * chassis)
+    outside = wire("25 GB/s", "1.3 us")
+    links: list[Link] = []
+    switches: list[Node] = []
+    for box in range(chassis):
+        links += wired_box(box, INFINITY_FABRIC, wire("50 GB/s", "0.7 us"))
+        for pair in range(8 if chassis > 1 else 0):
+            small = f"box{box}.switch{pair}"
+            switches.append(bufferless(small))
+            links += [*outside.both(gpu(box, 2 * pair), small), *outside.both(gpu(box, 2 * pair + 1), small)]
+            links += outside.both(small, "network")
+    if chassis > 1:
+        switches.append(bufferless("network"))
+    return Topology((*map(Node, gpus(chassis, 16)), *switches), tuple(links))
+
+
+def _boxes(boxes: int, per_box: int, latency: Time, multicast: bool) -> Topology:
+    within(boxes, "boxes", 1)
+    pairs: Wiring = {pair: count for pair, count in INFINITY_FABRIC.items() if max(pair) < per_box}
+    check_size(nodes=boxes * per_box + 1, links=2 * boxes * (len(pairs) + per_box))
+    outside = wire("16 GB/s", latency)
+    links: list[Link] = []
+    for box in range(boxes):
+        links += wired_box(box, pairs, wire("50 GB/s", latency))
+    nodes = [Node(name) for name in gpus(boxes, per_box)]
+    if boxes > 1:
+        links += [link for node in nodes for link in outside.both(node.name, "ib")]
+        nodes.append(switch("ib", multicast=multicast))
+    return Topology(tuple(nodes), tuple(links))

@@ -1,0 +1,141 @@
+"""From the arguments of an expression to those of a generator, by the generator's annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import Parameter, signature
+from typing import Any, TypeAlias, TypeVar, get_type_hints
+
+from ...core.errors import InputError, located
+from ...core.topology import Topology
+from ..expression import Expression, Value, quoted, show
+from .building import Rate, Time
+
+_T = TypeVar("_T")
+
+Generator: TypeAlias = Callable[..., Topology]
+
+
+def call(generator: Generator, expression: Expression) -> Topology:
+    """Call a generator with the arguments of an expression.
+
+    Raises
+    ------
+    InputError
+        If an argument is unknown, missing, given twice or of the wrong type, or the generator refuses its value;
+        the place is the argument's name.
+    """
+    bound = _bind(generator, expression)
+    parameters = signature(generator).parameters
+    missing = [name for name, p in parameters.items() if p.default is p.empty and not _repeats(p) and name not in bound]
+    if missing:
+        raise InputError(f"missing argument {missing[0]!r}; expected {usage(expression.name, generator)}")
+    readers = {name: READERS[kind] for name, kind in hints(generator).items()}
+    positional: list[object] = []
+    keywords: dict[str, object] = {}
+    for name, value in bound.items():
+        if _repeats(parameters[name]):
+            positional += [_read(readers[name], entry, f"{name}[{i}]") for i, entry in enumerate(value)]
+        else:
+            keywords[name] = _read(readers[name], value, name)
+    return generator(*positional, **keywords)
+
+
+def usage(name: str, generator: Generator) -> str:
+    """Write how a generator is called, as an expression with its defaults."""
+    return f"{name}({', '.join(_arguments(generator))})"
+
+
+def hints(generator: Generator) -> Mapping[str, Any]:
+    """Give the annotation of every parameter; each is a key of :data:`READERS`."""
+    found = get_type_hints(generator, include_extras=True)
+    return {name: hint for name, hint in found.items() if name != "return"}
+
+
+def _arguments(generator: Generator) -> Iterator[str]:
+    for name, parameter in signature(generator).parameters.items():
+        if _repeats(parameter):
+            yield f"{name}..."
+        else:
+            yield name if parameter.default is parameter.empty else f"{name}={show(parameter.default)}"
+
+
+def _repeats(parameter: Parameter) -> bool:
+    """Whether a parameter takes all positional arguments that are left."""
+    return parameter.kind is parameter.VAR_POSITIONAL
+
+
+def _bind(generator: Generator, expression: Expression) -> dict[str, Any]:
+    """Give every argument to the parameter it is meant for; a parameter that repeats gets all of its values."""
+    parameters = signature(generator).parameters
+    bound: dict[str, Any] = {}
+    ordered = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    repeated = [name for name, p in parameters.items() if _repeats(p)]
+    bound.update(zip(ordered, expression.positional, strict=False))
+    left = expression.positional[len(ordered) :]
+    if repeated:
+        bound[repeated[0]] = left
+    elif left:
+        raise InputError(
+            f"{len(expression.positional)} arguments without a name; expected at most {len(ordered)}, as in "
+            + usage(expression.name, generator)
+        )
+    known = [name for name in parameters if name not in repeated]
+    for name, value in expression.keywords.items():
+        if name not in known:
+            raise InputError(f"unknown argument {quoted(name)}; expected {', '.join(known) or 'none'}")
+        if name in bound:
+            raise InputError(f"argument {quoted(name)} is given twice, without and with its name; expected it once")
+        bound[name] = value
+    return bound
+
+
+def _read(reader: Callable[[Value], _T], value: Value, place: str) -> _T:
+    with located(place):
+        return reader(value)
+
+
+def _shown(value: Value) -> str:
+    """Write a value for an error line, cut to a length that fits there."""
+    text = show(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _integer(value: Value) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"{_shown(value)} is no integer; expected an integer, such as 8")
+    return value
+
+
+def _integers(value: Value) -> tuple[int, ...]:
+    if not isinstance(value, tuple):
+        raise InputError(f"{_shown(value)} is no list; expected a list of integers, such as [1, 4]")
+    return tuple(_read(_integer, entry, f"[{index}]") for index, entry in enumerate(value))
+
+
+def _truth(value: Value) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"{_shown(value)} is no truth value; expected true or false")
+    return value
+
+
+def _text(value: Value) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{_shown(value)} is no text; expected text")
+    return value
+
+
+def _quantity(value: Value) -> str:
+    # The generator reads the text. Anything else is shown to it as text, for it to refuse with the same words.
+    return value if isinstance(value, str) else show(value)
+
+
+#: How a value is read for a parameter of each annotation that a generator may have.
+READERS: Mapping[Any, Callable[[Value], object]] = {
+    int: _integer,
+    bool: _truth,
+    str: _text,
+    Sequence[int]: _integers,
+    Rate: _quantity,
+    Time: _quantity,
+}

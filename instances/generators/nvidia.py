@@ -1,0 +1,157 @@
+"""NVIDIA machines: DGX-1, NDv2, DGX-2, DGX A100 and DGX H100."""
+
+from __future__ import annotations
+
+from ...core.errors import InputError
+from ...core.topology import Link, Node, Topology
+from .boxes import bufferless, gpu, gpus, wired_box, wiring
+from .building import LATENCY, Rate, Time, check_size, switch, wire, within
+
+#: The hybrid cube mesh of eight V100: pairs by number of NVLinks; every GPU has six. The same matrix stands in the
+#: code of TE-CCL (topologies/dgx1.py, topologies/ndv2.py) and of TACCL (topologies/generic.py).
+HYBRID_CUBE_MESH = wiring(
+    {
+        2: ((0, 1), (0, 4), (1, 3), (2, 3), (2, 6), (4, 5), (5, 7), (6, 7)),
+        1: ((0, 2), (0, 3), (1, 2), (1, 5), (3, 7), (4, 6), (4, 7), (5, 6)),
+    }
+)
+
+
+def dgx1(*, latency: Time = "0.7 us") -> Topology:
+    """DGX-1 with eight V100 GPUs in a hybrid cube mesh of NVLinks.
+
+    An NVLink has 25 GB/s in each direction (TE-CCL code, topologies/dgx1.py). The two NVLinks that some pairs share
+    are one link of 50 GB/s here, as in TE-CCL and TACCL: a chunk can use both at once. The latency is TE-CCL's
+    (section 6.1).
+
+    Parameters
+    ----------
+    latency : str
+        Of every link.
+    """
+    links = wired_box(0, HYBRID_CUBE_MESH, wire("25 GB/s", latency))
+    return Topology(tuple(map(Node, gpus(1, 8))), tuple(links))
+
+
+def ndv2(chassis: int = 1, variant: str = "fixed") -> Topology:
+    """Azure NDv2 as in TE-CCL: chassis with the GPUs of a DGX-1, joined by one NIC each.
+
+    TE-CCL, figure 14 and topologies/ndv2.py: NVLinks of 25 GB/s and 0.7 us within a chassis; 12.5 GB/s and 1.3 us
+    outside. GPU 0 of each chassis sends into the network and GPU 1 receives. Two chassis are joined directly, three
+    and more by a switch that copies and does not store (section 3.1).
+
+    Parameters
+    ----------
+    chassis : int
+        Number of chassis.
+    variant : str
+        ``repo`` repeats a slip of the published code for two chassis, for comparison with its published results:
+        GPU 0 of the first chassis is a switch, so that 15 GPUs remain. ``fixed`` has all 16, as the paper's appendix
+        must have had (its all-to-all of 1 GB takes 320.2 ms, the time of 64 chunks over 12.5 GB/s). With three and
+        more chassis the two are the same.
+    """
+    if variant not in ("fixed", "repo"):
+        raise InputError(f"{variant[:40]!r} is unknown; expected fixed or repo", place="variant")
+    within(chassis, "chassis", 1 if variant == "fixed" else 2)
+    check_size(nodes=8 * chassis + 1, links=34 * chassis)
+    nodes = [Node(name) for name in gpus(chassis, 8)]
+    links: list[Link] = []
+    for box in range(chassis):
+        links += wired_box(box, HYBRID_CUBE_MESH, wire("25 GB/s", "0.7 us"))
+    outside = wire("12.5 GB/s", "1.3 us")
+    if chassis == 2:
+        links += [outside.link(gpu(0, 0), gpu(1, 1)), outside.link(gpu(1, 0), gpu(0, 1))]
+        if variant == "repo":
+            nodes[0] = bufferless(gpu(0, 0))
+    elif chassis > 2:
+        nodes.append(bufferless("network"))
+        for box in range(chassis):
+            links += [outside.link(gpu(box, 0), "network"), outside.link("network", gpu(box, 1))]
+    return Topology(tuple(nodes), tuple(links))
+
+
+def dgx2(chassis: int = 1) -> Topology:
+    """DGX-2 as in TE-CCL: 16 GPUs on one NVSwitch; between two chassis, odd GPUs send and even ones receive.
+
+    TE-CCL, figure 13 and topologies/dgx2.py: 125 GB/s and 0.35 us between GPU and NVSwitch, in each direction; GPU
+    2i + 1 of either chassis sends to GPU 2i of the other with 12.5 GB/s and 2.6 us. The NVSwitch copies and does not
+    store (section 3.1). These are the numbers that TACCL profiled; the nominal rate of six NVLinks is 150 GB/s.
+
+    Parameters
+    ----------
+    chassis : int
+        1 or 2; the paper defines no more.
+    """
+    within(chassis, "chassis", 1, 2)
+    inside = wire("125 GB/s", "0.35 us")
+    outside = wire("12.5 GB/s", "2.6 us")
+    links: list[Link] = []
+    for box in range(chassis):
+        for name in gpus(chassis, 16)[16 * box : 16 * (box + 1)]:
+            links += inside.both(name, f"box{box}.nvswitch")
+    if chassis == 2:
+        links += [outside.link(gpu(box, i + 1), gpu(1 - box, i)) for box in (0, 1) for i in range(0, 16, 2)]
+    switches = [bufferless(f"box{box}.nvswitch") for box in range(chassis)]
+    return Topology((*map(Node, gpus(chassis, 16)), *switches), tuple(links))
+
+
+def dgx_a100(boxes: int = 1, rails: int = 2, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+    """DGX A100 as in ForestColl: eight GPUs on one NVSwitch, and a NIC for each GPU.
+
+    ForestColl, section 5.3: 300 GB/s between GPU and NVSwitch and 25 GB/s between GPU and InfiniBand, in each
+    direction. Its code (topologies.py) has one InfiniBand switch for the even and one for the odd GPUs, which is
+    ``rails=2``. The NICs, which only pass on, are part of the links. The paper gives no latency.
+
+    Parameters
+    ----------
+    boxes : int
+        Number of boxes; a single one has no InfiniBand.
+    rails : int
+        Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the switches can copy; ForestColl assumes not (section 3.2).
+    """
+    return _nvswitch_boxes(boxes, rails, nvlink="300 GB/s", nic="25 GB/s", latency=latency, multicast=multicast)
+
+
+def dgx_h100(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+    """DGX H100: eight GPUs on one NVSwitch, and a NIC for each GPU.
+
+    NVIDIA's data sheet: 18 NVLinks for a GPU, 900 GB/s in both directions together, hence 450 GB/s in each; a
+    ConnectX-7 of 400 Gb/s = 50 GB/s for each GPU. The four NVSwitches are one here. A rail for each position in the
+    box, as in the DGX SuperPOD reference architecture (RA-11333-001); the spine between the rails is left out, since
+    the NVSwitch joins them. The data sheet gives no latency.
+
+    Parameters
+    ----------
+    boxes : int
+        Number of boxes; a single one has no InfiniBand.
+    rails : int
+        Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the switches can copy, as NVLink SHARP does.
+    """
+    return _nvswitch_boxes(boxes, rails, nvlink="450 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast)
+
+
+def _nvswitch_boxes(boxes: int, rails: int, *, nvlink: Rate, nic: Rate, latency: Time, multicast: bool) -> Topology:
+    within(boxes, "boxes", 1)
+    within(rails, "rails", 1, 8)
+    check_size(nodes=9 * boxes + rails, links=32 * boxes)
+    inside = wire(nvlink, latency)
+    outside = wire(nic, latency)
+    links: list[Link] = []
+    for box in range(boxes):
+        for index in range(8):
+            links += inside.both(gpu(box, index), f"box{box}.nvswitch")
+            if boxes > 1:
+                links += outside.both(gpu(box, index), f"ib{index % rails}")
+    switches = [f"box{box}.nvswitch" for box in range(boxes)]
+    if boxes > 1:
+        switches += [f"ib{rail}" for rail in range(rails)]
+    nodes = [*map(Node, gpus(boxes, 8)), *(switch(name, multicast=multicast) for name in switches)]
+    return Topology(tuple(nodes), tuple(links))

@@ -1,0 +1,286 @@
+"""What the adapters share: the way from a Pyomo model to a result.
+
+An adapter is a :class:`Adapter` (light: it imports no solver library before it solves) that opens a
+:class:`Session` (one model inside one native solver). The session applies the options, takes the compiled model,
+runs in the guard's thread and reads its answer; everything else happens here, once for all solvers.
+
+Inside a session everything is minimized, and the costs are multiplied by ``MatrixModel.cost_scale``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..core.budget import Budget
+from ..core.errors import InputError, SolverUnavailable
+from ..core.solver import Availability, Capability, SolverOptions, SolverResult, Termination, relative_gap
+from .guard import Asked, Guarded, Worker, time_left_s
+
+if TYPE_CHECKING:
+    from .matrix import FloatArray, MatrixModel
+
+DEFAULT_OPTIONS = SolverOptions()
+
+
+class Track:
+    """What a running solver has told so far: written by its callbacks, read by the thread that waits.
+
+    Parameters
+    ----------
+    name : str
+        Name of the solver, shown in progress lines.
+
+    Attributes
+    ----------
+    values : FloatArray or None
+        Best point found so far, in the order of the columns.
+    bound : float or None
+        Proved bound, minimizing.
+    nodes : int or None
+        Nodes done.
+    line : str or None
+        Latest progress line.
+    cancel : threading.Event
+        Set when the solver is asked to stop.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.sign = 1.0
+        self.values: FloatArray | None = None
+        self.bound: float | None = None
+        self.nodes: int | None = None
+        self.line: str | None = None
+        self.cancel = threading.Event()
+
+    def tell(self, nodes: int | None, best: float | None, bound: float | None) -> None:
+        """Take in where a search is; the numbers are those of the minimized objective without scale."""
+        self.nodes, self.bound = nodes, bound
+        gap = relative_gap(best, bound)
+        parts = [
+            None if nodes is None else f"{nodes} nodes",
+            "no solution yet" if best is None else f"best {self.sign * best:.6g}",
+            None if bound is None else f"bound {self.sign * bound:.6g}",
+            None if gap is None else f"gap {gap:.2%}",
+        ]
+        self.line = f"{self.name}: " + ", ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a session found: as in :class:`~cwb.core.solver.SolverResult`, minimized, values not loaded yet."""
+
+    termination: Termination
+    values: FloatArray | None = None
+    bound: float | None = None
+    nodes: int | None = None
+    iterations: int | None = None
+    message: str = ""
+
+
+class Session(ABC):
+    """One model inside one native solver.
+
+    ``load`` is called once, then ``run`` (which may be called again), then ``close``; never two at once, but
+    ``run`` and ``close`` in another thread than the rest. ``ask`` and ``tick`` are called while ``run`` runs.
+    """
+
+    version: str
+    track: Track
+
+    @abstractmethod
+    def load(self, matrix: MatrixModel, *, start: bool) -> None:
+        """Hand the model over, with the values of its variables as a start when ``start`` is true."""
+
+    @abstractmethod
+    def run(self, limit_s: float | None) -> Outcome:
+        """Solve within a number of seconds."""
+
+    @abstractmethod
+    def ask(self) -> None:
+        """Ask the running solver to stop; called from another thread."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free everything native."""
+
+    def tick(self) -> None:
+        """Do what has to be done in the main thread while the solver runs; nothing as a rule."""
+
+
+class Adapter(ABC):
+    """A solver adapter, see :class:`~cwb.core.solver.Solver`."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    package: ClassVar[str]
+    requirement: ClassVar[str]
+    capabilities: ClassVar[Capability]
+
+    @abstractmethod
+    def open(self, budget: Budget, options: SolverOptions) -> Session:
+        """Start a session and apply the options to it."""
+
+    def installed(self) -> Availability:
+        """Whether the solver's library can be imported; does not import it."""
+        if importlib.util.find_spec(self.package) is None:
+            return Availability(False, f'{self.name} is not installed: pip install "{self.requirement}"')
+        version = metadata.version(self.package)
+        return Availability(True, f"{self.title} {version}", version)
+
+    def licensed(self) -> Availability:
+        """Whether it may be used; a free solver may be when it is installed."""
+        return self.installed()
+
+    def solve(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> SolverResult:
+        """Solve a Pyomo model and load the best point found into its variables.
+
+        The objective is computed from the loaded values, not taken from the solver. The time limit is what the
+        clock of the budget has left (the budget's whole limit when the clock knows none); it is kept even when
+        the solver does not, see :mod:`~cwb.solvers.guard`. Progress is shown from the calling thread.
+
+        Parameters
+        ----------
+        model : pyomo.environ.ConcreteModel
+            The model. Fixed variables are constants; its values change, nothing else of it.
+        budget : Budget
+            Limits and services.
+        options : SolverOptions, optional
+            What is asked for beside the model.
+
+        Raises
+        ------
+        SolverUnavailable
+            If the solver or its licence is missing, or the licence is too small for the model.
+        Unsupported
+            If the model needs what the solver cannot do.
+        InputError
+            If an option is unknown, or has a value that the solver does not take.
+        """
+        self.require_installed()
+        with budget.clock.phase("transfer") as transfer:
+            session, matrix = self.transfer(model, budget, options)
+        worker = Worker(self.name)
+        try:
+            with budget.clock.phase("solve") as lap:
+                outcome = run_session(session, matrix, worker, budget)
+        finally:
+            worker.close(session.close)
+        return finish(self.name, session.version, matrix, outcome, transfer.seconds, lap.seconds)
+
+    def require_installed(self) -> None:
+        """Raise :class:`SolverUnavailable` if the library is missing."""
+        found = self.installed()
+        if not found.ok:
+            raise SolverUnavailable(found.message)
+
+    def transfer(self, model: Any, budget: Budget, options: SolverOptions) -> tuple[Session, MatrixModel]:
+        """Open a session, compile the model and hand it over. Options are checked before the model is compiled."""
+        from .matrix import compile_matrix  # noqa: PLC0415 - Pyomo is imported when something is solved
+        from .support import refuse_what_cannot_be_solved  # noqa: PLC0415
+
+        _require_writable(budget.log_file)
+        session = self.open(budget, options)
+        try:
+            matrix = compile_matrix(model)
+            refuse_what_cannot_be_solved(matrix, self.title, self.capabilities)
+            session.track.sign = matrix.sign
+            if not matrix.is_settled:
+                session.load(matrix, start=options.use_start)
+        except BaseException:
+            session.close()
+            raise
+        return session, matrix
+
+
+def run_session(session: Session, matrix: MatrixModel, worker: Worker, budget: Budget) -> Outcome:
+    """Run a session under guard; without columns or with a contradiction there is nothing to run."""
+    settled = matrix.settled()
+    if settled is not None:
+        return Outcome(settled, matrix.empty_point(), bound=matrix.offset, message=matrix.contradiction or "")
+    limit_s = time_left_s(budget)
+    if budget.stop.is_set():
+        return Outcome(Termination.INTERRUPTED, message="stopped before the solve began")
+    if limit_s is not None and limit_s <= 0:
+        return Outcome(Termination.TIME_LIMIT, message="no time was left for the solve")
+
+    track = session.track
+    shown: str | None = None
+
+    def tick() -> None:
+        nonlocal shown
+        session.tick()
+        line = track.line
+        if line is not None and line != shown:
+            budget.progress(line)
+            shown = line
+
+    guarded = worker.run(lambda: session.run(limit_s), budget, limit_s=limit_s, ask=session.ask, tick=tick)
+    tick()
+    return _explain(guarded, track, budget)
+
+
+def _explain(guarded: Guarded[Outcome], track: Track, budget: Budget) -> Outcome:
+    """Say why a solve stopped where the solver only knows that it was asked to."""
+    why = Termination.TIME_LIMIT if guarded.asked is Asked.TIME_IS_UP else Termination.INTERRUPTED
+    outcome = guarded.value
+    if outcome is None:
+        message = "the solver did not stop when it was asked to; it was left behind with what it had told"
+        return Outcome(why, track.values, track.bound, track.nodes, message=message)
+    if outcome.termination is not Termination.INTERRUPTED:
+        return outcome
+    if guarded.asked is None:
+        # A library with a handler of its own has taken the user's Ctrl-C.
+        budget.stop.set()
+    return Outcome(why, outcome.values, outcome.bound, outcome.nodes, outcome.iterations, outcome.message)
+
+
+def finish(
+    name: str, version: str, matrix: MatrixModel, outcome: Outcome, transfer_s: float, solve_s: float
+) -> SolverResult:
+    """Load the values and make the result.
+
+    The bound is rounded to the next value that the objective can take where all its costs are integers on
+    integer variables, and is never on the wrong side of the objective.
+    """
+    objective: float | None = None
+    bound = matrix.tightened(outcome.bound)
+    if outcome.values is not None:
+        values = matrix.polished(outcome.values)
+        matrix.load(values)
+        least = matrix.minimized(values)
+        objective = matrix.sign * least
+        if bound is not None and (bound > least or abs(least - bound) <= 1e-12 * abs(least)):
+            bound = least
+    if outcome.termination in {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.INFEASIBLE_OR_UNBOUNDED}:
+        bound = None
+    return SolverResult(
+        solver=name,
+        version=version,
+        termination=outcome.termination,
+        has_solution=objective is not None,
+        objective=objective,
+        bound=None if bound is None else matrix.sign * bound + 0.0,
+        nodes=outcome.nodes,
+        iterations=outcome.iterations,
+        transfer_s=transfer_s,
+        solve_s=solve_s,
+        size=matrix.size,
+        message=outcome.message,
+    )
+
+
+def _require_writable(log_file: str | None) -> None:
+    if log_file is None:
+        return
+    try:
+        with Path(log_file).open("a"):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write the solver's log: {error}") from None

@@ -1,0 +1,218 @@
+"""Keep time limits and Ctrl-C, whatever a native solver does.
+
+A native call runs in a daemon thread while the caller waits. When the time is up or the user asks to stop, the
+solver is asked to stop and is given ``GRACE_S`` more seconds; after that the call is *abandoned*: the caller goes
+on with what the callbacks have delivered, and the thread, its memory and its processor stay busy until the solver
+returns or the process ends. An abandoned thread is a daemon, so it does not keep the process alive.
+
+The clock that is read here keeps a promise to the user and measures nothing: reported seconds come from the
+budget's clock.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import Generic, TypeVar
+
+from ..core.budget import Budget
+
+GRACE_S = 5.0
+"""Seconds that a solver has to return after it was asked to stop."""
+
+_FIRST_TICK_S = 0.005
+_LAST_TICK_S = 0.05
+
+T = TypeVar("T")
+
+
+class Asked(Enum):
+    """Why a solver was asked to stop."""
+
+    TIME_IS_UP = auto()
+    BY_USER = auto()
+
+
+@dataclass(frozen=True)
+class Guarded(Generic[T]):
+    """How a guarded call ended.
+
+    Parameters
+    ----------
+    value : T or None
+        What the call returned; None when it was abandoned.
+    asked : Asked or None
+        Why the solver was asked to stop; None when it was not asked.
+    abandoned : bool
+        Whether the call did not return in time.
+    """
+
+    value: T | None
+    asked: Asked | None
+    abandoned: bool
+
+
+def time_left_s(budget: Budget) -> float | None:
+    """Give the seconds that a solve may take: what the clock has left, else the whole limit, else None."""
+    remaining = budget.clock.remaining_s()
+    return budget.time_limit_s if remaining is None else remaining
+
+
+class _Call(Generic[T]):
+    """One call and its outcome; ``finished`` is set last, after the outcome is in place."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        self.function: Callable[[], T] | None = function
+        self.value: T | None = None
+        self.error: BaseException | None = None
+        self.finished = False
+
+    def __call__(self) -> None:
+        function, self.function = self.function, None
+        try:
+            if function is not None:
+                self.value = function()
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits
+            self.error = error
+        finally:
+            del function
+            self.finished = True
+
+
+class _Patience:
+    """How long to wait: asks the solver to stop when it is time, and knows when the grace is over."""
+
+    def __init__(
+        self, budget: Budget, limit_s: float | None, grace_s: float, ask: Callable[[], None], tick: Callable[[], None]
+    ) -> None:
+        self.asked: Asked | None = None
+        self.next_wait_s = _FIRST_TICK_S
+        self._budget = budget
+        self._limit_s = limit_s
+        self._grace_s = grace_s
+        self._ask = ask
+        self._tick = tick
+        self._started = monotonic()
+        self._grace_ends = 0.0
+
+    def is_over(self) -> bool:
+        self.next_wait_s = min(2 * self.next_wait_s, _LAST_TICK_S)
+        self._tick()
+        now = monotonic()
+        if self.asked is not None:
+            return now >= self._grace_ends
+        if self._budget.stop.is_set():
+            self.asked = Asked.BY_USER
+        elif self._limit_s is not None and now - self._started >= self._limit_s:
+            self.asked = Asked.TIME_IS_UP
+        if self.asked is not None:
+            self._grace_ends = now + self._grace_s
+            self._ask()
+        return False
+
+
+def _serve(inbox: SimpleQueue[_Call[object] | None], done: SimpleQueue[None]) -> None:
+    while True:
+        call = inbox.get()
+        if call is None:
+            return
+        call()
+        # A reference kept while waiting for the next call would keep a whole solver alive.
+        del call
+        done.put(None)
+
+
+class Worker:
+    """A daemon thread that makes native calls, one after another.
+
+    The thread is kept between calls because HiGHS keeps a scheduler for each thread, and because starting a
+    thread costs as much as solving a small linear program. It ends with :meth:`close` or with the worker object.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._inbox: SimpleQueue[_Call[object] | None] = SimpleQueue()
+        self._done: SimpleQueue[None] = SimpleQueue()
+        self._thread = threading.Thread(
+            target=_serve, args=(self._inbox, self._done), name=f"cwb-{name}", daemon=True
+        )
+        self._thread.start()
+        self._finalizer = weakref.finalize(self, self._inbox.put, None)
+        self.abandoned = False
+
+    def run(
+        self,
+        function: Callable[[], T],
+        budget: Budget,
+        *,
+        limit_s: float | None,
+        ask: Callable[[], None],
+        tick: Callable[[], None],
+        grace_s: float | None = None,
+    ) -> Guarded[T]:
+        """Make one call and wait for it, but never longer than the limit and the grace.
+
+        Parameters
+        ----------
+        function : callable
+            The native call.
+        budget : Budget
+            ``budget.stop`` is watched, and set at a first Ctrl-C; a second Ctrl-C is raised.
+        limit_s : float or None
+            Seconds after which the solver is asked to stop. A solver that keeps the limit itself is faster.
+        ask : callable
+            Asks the solver to stop; called at most once, from the waiting thread.
+        tick : callable
+            Called from the waiting thread every few hundredths of a second, to show progress.
+        grace_s : float, optional
+            Seconds between asking and abandoning; :data:`GRACE_S` when not given.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            At a second Ctrl-C.
+        Exception
+            Whatever the call raised.
+        """
+        call = _Call(function)
+        del function
+        patience = _Patience(budget, limit_s, GRACE_S if grace_s is None else grace_s, ask, tick)
+        self._inbox.put(call)
+        while not call.finished:
+            try:
+                # The token only wakes this thread up; `finished` is what counts, so a token that Ctrl-C swallows
+                # or one left over from an earlier call does no harm. The loop is inside the `try` so that Ctrl-C
+                # cannot fall between two waits.
+                while not call.finished:
+                    with suppress(Empty):
+                        self._done.get(timeout=patience.next_wait_s)
+                        continue
+                    if patience.is_over():
+                        self.abandoned = True
+                        return Guarded(None, patience.asked, abandoned=True)
+            except KeyboardInterrupt:
+                if budget.stop.is_set():
+                    self.abandoned = True
+                    raise
+                budget.stop.set()
+        if call.error is not None:
+            raise call.error
+        return Guarded(call.value, patience.asked, abandoned=False)
+
+    def close(self, last: Callable[[], None] | None = None) -> None:
+        """End the thread after a last call, and wait for its end unless a call was abandoned.
+
+        The last call frees the native objects: behind an abandoned call it waits until that returns.
+        """
+        if not self._finalizer.alive:
+            return
+        if last is not None:
+            self._inbox.put(_Call(last))
+        self._finalizer()
+        if not self.abandoned:
+            self._thread.join()

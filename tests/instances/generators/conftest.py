@@ -1,0 +1,25 @@
+"""Shared by the tests of the generators: making a topology from text, and looking at it as a graph."""
+
+import networkx as nx
+import pytest
+from cwb.instances.expression import parse_expression
+from cwb.instances.generators import generate
+
+
+@pytest.fixture(scope="session")
+def make():
+    """Make a topology from an expression."""
+    return lambda text: generate(parse_expression(text))
+
+
+@pytest.fixture(scope="session")
+def digraph():
+    """Turn a topology into a networkx multigraph, with the bandwidth in B/s on every link."""
+
+    def convert(topology):
+        graph = nx.MultiDiGraph()
+        graph.add_nodes_from(node.name for node in topology.nodes)
+        graph.add_edges_from((link.source, link.target, {"rate": link.bandwidth_Bps}) for link in topology.links)
+        return graph
+
+    return convert

@@ -1,0 +1,118 @@
+"""Lines, rings, meshes, tori and hypercubes against their definitions and against networkx."""
+
+from math import prod
+
+import networkx as nx
+import pytest
+from cwb.instances.generators.grids import mesh, ring, torus
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sizes = st.lists(st.integers(2, 5), min_size=1, max_size=4)
+
+
+def edges(topology):
+    """Give the links as a set of pairs of ranks; there must be no parallel ones."""
+    pairs = {(int(link.source), int(link.target)) for link in topology.links}
+    assert len(pairs) == len(topology.links)
+    return pairs
+
+
+def by_coordinates(shape, neighbours):
+    """Give the links of a grid from its definition: two nodes that differ in one coordinate, and there as allowed."""
+    found = set()
+    for rank in range(prod(shape)):
+        stride = 1
+        for size in shape:
+            place = rank // stride % size
+            found |= {(rank, rank + (other - place) * stride) for other in neighbours(place, size)}
+            stride *= size
+    return found
+
+
+@given(sizes)
+@settings(deadline=None)
+def test_torus_by_its_definition(shape):
+    """Every node is connected with the next and the previous one in every dimension; for size 2 they are one."""
+    expected = by_coordinates(shape, lambda place, size: {(place + 1) % size, (place - 1) % size})
+    assert edges(torus(*shape)) == expected
+
+
+@given(sizes)
+@settings(deadline=None)
+def test_mesh_by_its_definition(shape):
+    """Every node is connected with the next and the previous one in every dimension, where there is one."""
+    expected = by_coordinates(shape, lambda place, size: {place + 1, place - 1} & set(range(size)))
+    assert edges(mesh(*shape)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "links", "diameter"),
+    [
+        ("line(5)", 8, 4),
+        ("ring(2)", 2, 1),
+        ("ring(2, false)", 2, 1),
+        ("ring(6)", 12, 3),
+        ("ring(7)", 14, 3),
+        ("ring(7, false)", 7, 6),
+        ("mesh(3, 3)", 24, 4),
+        ("mesh(2, 2, 2)", 24, 3),
+        ("torus(3, 3)", 36, 2),
+        ("torus(2, 2, 2)", 24, 3),
+        ("torus(4, 2, 3)", 24 * 5, 4),
+        ("hypercube(1)", 2, 1),
+        ("hypercube(5)", 32 * 5, 5),
+    ],
+)
+def test_links_and_diameter(text, links, diameter, make, digraph):
+    """The number of links and the diameter are those of the textbook."""
+    topology = make(text)
+    assert len(topology.links) == links
+    assert nx.diameter(digraph(topology)) == diameter
+
+
+def test_size_two_is_not_doubled():
+    """A dimension of size 2 has one link in each direction, as in TACOS, whose torus 2 x 2 x 2 equals its grid."""
+    assert torus(2, 2, 2) == mesh(2, 2, 2)
+    assert ring(2) == mesh(2)
+    assert set(ring(2, bidirectional=False).links) == set(ring(2).links)
+
+
+def test_ranks_are_innermost_first():
+    """The node (x, y) of a grid of sizes (3, 2) has rank x + 3 y."""
+    assert edges(mesh(3, 2)) == {
+        (a, b) for p in [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5)] for a, b in (p, p[::-1])
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("hypercube(2)", "torus(2, 2)"),
+        ("hypercube(2)", "ring(4)"),
+        ("hypercube(4)", "torus(4, 4)"),
+        ("hypercube(6)", "torus(4, 4, 4)"),
+        ("ring(3)", "complete(3)"),
+        ("ring(9)", "circulant(9, [2])"),
+        ("torus(7)", "ring(7)"),
+        ("torus(3, 4)", "torus(4, 3)"),
+        ("ring(5, false)", "directed_circulant(5, [2])"),
+        ("fat_tree(2)", "line(7)"),
+    ],
+)
+def test_known_isomorphisms(one, other, make, digraph):
+    """Families that meet give the same graph."""
+    assert nx.is_isomorphic(nx.DiGraph(digraph(make(one))), nx.DiGraph(digraph(make(other))))
+
+
+@pytest.mark.parametrize(
+    ("text", "reference"),
+    [
+        ("torus(3, 4, 5)", nx.grid_graph([3, 4, 5], periodic=True)),
+        ("mesh(3, 4, 2)", nx.grid_graph([3, 4, 2])),
+        ("hypercube(4)", nx.hypercube_graph(4)),
+    ],
+)
+def test_against_networkx(text, reference, make, digraph):
+    """The graphs are those that networkx makes."""
+    assert nx.is_isomorphic(nx.DiGraph(digraph(make(text))), reference.to_directed())

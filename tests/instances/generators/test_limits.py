@@ -1,0 +1,96 @@
+"""The size of a network is known, and checked, before memory is taken for it."""
+
+import tracemalloc
+
+import pytest
+from cwb.core.errors import InputError
+from cwb.instances.generators import building
+
+#: Networks whose closed form counts exactly the nodes and links that are made.
+EXACT = [
+    "line(7)",
+    "ring(2)",
+    "ring(7)",
+    "ring(7, false)",
+    "mesh(2, 3, 4)",
+    "torus(2, 3, 4)",
+    "hypercube(4)",
+    "complete(6)",
+    "complete_bipartite(3, 5)",
+    "circulant(12, [1, 5, 6])",
+    "directed_circulant(9, [1, 4, 7])",
+    "random_regular(10, 3)",
+    "random_regular(9, 6)",
+    "star(5)",
+    "fat_tree(6)",
+    "dragonfly(5, 3)",
+    "dragonfly(4, 3, 2)",
+    "switch2d(3, 4)",
+    "rfs3d(2, 3, 4)",
+    "rfs3d(5, 3, 2)",
+    "dgx_a100(3)",
+    "mi250(2)",
+    "mi250_8(3)",
+    "amd(2)",
+    "ndv2(4)",
+]
+
+
+@pytest.mark.parametrize("text", EXACT)
+@pytest.mark.parametrize("what", ["NODES", "LINKS"])
+def test_the_closed_form_is_exact(text, what, make, monkeypatch):
+    """A limit of exactly the network's size admits it, and one less refuses it."""
+    topology = make(text)
+    size = len(topology.nodes) if what == "NODES" else len(topology.links)
+    monkeypatch.setattr(building, f"MAX_{what}", size)
+    assert make(text) == topology
+    monkeypatch.setattr(building, f"MAX_{what}", size - 1)
+    with pytest.raises(InputError, match="are too many; expected at most"):
+        make(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "complete(5000)",
+        "complete(1000000)",
+        "ring(1000001)",
+        f"ring({10**39})",
+        "torus(1000, 1001)",
+        f"torus({', '.join(['1000000'] * 19)})",
+        f"torus({', '.join(['2'] * 2000)})",
+        "mesh(2, 1)",
+        "hypercube(20)",
+        f"hypercube({10**39})",
+        "complete_bipartite(4000, 4000)",
+        f"circulant(1000000, {[*range(1, 1000)]})",
+        f"directed_circulant(1000000, {[*range(1, 1000)]})",
+        "random_regular(1000000, 101)",
+        "random_regular(1000000, 999998)",
+        "star(1000000)",
+        "fat_tree(160)",
+        "fat_tree(1000000)",
+        "dragonfly(1000, 1000, 1)",
+        "dragonfly(1000, 500)",
+        "dragonfly(2, 2, 1000000)",
+        "switch2d(1000, 1000)",
+        "rfs3d(100, 100, 100)",
+        "rfs3d(2, 5000, 10)",
+        "ndv2(1000000)",
+        "dgx_a100(1000000)",
+        "mi250(100000)",
+        "mi250_8(1000000)",
+        "amd(1000000)",
+    ],
+)
+def test_too_large_is_refused_without_building(text, make):
+    """A network beyond the limits is refused while less than a megabyte was allocated."""
+    with pytest.raises(InputError):
+        make("ring(1)")  # imports what the next call would import
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError):
+            make(text)
+        assert tracemalloc.get_traced_memory()[1] < 10**6
+    finally:
+        tracemalloc.stop()
