@@ -1,1 +1,101 @@
-"""cwb: an optimization-modelling workbench for collective communication."""
+"""cwb: an optimization-modelling workbench for collective communication.
+
+The verbs of the command line for a notebook: :func:`load` an instance, :func:`solve` it with a method, :func:`compare` methods
+by a suite, :func:`verify` an answer. Importing ``cwb`` imports no solver and no modelling library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from .core.answers import Answer
+    from .core.bounds import Certificate
+    from .core.instance import Instance
+    from .core.record import RunRecord
+    from .core.verdict import Verdict
+
+__all__ = ["compare", "load", "solve", "verify"]
+
+
+def load(spec: str | Path) -> Instance:
+    """Load an instance: a path, a shipped name (``"4d"``), building blocks, or an expression (``"torus(8,8)"``).
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is wrong.
+    """
+    from .instances import load as load_instance
+
+    return load_instance(spec)
+
+
+def solve(
+    instance: Instance | str | Path,
+    model: str,
+    *,
+    solver: str = "highs",
+    seed: int = 0,
+    threads: int = 1,
+    time_limit_s: float | None = None,
+    gap: float | None = None,
+    log_file: str | None = None,
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> RunRecord:
+    """Solve an instance with one method and have the answer judged, as ``cwb solve`` does.
+
+    Parameters
+    ----------
+    instance : Instance, str or Path
+        The instance or what :func:`load` takes.
+    model : str
+        Name of the method.
+    solver : str
+        Name of the solver.
+    seed, threads, time_limit_s, gap, log_file
+        Limits of the run.
+    progress : callable, optional
+        Called with one line at a time.
+    **options
+        The method's options, such as ``total_bandwidth="500 GB/s"``.
+
+    Returns
+    -------
+    RunRecord
+        Status, objective, bound, metrics and the answer.
+
+    Raises
+    ------
+    InputError
+        If a name or an option is wrong.
+    """
+    from .bench import Request, run_one
+    from .core.budget import silent
+    from .core.instance import Instance as InstanceType
+
+    loaded = instance if isinstance(instance, InstanceType) else load(instance)
+    request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file)
+    return run_one(loaded, request, progress or silent)
+
+
+def verify(instance: Instance | str | Path, answer: Answer, certificate: Certificate | None = None) -> Verdict:
+    """Have an answer judged: violations, the objective recomputed, the bound that the certificate proves."""
+    from .core.instance import Instance as InstanceType
+    from .schedules import judge
+
+    return judge(instance if isinstance(instance, InstanceType) else load(instance), answer, certificate)
+
+
+def compare(suite: str | Path, output: str | Path, progress: Callable[[str], None] | None = None) -> list[RunRecord]:
+    """Run every cell of a suite, as ``cwb compare`` does, and append the records to ``output/records.jsonl``."""
+    from pathlib import Path as PathType
+
+    from .bench.suite import run_suite
+    from .core.budget import silent
+
+    return run_suite(suite, PathType(output), progress or silent)

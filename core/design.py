@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from .errors import InputError
+from .errors import InputError, shown
 from .units import Kind, parse, show
 
 
@@ -143,7 +143,8 @@ class Design:
         return min(limits, default=None)
 
 
-_VARIABLE = re.compile(r"(?:(?P<factor>[0-9]+(?:\.[0-9]+)?|[0-9]+/[0-9]+)\s*\*?\s*)?[Bb](?P<dimension>[0-9]{1,2})\Z")
+_NUMBER = r"[0-9]{1,20}(?:\.[0-9]{1,20})?|[0-9]{1,20}/0*[1-9][0-9]{0,19}"
+_VARIABLE = re.compile(rf"(?:(?P<factor>{_NUMBER})\s*\*?\s*)?[Bb](?P<dimension>[0-9]{{1,2}})\Z")
 _RELATION = re.compile(r"(<=|>=|==|=|≤|≥)")
 _COMPARISONS = {
     "<=": Comparison.AT_MOST,
@@ -161,7 +162,7 @@ def parse_constraints(text: str, dimensions: int) -> tuple[LinearConstraint, ...
     Parameters
     ----------
     text : str
-        one or more constraints joined by ``;``. A constraint is a chain of sums joined by ``<=``, ``>=`` or ``=``; a sum has
+        One or more constraints joined by ``;``. A constraint is a chain of sums joined by ``<=``, ``>=`` or ``=``; a sum has
         terms such as ``B1``, ``2 B3``, ``1/2*B2`` and ``500 GB/s``, joined by ``+`` or ``-``.
     dimensions : int
         Number of dimensions of the network.
@@ -188,6 +189,8 @@ def parse_constraints(text: str, dimensions: int) -> tuple[LinearConstraint, ...
                 )
             label = f"{pieces[2 * i].strip()} {relation} {pieces[2 * i + 2].strip()}"
             found.append(LinearConstraint(coefficients, _COMPARISONS[relation], right_constant - left_constant, label))
+    if not found:
+        raise InputError(f"{shown(text)} holds no constraint; expected such as 'B1 >= B2' or 'B3 <= 50 GB/s'")
     return tuple(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -18,6 +19,16 @@ class ExitStatus(IntEnum):
     VERIFICATION_FAILED = 5
     SOLVER_MISSING = 6
     UNSUPPORTED = 7
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
+
+
+def shown(value: object) -> str:
+    """Show a value in an error line, cut to a length that fits in one; cheap for the largest value, safe for the deepest."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 class CwbError(Exception):
@@ -51,9 +62,9 @@ class InputError(CwbError):
         """Give a copy that also says where the value came from; what is known already stays.
 
         An inner place is appended to the outer one: ``at(place="network")`` of an error at
-        ``dimensions[0]`` is an error at ``network.dimensions[0]``.
+        ``dimensions[0]`` is an error at ``network.dimensions[0]``. A place in another source is none in this one.
         """
-        places = [p for p in (place, self.place) if p]
+        places = [p for p in (None if self.source else place, self.place) if p]
         return InputError(
             self.problem,
             source=self.source or source,

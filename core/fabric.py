@@ -27,6 +27,7 @@ TIERS = ("inter-chiplet", "inter-package", "inter-node", "inter-pod")
 
 _ALIASES = {"RI": Block.RING, "R": Block.RING, "FC": Block.FULLY_CONNECTED, "SW": Block.SWITCH}
 _NOTATION = re.compile(r"([A-Za-z]+)\(([0-9]{1,7})\)\Z")
+_SHAPE = re.compile(r"[A-Z]+\([^()]*\)(_[A-Z]+\([^()]*\))*\Z")
 
 MAX_DIMENSIONS = 16
 MAX_NPUS = 10**9
@@ -131,5 +132,5 @@ def parse_fabric(notation: str, tiers: tuple[str, ...] | None = None) -> Fabric:
 
 
 def looks_like_fabric(text: str) -> bool:
-    """Whether a text is meant as building-block notation: every ``_``-separated part is NAME(number)."""
-    return all(_NOTATION.match(part) and part.split("(")[0].isupper() for part in text.split("_"))
+    """Whether a text is meant as building-block notation: every ``_``-separated part is NAME(...), in capitals."""
+    return _SHAPE.match(text) is not None

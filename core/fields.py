@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
-from .errors import InputError
+from .errors import InputError, shown
 from .units import Kind, parse
-
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -32,8 +32,10 @@ def _quantity(kind: Kind, *, positive: bool) -> tuple[BeforeValidator, WithJsonS
         except InputError as error:
             raise ValueError(error.problem) from None
 
+    units = "|".join(re.escape(unit) for unit in sorted(kind.units))
+    pattern = rf"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{{1,3}})?\s*({units})\s*$"
     return BeforeValidator(validate), WithJsonSchema(
-        {"type": "string", "pattern": r"^\s*\+?[0-9.]+([eE][+-]?[0-9]+)?\s*\S+\s*$", "examples": [kind.example]}
+        {"type": "string", "pattern": pattern, "examples": [kind.example]}
     )
 
 
@@ -65,23 +67,25 @@ def validated(make: Callable[[], ModelT]) -> ModelT:
         raise InputError(_problem(first), place=json_path(first["loc"])) from None
 
 
+_ALTERNATIVE = re.compile(r"<\w+>\Z|(?:function-\w+|literal)\[.*\]\Z")
+
+
 def json_path(location: tuple[Any, ...]) -> str | None:
     """Write a location as a JSON path: ``("links", 2, "bandwidth")`` is ``links[2].bandwidth``.
 
-    Tags of alternatives, written ``<object>``, are no part of the path.
+    What pydantic says of alternatives is no part of the path: tags, written ``<object>``, and the names of validators.
     """
     path = ""
     for step in location:
-        if str(step).startswith("<"):
+        if _ALTERNATIVE.match(str(step)):
             continue
-        path += f"[{step}]" if isinstance(step, int) else f".{step}"
+        path += f"[{step}]" if isinstance(step, int) else f".{step[:60]}"
     return path.removeprefix(".") or None
 
 
 def _problem(error: Any) -> str:
     """Say what one pydantic error means, with the value."""
-    value = repr(error.get("input"))
-    value = value if len(value) <= 60 else value[:57] + "..."
+    value = shown(error.get("input"))
     match error["type"]:
         case "value_error":
             return str(error["ctx"]["error"])
@@ -89,6 +93,11 @@ def _problem(error: Any) -> str:
             return "missing, but required"
         case "extra_forbidden":
             return f"unknown field (value {value})"
+        case "model_type" | "dict_type":
+            return f"{value} is wrong; expected an object"
+        case "union_tag_invalid":
+            tags = [tag.strip(" '<>") for tag in error["ctx"]["expected_tags"].split(",")]
+            return f"{value} is wrong; expected one of: {', '.join(tags)}"
         case _:
             message = error["msg"]
             return f"{value} is wrong; {message[0].lower()}{message[1:]}"

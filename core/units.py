@@ -12,7 +12,7 @@ import re
 from enum import Enum
 from fractions import Fraction
 
-from .errors import InputError
+from .errors import InputError, shown
 
 _DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
@@ -40,7 +40,9 @@ _TIME = {
     "h": Fraction(3600),
 }
 _MONEY = {"USD": Fraction(1), "$": Fraction(1), "kUSD": Fraction(10**3), "MUSD": Fraction(10**6)}
-_PRICE = {f"{money}/({rate})": value / scale for money, value in _MONEY.items() for rate, scale in _RATE.items()}
+_PRICE = {f"{money}/({rate})": value / scale for money, value in _MONEY.items() for rate, scale in _RATE.items()} | {
+    f"{money}/GB/s": value / _RATE["GB/s"] for money, value in _MONEY.items()
+}
 _SPEED = {f"{prefix}FLOPS": Fraction(scale) for prefix, scale in {**_DECIMAL, **_BINARY}.items()}
 
 
@@ -59,6 +61,9 @@ class Kind(Enum):
         self.example = example
         self.units = units
 
+
+#: Quantities beyond this, or below its inverse, in base units are refused: products of a few of them still fit in a float.
+_LARGEST = Fraction(10**30)
 
 # A number has at most 40 digits and a three-digit exponent, so that a Fraction of it stays small.
 _QUANTITY = re.compile(r"\s*(?P<number>[+-]?[0-9.]{1,40}(?:[eE][+-]?[0-9]{1,3})?)\s*(?P<unit>\S*)\s*\Z")
@@ -84,33 +89,29 @@ def parse(text: object, kind: Kind, *, allow_zero: bool = True) -> Fraction:
     Raises
     ------
     InputError
-        If the text has no unit, a unit of another kind, or a number that is not finite and non-negative.
+        If the text has no unit, a unit of another kind, or a number that is not finite, non-negative and of a sensible size.
     """
     expected = f"expected {kind.label} with its unit, such as {kind.example!r}"
     if not isinstance(text, str):
-        raise InputError(f"{_shown(text)} has no unit; {expected}")
+        raise InputError(f"{shown(text)} has no unit; {expected}")
     match = _QUANTITY.match(text)
     if match is None:
-        raise InputError(f"{_shown(text)} is not a quantity; {expected}")
+        raise InputError(f"{shown(text)} is not a quantity; {expected}")
     if not match["unit"]:
-        raise InputError(f"{_shown(text)} has no unit; {expected}")
-    scale = kind.units.get(match["unit"].replace("USD/GB/s", "USD/(GB/s)"))
+        raise InputError(f"{shown(text)} has no unit; {expected}")
+    scale = kind.units.get(match["unit"])
     if scale is None:
-        raise InputError(f"{_shown(text)} has an unknown unit {match['unit']!r}; {expected}")
+        raise InputError(f"{shown(text)} has an unknown unit {shown(match['unit'])}; {expected}")
     try:
         value = Fraction(match["number"]) * scale
     except ValueError:
-        raise InputError(f"{_shown(text)} is not a quantity; {expected}") from None
+        raise InputError(f"{shown(text)} is not a quantity; {expected}") from None
     if value < 0 or (value == 0 and not allow_zero):
         sign = "must not be negative" if value < 0 else "must be greater than zero"
-        raise InputError(f"{_shown(text)} {sign}; {expected}")
+        raise InputError(f"{shown(text)} {sign}; {expected}")
+    if value and not 1 / _LARGEST <= value <= _LARGEST:
+        raise InputError(f"{shown(text)} is too {'large' if value > 1 else 'small'}; {expected}")
     return value
-
-
-def _shown(value: object) -> str:
-    """Show a value in an error line, cut to a length that fits in a line."""
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
 def show(value: float | Fraction, unit: str) -> str:

@@ -70,12 +70,13 @@ def load(spec: str | Path) -> Instance:
     if looks_like_fabric(text):
         with located(source=text):
             return Instance(text, parse_fabric(text))
-    if is_expression(text) and not path.exists():
+    there = _exists(path)
+    if is_expression(text) and not there:
         with located(source=text):
             return _generated(text)
-    if path.exists() or path.suffix == ".json":
+    if there or path.suffix == ".json":
         name = path.stem
-        if path.exists() or name not in shipped() or path.parent.name not in ("", "instances"):
+        if there or name not in shipped() or path.parent.name not in ("", "instances"):
             return _from_file(path, text)
         text = name
     if text in shipped():
@@ -83,6 +84,14 @@ def load(spec: str | Path) -> Instance:
     close = get_close_matches(text, shipped(), n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise InputError(f"no such file, shipped instance or expression{hint}", source=text)
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is such a file; a long expression is no file name at all."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _from_file(path: Path | Traversable, source: str) -> Instance:

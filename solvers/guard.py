@@ -138,9 +138,7 @@ class Worker:
     def __init__(self, name: str) -> None:
         self._inbox: SimpleQueue[_Call[object] | None] = SimpleQueue()
         self._done: SimpleQueue[None] = SimpleQueue()
-        self._thread = threading.Thread(
-            target=_serve, args=(self._inbox, self._done), name=f"cwb-{name}", daemon=True
-        )
+        self._thread = threading.Thread(target=_serve, args=(self._inbox, self._done), name=f"cwb-{name}", daemon=True)
         self._thread.start()
         self._finalizer = weakref.finalize(self, self._inbox.put, None)
         self.abandoned = False

@@ -1,0 +1,288 @@
+"""Take a Pyomo model apart into a linear part and quadratic pieces.
+
+The linear part goes through Pyomo's own compiler, which walks 1e5 variables in half a second. That compiler knows
+no quadratic terms and gives up at the first constraint that is false without any variable, so what it cannot take
+is set aside first (deactivated while it runs) and compiled here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from pyomo.common.errors import (
+    InfeasibleConstraintException,
+    InvalidConstraintError,
+    InvalidExpressionError,
+    InvalidValueError,
+)
+from pyomo.core.base import Block, Constraint, Expression, Objective, Param, Set, Suffix, Var, maximize
+from pyomo.core.base.boolean_var import BooleanVar
+from pyomo.core.base.external import ExternalFunction
+from pyomo.core.base.set import RangeSet
+from pyomo.core.expr.numvalue import polynomial_degree, value
+from pyomo.repn import generate_standard_repn
+from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+from ..core.errors import InputError, Unsupported
+
+CONSTANT_TOLERANCE = 1e-8
+"""Relative: how far a constraint without variables may be off before it makes the model infeasible."""
+
+_KNOWN = {Block, BooleanVar, Constraint, Expression, ExternalFunction, Objective, Param, RangeSet, Set, Suffix, Var}
+
+
+@dataclass(eq=False)
+class LinearParts:
+    """The parts of a model; see :class:`~cwb.solvers.matrix.MatrixModel` for the names."""
+
+    columns: list[Any]
+    rows: list[Any]
+    sign: float
+    c: NDArray[np.float64]
+    offset: float
+    Q: Any
+    A: Any
+    row_lower: NDArray[np.float64]
+    row_upper: NDArray[np.float64]
+    quadratic: list[tuple[int, Any]]
+    row_constant: NDArray[np.float64]
+    unused: list[Any]
+    contradiction: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """A body that Pyomo's linear compiler cannot take: constant + linear + quadratic terms."""
+
+    constant: float
+    linear: list[tuple[Any, float]]
+    quadratic: list[tuple[Any, Any, float]]
+
+
+def linear_parts(model: Any) -> LinearParts:
+    """Compile a Pyomo model; raises as :func:`~cwb.solvers.matrix.compile_matrix` does."""
+    objective = _objective(model)
+    info, aside, contradiction = _compile(model, objective)
+    parts = _from_standard_form(info, objective)
+    parts.contradiction = contradiction
+    if aside:
+        _add_pieces(parts, aside, objective)
+    parts.unused = _unused(model, parts.columns)
+    return parts
+
+
+def _objective(model: Any) -> Any:
+    objectives = list(model.component_data_objects(Objective, active=True))
+    if len(objectives) > 1:
+        raise InputError(
+            f"the model has {len(objectives)} active objectives, a solver takes one: "
+            + ", ".join(objective.name for objective in objectives[:3])
+        )
+    return objectives[0] if objectives else None
+
+
+def _compile(model: Any, objective: Any) -> tuple[Any, list[Any], str | None]:
+    """Run Pyomo's linear compiler; give its answer, the components set aside, and a contradiction."""
+    compiler = LinearStandardFormCompiler()
+    aside: list[Any] = []
+    constant: list[Any] = []
+    contradiction = None
+    # A second round is needed where the first stumbled over a nonlinear constraint and hid terms that cancel out.
+    for is_last in (False, True):
+        try:
+            with _inactive([*aside, *constant]):
+                return compiler.write(model, mixed_form=True), aside, contradiction
+        except (InvalidConstraintError, InvalidExpressionError):
+            aside, constant, contradiction = _sort_out(model, objective, look_for_cancelling=is_last)
+        except InfeasibleConstraintException:
+            aside, constant, contradiction = _sort_out(model, objective, look_for_cancelling=True)
+        except InvalidValueError as error:
+            raise InputError(" ".join(str(error).split())) from None
+        except ValueError:
+            _refuse_unknown_components(model)
+            raise
+    with _inactive([*aside, *constant]):
+        return compiler.write(model, mixed_form=True), aside, contradiction
+
+
+def _refuse_unknown_components(model: Any) -> None:
+    unknown = model.collect_ctypes(active=True) - _KNOWN
+    if unknown:
+        kinds = ", ".join(sorted(kind.__name__ for kind in unknown))
+        raise Unsupported(f"the model has components that solvers do not take: {kinds}; write them as constraints")
+
+
+def _sort_out(model: Any, objective: Any, *, look_for_cancelling: bool) -> tuple[list[Any], list[Any], str | None]:
+    """Find what is not linear, what is constant, and the first constant constraint that is false.
+
+    Terms that cancel out, as in x - x, are seen by nothing but a full compilation, so they are looked for on demand.
+    """
+    aside, constant, contradiction = [], [], None
+    if objective is not None and polynomial_degree(objective.expr) not in {0, 1}:
+        aside.append(objective)
+    for constraint in model.component_data_objects(Constraint, active=True):
+        degree = polynomial_degree(constraint.body)
+        if degree not in {0, 1}:
+            aside.append(constraint)
+        elif degree == 0 or (look_for_cancelling and not generate_standard_repn(constraint.body).linear_vars):
+            constant.append(constraint)
+            contradiction = contradiction or _false(constraint, generate_standard_repn(constraint.body).constant)
+    return aside, constant, contradiction
+
+
+def _false(constraint: Any, constant: float) -> str | None:
+    lower, upper = _sides(constraint)
+    tolerance = CONSTANT_TOLERANCE * max(1.0, abs(constant))
+    if lower - tolerance <= constant <= upper + tolerance:
+        return None
+    return f"constraint {constraint.name} is false whatever the variables are: {constant:.12g} is outside its sides"
+
+
+def _sides(constraint: Any) -> tuple[float, float]:
+    lower, upper = constraint.lb, constraint.ub
+    return -inf if lower is None else lower, inf if upper is None else upper
+
+
+@contextmanager
+def _inactive(components: Sequence[Any]) -> Iterator[None]:
+    for component in components:
+        component.deactivate()
+    try:
+        yield
+    finally:
+        for component in components:
+            component.activate()
+
+
+def _from_standard_form(info: Any, objective: Any) -> LinearParts:
+    """Turn Pyomo's rows, two for a range, into rows with two sides."""
+    constraints = [row.constraint for row in info.rows]
+    kinds = np.fromiter((row.bound_type for row in info.rows), dtype=np.int8, count=len(info.rows))
+    rhs = np.asarray(info.rhs, dtype=float)
+    # A range comes as its upper row, immediately followed by its lower row.
+    second = np.zeros(len(constraints), dtype=bool)
+    for i in np.flatnonzero((kinds[1:] == -1) & (kinds[:-1] == 1)):
+        second[i + 1] = constraints[i] is constraints[i + 1]
+    lower = np.where(kinds <= 0, rhs, -inf)
+    upper = np.where(kinds >= 0, rhs, inf)
+    lower[:-1][second[1:]] = rhs[1:][second[1:]]
+    kept = np.flatnonzero(~second)
+    A = info.A.tocsr()
+    c = info.c.toarray()[0] if info.c.shape[0] else np.zeros(len(info.columns))
+    rows = [constraints[i] for i in kept] if second.any() else constraints
+    sides = np.fromiter((_one_side(row, kind) for row, kind in zip(rows, kinds[kept], strict=True)), float, len(rows))
+    constant = np.where(np.isfinite(rhs[kept]), sides, 0.0) - np.where(np.isfinite(rhs[kept]), rhs[kept], 0.0)
+    return LinearParts(
+        columns=list(info.columns),
+        rows=rows,
+        sign=-1.0 if objective is not None and objective.sense == maximize else 1.0,
+        c=c,
+        offset=float(info.c_offset[0]) if len(info.c_offset) else 0.0,
+        Q=None,
+        A=A[kept] if second.any() else A,
+        row_lower=lower[kept],
+        row_upper=upper[kept],
+        quadratic=[],
+        row_constant=constant,
+        unused=[],
+        contradiction=None,
+    )
+
+
+def _one_side(constraint: Any, kind: int) -> float:
+    side = constraint.ub if kind >= 0 else constraint.lb
+    return 0.0 if side is None else side
+
+
+def _piece(component: Any) -> _Piece:
+    is_constraint = component.ctype is Constraint
+    body = component.body if is_constraint else component.expr
+    repn = generate_standard_repn(body, quadratic=True)
+    if repn.nonlinear_expr is not None:
+        what = f"constraint {component.name}" if is_constraint else f"objective {component.name}"
+        raise Unsupported(
+            f"{what} is neither linear nor quadratic: the solvers here take no 1/x, exp, log or products of three; "
+            "state it otherwise (y >= 1/x as x*y >= 1) or approximate it by lines"
+        )
+    return _Piece(
+        constant=float(value(repn.constant)),
+        linear=[(v, float(value(a))) for v, a in zip(repn.linear_vars, repn.linear_coefs, strict=True)],
+        quadratic=[
+            (v, w, float(value(a)))
+            for (v, w), a in zip(repn.quadratic_vars, repn.quadratic_coefs, strict=True)
+            if value(a) != 0.0
+        ],
+    )
+
+
+def _add_pieces(parts: LinearParts, components: Sequence[Any], objective: Any) -> None:
+    """Append what was set aside: new columns, the quadratic objective, and rows at the end."""
+    pieces = [(component, _piece(component)) for component in components]
+    index = {id(v): j for j, v in enumerate(parts.columns)}
+    for _, piece in pieces:
+        for v in [v for v, _ in piece.linear] + [v for pair in piece.quadratic for v in pair[:2]]:
+            if id(v) not in index:
+                index[id(v)] = len(parts.columns)
+                parts.columns.append(v)
+    width = len(parts.columns)
+    parts.c = np.append(parts.c, np.zeros(width - parts.c.size))
+    parts.A = sp.csr_array((parts.A.data, parts.A.indices, parts.A.indptr), shape=(parts.A.shape[0], width))
+
+    lower, upper, constant, linear = [], [], [], []
+    for component, piece in pieces:
+        Q = _symmetric(piece.quadratic, index, width)
+        if component is objective:
+            parts.c = parts.sign * np.bincount(
+                [index[id(v)] for v, _ in piece.linear], [a for _, a in piece.linear], width
+            )
+            parts.offset = parts.sign * piece.constant
+            parts.Q = None if Q is None else parts.sign * Q
+            continue
+        if Q is not None:
+            parts.quadratic.append((len(parts.rows), Q))
+        low, up = _sides(component)
+        parts.rows.append(component)
+        linear.append([(index[id(v)], a) for v, a in piece.linear])
+        lower.append(low - piece.constant)
+        upper.append(up - piece.constant)
+        constant.append(piece.constant)
+    parts.A = sp.vstack([parts.A, _row_block(linear, width)], format="csr") if linear else parts.A
+    parts.row_lower = np.append(parts.row_lower, lower)
+    parts.row_upper = np.append(parts.row_upper, upper)
+    parts.row_constant = np.append(parts.row_constant, constant)
+
+
+def _row_block(rows: Sequence[Sequence[tuple[int, float]]], width: int) -> Any:
+    i = [number for number, row in enumerate(rows) for _ in row]
+    j = [column for row in rows for column, _ in row]
+    a = [coefficient for row in rows for _, coefficient in row]
+    return sp.coo_array((np.array(a, dtype=float), (i, j)), shape=(len(rows), width)).tocsr()
+
+
+def _symmetric(terms: Sequence[tuple[Any, Any, float]], index: dict[int, int], width: int) -> Any:
+    """Give the symmetric Q with 1/2 x' Q x = sum of the terms, or None without terms."""
+    if not terms:
+        return None
+    i = np.array([index[id(v)] for v, _, _ in terms])
+    j = np.array([index[id(w)] for _, w, _ in terms])
+    a = np.array([a for _, _, a in terms])
+    Q = sp.coo_array((np.append(a, a), (np.append(i, j), np.append(j, i))), shape=(width, width)).tocsc()
+    Q.sum_duplicates()
+    Q.eliminate_zeros()
+    return Q if Q.nnz else None
+
+
+def _unused(model: Any, columns: Sequence[Any]) -> list[Any]:
+    """Find the free variables of active blocks that are no columns; cheap where there are none."""
+    components = list(model.component_objects(Var, active=True))
+    if sum(len(component) for component in components) == len(columns):
+        return []
+    used = {id(column) for column in columns}
+    return [v for c in components for v in c.values() if id(v) not in used and not v.fixed]

@@ -1,0 +1,329 @@
+"""A Pyomo model as arrays.
+
+One compilation serves every adapter::
+
+    minimize    c' x + 1/2 x' Q x + offset
+    subject to  row_lower <= A x + [1/2 x' Q_k x] <= row_upper
+                lower <= x <= upper,  x_j integer where integer_j
+
+Whatever the model's sense is, the arrays minimize; ``sign`` is -1 where the model maximizes. Fixed variables are
+constants. Constraints without variables are checked and left out, as are constraints without sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import gcd, inf, isfinite
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pyomo.common.gc_manager import PauseGC
+from pyomo.core.expr.numvalue import value
+from pyomo.core.staleflag import StaleFlagManager
+
+from ..core.errors import InputError, Unsupported
+from ..core.solver import ModelSize, Termination
+from .linearize import LinearParts, linear_parts
+
+FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+INFINITY = 1e20
+"""What HiGHS, Gurobi and SCIP take for infinite: bounds beyond it become infinite here, for all of them alike."""
+
+INTEGRALITY = 1e-5
+"""An integer variable's value this near to an integer is rounded to it."""
+
+_CROSSED = 1e-9
+"""Relative: bounds that cross by no more than this are taken as equal, by more as a contradiction."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticRow:
+    """The quadratic part 1/2 x' Q x of one row, Q symmetric."""
+
+    row: int
+    Q: Any
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixModel:
+    """A model as arrays, see the module's first lines.
+
+    Parameters
+    ----------
+    columns : list of VarData
+        Pyomo variables of the columns; m of them.
+    rows : list of ConstraintData
+        Pyomo constraints of the rows; n of them, those with a quadratic part last.
+    sign : float
+        1 where the Pyomo model minimizes, -1 where it maximizes.
+    c : (m,) array
+    offset : float
+    Q : (m, m) csc_array or None
+        Symmetric.
+    A : (n, m) csr_array
+        Coefficients; also the linear parts of quadratic rows.
+    row_lower, row_upper : (n,) array
+    quadratic_rows : tuple of QuadraticRow
+    lower, upper : (m,) array
+    integer : (m,) bool array
+    row_constant : (n,) array
+        Constant of each Pyomo body: body = A x + row_constant.
+    unused : list of VarData
+        Free variables of active blocks that appear nowhere.
+    contradiction : str or None
+        Why no point can be feasible, where that was seen while compiling.
+    """
+
+    columns: list[Any]
+    rows: list[Any]
+    sign: float
+    c: FloatArray
+    offset: float
+    Q: Any
+    A: Any
+    row_lower: FloatArray
+    row_upper: FloatArray
+    quadratic_rows: tuple[QuadraticRow, ...]
+    lower: FloatArray
+    upper: FloatArray
+    integer: BoolArray
+    row_constant: FloatArray
+    unused: list[Any] = field(default_factory=list)
+    contradiction: str | None = None
+
+    @cached_property
+    def size(self) -> ModelSize:
+        """Columns, integer columns, rows and nonzeros, quadratic ones included."""
+        quadratic = ([] if self.Q is None else [self.Q]) + [row.Q for row in self.quadratic_rows]
+        return ModelSize(
+            variables=len(self.columns),
+            integers=int(self.integer.sum()),
+            constraints=len(self.rows),
+            nonzeros=int(self.A.nnz) + sum(int(Q.nnz) for Q in quadratic),
+        )
+
+    @cached_property
+    def cost_scale(self) -> float:
+        """A power of two that lifts the largest cost to at least 1.
+
+        Solvers stop on *absolute* tolerances of reduced costs and bounds. With costs in seconds they would stop
+        too early and call it optimal: 2 % off with costs of 1e-8. A power of two changes no digit.
+        """
+        largest = max(
+            float(np.abs(self.c).max(initial=0.0)),
+            0.0 if self.Q is None else float(np.abs(self.Q.data).max(initial=0.0)),
+        )
+        return 1.0 if largest == 0.0 or largest >= 1.0 else float(2.0 ** np.ceil(-np.log2(largest)))
+
+    @cached_property
+    def is_mixed_integer(self) -> bool:
+        """Whether any column is integer."""
+        return bool(self.integer.any())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to solve: a contradiction, or no columns."""
+        return self.contradiction is not None or not self.columns
+
+    def settled(self) -> Termination | None:
+        """Give the answer of a model with nothing to solve, else None."""
+        if self.contradiction is not None:
+            return Termination.INFEASIBLE
+        return None if self.columns else Termination.OPTIMAL
+
+    def empty_point(self) -> FloatArray | None:
+        """Give the only point of a model without columns; None for a contradiction."""
+        return None if self.contradiction is not None else np.zeros(0)
+
+    def minimized(self, x: FloatArray) -> float:
+        """Give the minimized objective at a point (the model's own is ``sign`` times it)."""
+        quadratic = 0.0 if self.Q is None else 0.5 * float(x @ (self.Q @ x))
+        return float(self.c @ x) + quadratic + self.offset
+
+    def activity(self, x: FloatArray) -> FloatArray:
+        """Give the rows' values at a point, quadratic parts included, without the bodies' constants."""
+        values: FloatArray = self.A @ x
+        for row in self.quadratic_rows:
+            values[row.row] += 0.5 * float(x @ (row.Q @ x))
+        return values
+
+    def violation(self, x: FloatArray) -> float:
+        """Give the largest violation of a row or a column bound at a point."""
+        rows = self.activity(x)
+        excess = [self.row_lower - rows, rows - self.row_upper, self.lower - x, x - self.upper]
+        return max(0.0, *(float(part.max(initial=0.0)) for part in excess))
+
+    def start(self) -> FloatArray:
+        """Give the values that the variables have now, rounded where integer; NaN where there is none."""
+        values = np.array([np.nan if (v := column.value) is None else v for column in self.columns], dtype=float)
+        return np.where(self.integer, np.round(values), values)
+
+    def polished(self, x: FloatArray) -> FloatArray:
+        """Give a point without a solver's dust: inside the column bounds, integers exact."""
+        return polished(x, self.lower, self.upper, self.integer)
+
+    def load(self, x: FloatArray) -> None:
+        """Put values into the Pyomo variables; unused ones without a value get the one nearest to zero."""
+        load_values(self.columns, x.tolist())
+        for variable in self.unused:
+            lower, upper = variable.bounds
+            if variable.value is None:
+                nearest = min(max(0.0, -inf if lower is None else lower), inf if upper is None else upper)
+                variable.set_value(nearest, skip_validation=True)
+
+    def tightened(self, bound: float | None) -> float | None:
+        """Round a lower bound up to the next value that the objective can take; None if it says nothing."""
+        if bound is None or not isfinite(bound) or abs(bound) >= INFINITY:
+            return None
+        if self._step is None:
+            return bound
+        steps = (bound - self.offset) / self._step
+        return float(np.ceil(steps - 1e-6 - 1e-9 * abs(steps))) * self._step + self.offset
+
+    @cached_property
+    def _step(self) -> float | None:
+        """Step between the values of an objective with integer costs on integer variables; None for another."""
+        costs = self.c[self.c != 0.0]
+        if self.Q is not None or not costs.size or not self.integer[self.c != 0.0].all():
+            return None
+        if np.abs(costs).max() > 2.0**40 or (costs != np.round(costs)).any():
+            return None
+        return float(gcd(*(int(cost) for cost in np.unique(np.abs(costs)))))
+
+
+def polished(x: FloatArray, lower: FloatArray, upper: FloatArray, integer: BoolArray) -> FloatArray:
+    """Clip a point to its bounds and round integer values that are within :data:`INTEGRALITY` of an integer."""
+    rounded = np.round(x)
+    near = integer & (np.abs(x - rounded) <= INTEGRALITY)
+    return np.clip(np.where(near, rounded, x), lower, upper)
+
+
+def load_values(variables: Sequence[Any], values: list[float]) -> None:
+    """Put values into Pyomo variables, as solvers do: unchecked, and all other variables become stale."""
+    StaleFlagManager.mark_all_as_stale()
+    for variable, number in zip(variables, values, strict=True):
+        variable.set_value(number, skip_validation=True)
+
+
+def compile_matrix(model: Any) -> MatrixModel:
+    """Compile a Pyomo model.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        Linear or quadratic, with at most one active objective.
+
+    Returns
+    -------
+    MatrixModel
+
+    Raises
+    ------
+    Unsupported
+        If a constraint or the objective is neither linear nor quadratic, the model has other active components
+        than constraints and objectives, or a variable's domain is neither an interval nor its integers.
+    InputError
+        If there are several active objectives, or a number is missing, infinite or not a number.
+    """
+    with PauseGC():
+        return _assemble(linear_parts(model))
+
+
+def _assemble(parts: LinearParts) -> MatrixModel:
+    columns = parts.columns
+    lower, upper, integer = _column_bounds(columns)
+    contradiction = parts.contradiction
+    contradiction = contradiction or _settle_bounds(lower, upper, columns, "variable")
+    contradiction = contradiction or _settle_bounds(parts.row_lower, parts.row_upper, parts.rows, "constraint")
+    contradiction = contradiction or _unused_contradiction(parts.unused)
+    _require_finite(parts)
+    return MatrixModel(
+        columns=columns,
+        rows=parts.rows,
+        sign=parts.sign,
+        c=parts.c,
+        offset=parts.offset,
+        Q=parts.Q,
+        A=parts.A,
+        row_lower=parts.row_lower,
+        row_upper=parts.row_upper,
+        quadratic_rows=tuple(QuadraticRow(row, Q) for row, Q in parts.quadratic),
+        lower=lower,
+        upper=upper,
+        integer=integer,
+        row_constant=parts.row_constant,
+        unused=parts.unused,
+        contradiction=contradiction,
+    )
+
+
+def _column_bounds(columns: Sequence[Any]) -> tuple[FloatArray, FloatArray, BoolArray]:
+    lower = np.empty(len(columns))
+    upper = np.empty(len(columns))
+    for j, column in enumerate(columns):
+        low, up = column.bounds
+        lower[j] = -inf if low is None else low
+        upper[j] = inf if up is None else up
+    integer = integrality(columns)
+    # Solvers differ in what they make of fractional bounds of integers, so they see none.
+    lower[integer] = np.ceil(lower[integer] - 1e-6)
+    upper[integer] = np.floor(upper[integer] + 1e-6)
+    return lower, upper, integer
+
+
+def integrality(columns: Sequence[Any]) -> BoolArray:
+    """Say which variables are integer.
+
+    Raises
+    ------
+    Unsupported
+        If a variable's domain is neither an interval nor the integers of one.
+    """
+    integer = np.fromiter((not column.is_continuous() for column in columns), dtype=bool, count=len(columns))
+    for j in np.flatnonzero(integer):
+        if not columns[j].is_integer():
+            raise Unsupported(
+                f"variable {columns[j].name} has the domain {columns[j].domain}: "
+                "solvers take real and integer intervals, so choose among values with binary variables"
+            )
+    return integer
+
+
+def _settle_bounds(lower: FloatArray, upper: FloatArray, components: Sequence[Any], kind: str) -> str | None:
+    """Make huge bounds infinite and crossed dust equal, in place; give the contradiction if there is one."""
+    lower[lower <= -INFINITY] = -inf
+    upper[upper >= INFINITY] = inf
+    bad = np.isnan(lower) | np.isnan(upper)
+    if bad.any():
+        raise InputError(f"{kind} {components[int(np.argmax(bad))].name} has a bound that is not a number")
+    crossed = lower > upper
+    if not crossed.any() and not (lower >= INFINITY).any() and not (upper <= -INFINITY).any():
+        return None
+    tolerance = _CROSSED * np.maximum(1.0, np.abs(np.where(np.isfinite(lower), lower, 1.0)))
+    false = (lower >= INFINITY) | (upper <= -INFINITY) | (lower > upper + tolerance)
+    if false.any():
+        j = int(np.argmax(false))
+        return f"the bounds of {kind} {components[j].name} exclude every value: {lower[j]:.12g} to {upper[j]:.12g}"
+    upper[crossed] = lower[crossed]
+    return None
+
+
+def _unused_contradiction(unused: Sequence[Any]) -> str | None:
+    for variable in unused:
+        low, up = variable.bounds
+        if low is not None and up is not None and value(low) > value(up):
+            return f"the bounds of variable {variable.name} exclude every value: {low:.12g} to {up:.12g}"
+    return None
+
+
+def _require_finite(parts: LinearParts) -> None:
+    if not np.isfinite(parts.A.data).all():
+        row = int(np.searchsorted(parts.A.indptr, int(np.argmin(np.isfinite(parts.A.data))), side="right")) - 1
+        raise InputError(f"constraint {parts.rows[row].name} has a coefficient that is not finite")
+    if not np.isfinite(parts.c).all() or not isfinite(parts.offset):
+        raise InputError("the objective has a coefficient that is not finite")

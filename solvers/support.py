@@ -1,0 +1,47 @@
+"""Refuse a model that a solver cannot solve, before anything is handed over."""
+
+from __future__ import annotations
+
+from ..core.errors import Unsupported
+from ..core.solver import Capability
+from .convexity import nonconvex_columns
+from .matrix import MatrixModel
+
+
+def refuse_what_cannot_be_solved(matrix: MatrixModel, title: str, can: Capability) -> None:
+    """Compare a model with a solver's capabilities.
+
+    Parameters
+    ----------
+    matrix : MatrixModel
+        The compiled model.
+    title : str
+        Name of the solver, for the message.
+    can : Capability
+        What the solver can do. A quadratic objective together with integer variables needs ``NONCONVEX_QP``.
+
+    Raises
+    ------
+    Unsupported
+        Naming the first thing in the model that the solver cannot do.
+    """
+    if matrix.is_mixed_integer and Capability.MIP not in can:
+        raise Unsupported(f"{title} takes no integer variables, and the model has {matrix.size.integers}")
+    if matrix.quadratic_rows and Capability.QUADRATIC_CONSTRAINTS not in can:
+        name = matrix.rows[matrix.quadratic_rows[0].row].name
+        raise Unsupported(f"{title} takes no quadratic constraints, and {name} is one: use --solver scip or gurobi")
+    if matrix.Q is None or Capability.NONCONVEX_QP in can:
+        return
+    if Capability.CONVEX_QP not in can:
+        raise Unsupported(f"{title} takes no quadratic objective: use --solver scip or gurobi")
+    if matrix.is_mixed_integer:
+        raise Unsupported(
+            f"{title} takes no quadratic objective together with integer variables: use --solver scip or gurobi"
+        )
+    bad = nonconvex_columns(matrix.Q)
+    if bad is not None:
+        names = ", ".join(matrix.columns[j].name for j in bad[:3]) + (", ..." if bad.size > 3 else "")
+        raise Unsupported(
+            f"{title} takes convex quadratic objectives only, and this one is not convex in {names}: "
+            "use --solver scip or gurobi"
+        )

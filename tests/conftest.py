@@ -1,0 +1,32 @@
+"""Fixtures that many tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def reference() -> Path:
+    """Folder of published and measured numbers."""
+    return TESTS / "reference"
+
+
+@pytest.fixture(scope="session")
+def golden() -> Callable[[str, str], None]:
+    """Compare a text with a golden file; CWB_UPDATE_GOLDEN=1 writes the file instead."""
+
+    def check(name: str, text: str) -> None:
+        path = TESTS / "golden" / name
+        if os.environ.get("CWB_UPDATE_GOLDEN") == "1":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert path.exists(), f"no golden file {path}; CWB_UPDATE_GOLDEN=1 writes it"
+        assert text == path.read_text()
+
+    return check

@@ -1,0 +1,103 @@
+"""The contract that every registered method keeps."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from cwb.bench import Request, run_one
+from cwb.core.errors import InputError
+from cwb.core.method import Kind, Method
+from cwb.core.record import RunRecord
+from cwb.instances import load
+from cwb.instances.loader import shipped
+from cwb.models import registry
+from pydantic import ValidationError
+
+METHODS = registry.names()
+
+#: A shipped instance that each method answers.
+EXAMPLES = {"libra": "4d", "libra-equal": "4d", "libra-codesign": "msft-1t-hp-4d"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_says_what_it_is(name):
+    """Every method has the name it is registered under, a one-line summary, a paper, and options that are all described."""
+    method = registry.get(name)
+    assert isinstance(method, Method)
+    assert method.name == name
+    assert isinstance(method.kind, Kind)
+    assert method.summary
+    assert "\n" not in method.summary
+    assert method.paper
+    assert all(field.description for field in method.options.model_fields.values())
+    with pytest.raises(ValidationError):
+        method.options.model_validate({"no_such_option": 1})
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_answers_its_example_and_is_verified(name):
+    """Every method answers an example, the judge agrees, optimal comes with a bound, and the record is plain JSON that reads back."""
+    record = run_one(load(EXAMPLES[name]), Request(name))
+    assert record.exit_status == 0
+    assert record.status in ("optimal", "feasible")
+    assert record.verified is True, record.violations
+    if record.status == "optimal":
+        assert record.bound is not None
+        assert record.certificate is not None
+        assert record.bound <= record.objective
+    text = json.dumps(record.to_json(), allow_nan=False)
+    again = RunRecord.from_json(json.loads(text), source="text", place="line 1")
+    assert json.dumps(again.to_json()) == json.dumps(record.to_json())
+    assert {"total"} <= set(record.seconds)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_is_deterministic(name):
+    """The same seed gives the same objective, bound and answer."""
+    first, second = (run_one(load(EXAMPLES[name]), Request(name, seed=7)) for _ in range(2))
+    assert (first.objective, first.bound, first.answer) == (second.objective, second.bound, second.answer)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_gives_a_reason_for_what_it_does_not_support(name):
+    """A bare network is answered with status unsupported, a reason and exit status 7, not with an exception."""
+    record = run_one(load("RI(4)_SW(2)"), Request(name))
+    assert (record.status, record.exit_status) == ("unsupported", 7)
+    assert record.message
+    assert record.answer is None
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_leaves_the_instance_as_it_was(name):
+    """Solving changes neither the instance nor its digest."""
+    instance = load(EXAMPLES[name])
+    before = instance.sha256
+    run_one(instance, Request(name))
+    assert instance == load(EXAMPLES[name])
+    assert instance.sha256 == before
+
+
+def test_unknown_names_are_refused_with_the_known_ones():
+    """A misspelt model is an input error that names what there is."""
+    with pytest.raises(InputError, match=r"did you mean 'libra'"):
+        registry.get("libraa")
+
+
+def test_the_examples_cover_the_registry():
+    """No method escapes the contract for want of an example."""
+    assert set(EXAMPLES) == set(METHODS)
+    assert set(EXAMPLES.values()) <= set(shipped())
+
+
+def test_importing_cwb_and_listing_methods_is_light():
+    """Neither ``import cwb`` nor the registry imports Pyomo, a solver or a plotting library."""
+    code = (
+        "import sys, cwb, cwb.cli.main, cwb.models.registry as r; [r.get(n) for n in r.names()];"
+        "heavy = {'pyomo', 'highspy', 'gurobipy', 'pyscipopt', 'matplotlib', 'pandas', 'scipy'} & set(sys.modules);"
+        "print(sorted(heavy)); sys.exit(bool(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

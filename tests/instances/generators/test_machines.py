@@ -1,0 +1,155 @@
+"""NVIDIA and AMD machines against the numbers that their papers print."""
+
+from collections import Counter
+
+import pytest
+from cwb.core.errors import InputError
+from cwb.core.topology import NodeKind
+
+GB = 10**9
+
+
+def rates(topology):
+    """Give the bandwidth in GB/s for every pair that has a link; there must be no parallel ones."""
+    found = {(link.source, link.target): link.bandwidth_Bps / GB for link in topology.links}
+    assert len(found) == len(topology.links)
+    return found
+
+
+def latencies_us(topology):
+    """Count the links by their bandwidth in GB/s and their latency in microseconds."""
+    return Counter((float(link.bandwidth_Bps / GB), float(link.latency_s * 10**6)) for link in topology.links)
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus", "links"),
+    [("dgx1()", 8, 32), ("ndv2()", 8, 32), ("dgx2()", 16, 32), ("mi250()", 16, 56), ("amd()", 16, 56)],
+)
+def test_sizes_of_te_ccl(text, gpus, links, make):
+    """GPUs and directed links of a chassis are those of TE-CCL's table 2 (which counts DGX2's switch as a GPU)."""
+    topology = make(text)
+    assert len(topology.ranks) == gpus
+    assert len(topology.links) == links
+
+
+@pytest.mark.parametrize(
+    "text", ["dgx1()", "dgx_a100(3)", "dgx_h100(2)", "mi250(2)", "mi250_8(2)", "dgx2(1)", "amd(3)"]
+)
+def test_is_symmetric(text, make):
+    """Every link of these machines has a reverse of the same bandwidth, as ForestColl requires."""
+    found = rates(make(text))
+    assert all(found[b, a] == rate for (a, b), rate in found.items())
+
+
+def test_dgx1_has_six_nvlinks_for_each_gpu(make):
+    """Every V100 of the hybrid cube mesh uses its six NVLinks of 25 GB/s, two of them at most for one neighbour."""
+    found = rates(make("dgx1()"))
+    assert set(found.values()) == {25, 50}
+    for gpu in make("dgx1()").ranks:
+        assert sum(rate for (source, _), rate in found.items() if source == gpu) == 6 * 25
+    assert latencies_us(make("dgx1()")) == {(25.0, 0.7): 16, (50.0, 0.7): 16}
+
+
+def test_ndv2_with_two_chassis(make):
+    """Two chassis are joined directly: GPU 0 of each sends to GPU 1 of the other with 12.5 GB/s and 1.3 us."""
+    topology = make("ndv2(2)")
+    assert len(topology.ranks) == 16
+    assert topology.switches == ()
+    outside = {pair: rate for pair, rate in rates(topology).items() if pair[0][:4] != pair[1][:4]}
+    assert outside == {("box0.gpu0", "box1.gpu1"): 12.5, ("box1.gpu0", "box0.gpu1"): 12.5}
+    assert latencies_us(topology) == {(25.0, 0.7): 32, (50.0, 0.7): 32, (12.5, 1.3): 2}
+
+
+def test_ndv2_of_the_published_code(make):
+    """In the variant of the published code, GPU 0 of the first chassis is a switch; the links are the same."""
+    fixed, repo = make("ndv2(2)"), make("ndv2(2, variant=repo)")
+    assert repo.links == fixed.links
+    assert len(repo.ranks) == 15
+    assert repo.switches == ("box0.gpu0",)
+    assert make("ndv2(4, repo)") == make("ndv2(4)")
+
+
+def test_ndv2_with_four_chassis(make):
+    """Four chassis (figure 14): GPU 0 sends to the switch, the switch to GPU 1; it copies and does not store."""
+    topology = make("ndv2(4)")
+    assert len(topology.ranks) == 32
+    [switch] = (node for node in topology.nodes if node.kind is NodeKind.SWITCH)
+    assert (switch.multicast, switch.buffer_bytes) == (True, 0)
+    outside = {pair for pair in rates(topology) if switch.name in pair}
+    assert outside == {(f"box{i}.gpu0", switch.name) for i in range(4)} | {
+        (switch.name, f"box{i}.gpu1") for i in range(4)
+    }
+
+
+def test_dgx2_of_figure_13(make):
+    """Two chassis: 125 GB/s and 0.35 us at the NVSwitch; 8 links of 12.5 GB/s and 2.6 us each way, odd to even."""
+    topology = make("dgx2(2)")
+    assert latencies_us(topology) == {(125.0, 0.35): 64, (12.5, 2.6): 16}
+    assert {(a, b) for (a, b), rate in rates(topology).items() if rate == 12.5} == {
+        (f"box{box}.gpu{i + 1}", f"box{1 - box}.gpu{i}") for box in (0, 1) for i in range(0, 16, 2)
+    }
+
+
+def test_dgx_a100(make):
+    """ForestColl, section 5.3: 300 GB/s to the NVSwitch, 25 GB/s to the InfiniBand of the GPU's parity."""
+    topology = make("dgx_a100(2)")
+    assert len(topology.ranks) == 16
+    mine = {target: rate for (source, target), rate in rates(topology).items() if source == "box1.gpu3"}
+    assert mine == {"box1.nvswitch": 300, "ib1": 25}
+    assert set(make("dgx_a100(1)").switches) == {"box0.nvswitch"}
+    assert set(make("dgx_a100(2, rails=1)").switches) == {"box0.nvswitch", "box1.nvswitch", "ib0"}
+
+
+def test_dgx_h100(make):
+    """A GPU has 450 GB/s to the NVSwitch and 400 Gb/s = 50 GB/s to its own rail."""
+    topology = make("dgx_h100(2)")
+    mine = {target: rate for (source, target), rate in rates(topology).items() if source == "box0.gpu7"}
+    assert mine == {"box0.nvswitch": 450, "ib7": 50}
+
+
+def test_mi250_has_seven_infinity_fabric_links_for_each_gpu(make):
+    """ForestColl, section 5.2: seven links of 50 GB/s to three or four other GPUs, and 16 GB/s to InfiniBand."""
+    topology = make("mi250(2)")
+    found = rates(topology)
+    for gpu in topology.ranks:
+        inside = [rate for (source, target), rate in found.items() if source == gpu and target != "ib"]
+        assert sum(inside) == 7 * 50
+        assert len(inside) in (3, 4)
+        assert found[gpu, "ib"] == 16
+
+
+def test_mi250_8_is_the_left_half(make):
+    """The 8+8 setting is mi250 without GPUs 8 to 15 and their links."""
+    whole, half = make("mi250(2)"), make("mi250_8()")
+    assert len(half.ranks) == 16
+    kept = {*half.ranks, "ib"}
+    assert set(half.links) == {link for link in whole.links if {link.source, link.target} <= kept}
+    assert {gpu[-1] for gpu in half.ranks} == set("01234567")
+
+
+def test_amd_of_figure_15(make):
+    """Two chassis: links of 200, 100 and 50 GB/s between GPUs, 25 GB/s at every switch; pairs share a small switch."""
+    topology = make("amd(2)")
+    assert Counter(rates(topology).values()) == {200: 32, 100: 16, 50: 64, 25: 96}
+    assert len(topology.switches) == 17
+    assert {b for a, b in rates(topology) if a == "box1.switch3"} == {"box1.gpu6", "box1.gpu7", "network"}
+    assert all(node.multicast and node.buffer_bytes == 0 for node in topology.nodes if node.kind is NodeKind.SWITCH)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ndv2(0)", "chassis: 0 is out of range"),
+        ("ndv2(1, repo)", "chassis: 1 is out of range; expected an integer from 2"),
+        ("ndv2(2, other)", "variant: 'other' is unknown; expected fixed or repo"),
+        ("dgx2(3)", "chassis: 3 is out of range; expected an integer from 1 to 2"),
+        ("dgx_a100(2, rails=9)", "rails: 9 is out of range; expected an integer from 1 to 8"),
+        ("dgx_a100(0)", "boxes: 0 is out of range"),
+        ("mi250(0)", "boxes: 0 is out of range"),
+        ("amd(0)", "chassis: 0 is out of range"),
+    ],
+)
+def test_refuses(text, message, make):
+    """Numbers of boxes and variants that are not defined are refused."""
+    with pytest.raises(InputError, match=message):
+        make(text)
