@@ -27,7 +27,7 @@ TIERS = ("inter-chiplet", "inter-package", "inter-node", "inter-pod")
 
 _ALIASES = {"RI": Block.RING, "R": Block.RING, "FC": Block.FULLY_CONNECTED, "SW": Block.SWITCH}
 _NOTATION = re.compile(r"([A-Za-z]+)\(([0-9]{1,7})\)\Z")
-_SHAPE = re.compile(r"[A-Z]+\([^()]*\)(_[A-Z]+\([^()]*\))*\Z")
+_SHAPE = re.compile(r"[A-Z]+\([0-9]+\)(_[A-Z]+\([0-9]+\))*\Z")
 
 MAX_DIMENSIONS = 16
 MAX_NPUS = 10**9
@@ -132,5 +132,5 @@ def parse_fabric(notation: str, tiers: tuple[str, ...] | None = None) -> Fabric:
 
 
 def looks_like_fabric(text: str) -> bool:
-    """Whether a text is meant as building-block notation: every ``_``-separated part is NAME(...), in capitals."""
+    """Whether a text is meant as building-block notation: every ``_``-separated part is NAME(number)."""
     return _SHAPE.match(text) is not None

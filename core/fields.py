@@ -34,9 +34,7 @@ def _quantity(kind: Kind, *, positive: bool) -> tuple[BeforeValidator, WithJsonS
 
     units = "|".join(re.escape(unit) for unit in sorted(kind.units))
     pattern = rf"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{{1,3}})?\s*({units})\s*$"
-    return BeforeValidator(validate), WithJsonSchema(
-        {"type": "string", "pattern": pattern, "examples": [kind.example]}
-    )
+    return BeforeValidator(validate), WithJsonSchema({"type": "string", "pattern": pattern, "examples": [kind.example]})
 
 
 Size = Annotated[Fraction, *_quantity(Kind.SIZE, positive=False)]

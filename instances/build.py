@@ -11,7 +11,7 @@ from ..core.design import Design, parse_constraints
 from ..core.errors import InputError, located
 from ..core.fabric import Block, Fabric, parse_fabric
 from ..core.instance import Instance
-from ..core.topology import Link, Node, Topology
+from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.transformer import Transformer
 from ..core.units import Kind, parse
 from ..core.workload import Communication, Layer, Phase, Span, Workload, check_span, map_groups
@@ -80,8 +80,10 @@ def build_instance(file: InstanceFile, name: str, find: FindWorkload, network: M
                 workloads.append(build_workload(training, _fabric(built), find))
     cost_model = None
     if file.cost_model is not None:
+        with located("cost_model"):
+            fabric = _fabric(built)
         cost_model = build_cost_model(file.cost_model)
-        cost_model.price_per_Bps(_fabric(built))  # refuses a missing entry now, not in the middle of a run
+        cost_model.price_per_Bps(fabric)  # refuses a missing entry now, not in the middle of a run
     design = None
     if file.design is not None:
         with located("design"):
@@ -141,6 +143,8 @@ def build_topology(file: TopologyFile) -> Topology:
     for link in file.links:
         ends = [(link.source, link.target), (link.target, link.source)][: 2 if link.bidirectional else 1]
         links.extend(Link(s, t, link.bandwidth, link.latency) for s, t in ends for _ in range(link.count))
+    if all(node.kind is NodeKind.SWITCH for node in file.nodes):
+        raise InputError("no compute node among them", place="nodes")
     return Topology(tuple(Node(n.name, n.kind, n.multicast, n.buffer) for n in file.nodes), tuple(links))
 
 

@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import InputError, located
+from ..core.errors import InputError, located, shown
 from ..core.fabric import Fabric, looks_like_fabric, parse_fabric
 from ..core.fields import validated
 from ..core.instance import Instance
@@ -18,11 +18,16 @@ from ..core.topology import Topology
 from .build import build_instance
 from .expression import is_expression, parse_expression
 from .generators import generate
-from .training import libra_instance
 from .schema import InstanceFile, WorkloadFile
+from .training import libra_instance
 
 #: A file larger than this is refused before it is read.
 MAX_FILE_BYTES = 64 * 2**20
+
+#: Keys in one object: each that is wrong costs memory before the first is told.
+MAX_KEYS = 10_000
+
+_SHIPPED = files(__name__.rpartition(".")[0])
 
 #: Files in the shipped folders that are no instances.
 _NOT_INSTANCES = ("schema.json",)
@@ -30,12 +35,12 @@ _NOT_INSTANCES = ("schema.json",)
 
 def shipped() -> tuple[str, ...]:
     """Names of the instances that come with cwb."""
-    return tuple(sorted(_names(files(__package__))))
+    return tuple(sorted(_names(_SHIPPED)))
 
 
 def shipped_workloads() -> tuple[str, ...]:
     """Names of the workloads that come with cwb."""
-    return tuple(sorted(_names(files(__package__) / "workloads")))
+    return tuple(sorted(_names(_SHIPPED / "workloads")))
 
 
 def _names(folder: Traversable) -> Iterator[str]:
@@ -67,6 +72,8 @@ def load(spec: str | Path) -> Instance:
     """
     text = str(spec)
     path = Path(text)
+    if not text:
+        raise InputError("an empty text; expected a file, the name of a shipped instance or an expression")
     if looks_like_fabric(text):
         with located(source=text):
             return Instance(text, parse_fabric(text))
@@ -80,17 +87,17 @@ def load(spec: str | Path) -> Instance:
             return _from_file(path, text)
         text = name
     if text in shipped():
-        return _from_file(files(__package__) / f"{text}.json", f"{text}.json")
+        return _from_file(_SHIPPED / f"{text}.json", f"{text}.json")
     close = get_close_matches(text, shipped(), n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise InputError(f"no such file, shipped instance or expression{hint}", source=text)
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is such a file; a long expression is no file name at all."""
+    """Whether there is such a file; a long expression is no file name at all, nor is a text with a null in it."""
     try:
         return path.exists()
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
@@ -112,9 +119,11 @@ def find_workload(name: str, folder: Path | None = None) -> WorkloadFile:
         If there is none, or its file is wrong.
     """
     if name in shipped_workloads():
-        path: Path | Traversable = files(__package__) / "workloads" / f"{name}.json"
+        path: Path | Traversable = _SHIPPED / "workloads" / f"{name}.json"
     elif name.endswith(".json"):
         path = (folder or Path()) / name
+        if not _exists(path):
+            raise InputError(f"no such file {shown(str(path))}; expected that of a workload")
     else:
         raise InputError(
             f"unknown workload {name!r}; expected a *.json file or one of {', '.join(shipped_workloads())}"
@@ -147,15 +156,17 @@ def read_json(path: Path | Traversable) -> Any:
     InputError
         If it cannot be read or is not such JSON; names the line and column.
     """
-    if path.is_dir():
-        raise InputError("is a directory; expected a JSON file")
     try:
+        if path.is_dir():
+            raise InputError("is a directory; expected a JSON file")
         if isinstance(path, Path) and (size := path.stat().st_size) > MAX_FILE_BYTES:
             raise InputError(f"{size:,} bytes; expected at most {MAX_FILE_BYTES:,}")
         with path.open("rb") as stream:
             raw = stream.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise InputError((error.strerror or "cannot be read").lower()) from None
+    except ValueError:
+        raise InputError("cannot be read: no file has such a name") from None
     if len(raw) > MAX_FILE_BYTES:
         raise InputError(f"more than {MAX_FILE_BYTES:,} bytes")
     try:
@@ -166,8 +177,8 @@ def read_json(path: Path | Traversable) -> Any:
         raise InputError("not JSON: not UTF-8 text") from None
     except RecursionError:
         raise InputError("not JSON that cwb reads: nested too deeply") from None
-    except ValueError as error:
-        raise InputError(f"not JSON: {str(error).lower()[:100]}") from None
+    except ValueError:
+        raise InputError("not JSON that cwb reads: a number has thousands of digits") from None
 
 
 def _no_constant(name: str) -> Any:
@@ -175,6 +186,8 @@ def _no_constant(name: str) -> Any:
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MAX_KEYS:
+        raise InputError(f"an object has {len(pairs):,} keys; expected at most {MAX_KEYS:,}")
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:

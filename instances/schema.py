@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, StrictBool, Tag, model_validator
 
 from ..core.collective import CollectiveKind
 from ..core.design import Objective, PartialUse
@@ -16,6 +16,7 @@ from ..core.fabric import MAX_DIMENSIONS
 from ..core.fields import Duration, Money, Price, Rate, Size, Speed, Strict
 from ..core.topology import NodeKind
 from ..core.transformer import DEFAULT_SPEED_FLOPS
+from ..core.units import show
 from ..core.workload import TrainingLoop
 
 MAX_NODES = 1_000_000
@@ -24,7 +25,7 @@ MAX_LAYERS = 100_000
 
 PositiveInt = Annotated[int, Field(ge=1, le=10**12, strict=True)]
 Count = Annotated[int, Field(ge=0, le=10**12, strict=True)]
-Weight = Annotated[float, Field(gt=0, le=1e12)]
+Weight = Annotated[float, Field(ge=1e-12, le=1e12, strict=True)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -35,14 +36,21 @@ def _shape(value: object) -> str:
     return "<list>" if isinstance(value, list) else "<scalar>"
 
 
+def _word_or_number(value: object) -> str:
+    """Tell a number from a word."""
+    return "<word>" if isinstance(value, str) else "<number>"
+
+
 class FabricFile(Strict):
     """A multi-dimensional network in building blocks."""
 
     dimensions: Name = Field(description="Building blocks, innermost first.", examples=["RI(4)_FC(8)_RI(4)_SW(32)"])
     tiers: list[Name] | None = Field(
-        None, description="Technology per dimension, an entry of the cost model; by default the outermost known ones."
+        None,
+        max_length=MAX_DIMENSIONS,
+        description="Technology per dimension, an entry of the cost model; by default the outermost known ones.",
     )
-    in_network: list[bool] | None = Field(
+    in_network: list[StrictBool] | None = Field(
         None, max_length=MAX_DIMENSIONS, description="Per dimension, whether its switches reduce all-reduces."
     )
     npus: PositiveInt | None = Field(None, description="Number of NPUs, to be checked against the dimensions.")
@@ -53,7 +61,7 @@ class NodeFile(Strict):
 
     name: Name
     kind: NodeKind = NodeKind.COMPUTE
-    multicast: bool = Field(False, description="Whether a switch may copy one chunk to several links.")
+    multicast: StrictBool = Field(False, description="Whether a switch may copy one chunk to several links.")
     buffer: Size | None = Field(None, description="What a switch can hold; no limit by default.")
 
 
@@ -63,16 +71,16 @@ class LinkFile(Strict):
     source: Name
     target: Name
     bandwidth: Rate
-    latency: Duration = Fraction(0)
+    latency: Duration = Field(default=Fraction(0), json_schema_extra={"default": "0 s"})
     count: Annotated[int, Field(ge=1, le=10_000, strict=True)] = Field(1, description="Number of parallel links.")
-    bidirectional: bool = Field(False, description="Whether there is the same link back.")
+    bidirectional: StrictBool = Field(False, description="Whether there is the same link back.")
 
 
 class TopologyFile(Strict):
     """An explicit network."""
 
-    nodes: list[NodeFile] = Field(min_length=1, max_length=MAX_NODES)
-    links: list[LinkFile] = Field(max_length=MAX_LINKS)
+    nodes: list[NodeFile] = Field(fail_fast=True, min_length=1, max_length=MAX_NODES)
+    links: list[LinkFile] = Field(fail_fast=True, max_length=MAX_LINKS)
 
 
 class DemandFile(Strict):
@@ -81,7 +89,9 @@ class DemandFile(Strict):
     kind: CollectiveKind
     size: Size = Field(description="Full buffer; for an all_gather what every rank holds in the end.")
     chunks: PositiveInt = 1
-    ranks: list[Count] | None = Field(None, description="Process group; all ranks by default.")
+    ranks: list[Count] | None = Field(
+        None, fail_fast=True, max_length=MAX_NODES, description="Process group; all ranks by default."
+    )
 
 
 class CommunicationFile(Strict):
@@ -95,7 +105,7 @@ class CommunicationFile(Strict):
 class PhaseFile(Strict):
     """Computation and communication of a layer in one phase."""
 
-    compute: Duration = Fraction(0)
+    compute: Duration = Field(default=Fraction(0), json_schema_extra={"default": "0 s"})
     communication: list[CommunicationFile] = Field(default=[], max_length=100)
 
 
@@ -119,27 +129,35 @@ class TransformerFile(Strict):
     precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "int8"] = "fp16"
     tensor_parallel: PositiveInt = 1
     data_parallel: PositiveInt | None = Field(None, description="By default the NPUs over the TP degree.")
-    zero_stage: Literal[0, 1, 2, 3] = 2
+    zero_stage: Annotated[int, Field(ge=0, le=3, strict=True)] = 2
     vocabulary: Count = Field(0, description="0 leaves embedding and output layer out.")
-    speed: Speed = Field(DEFAULT_SPEED_FLOPS, description="Operations per second that an NPU attains.")
+    speed: Speed = Field(
+        DEFAULT_SPEED_FLOPS,
+        description="Operations per second that an NPU attains.",
+        json_schema_extra={"default": show(DEFAULT_SPEED_FLOPS, "TFLOPS")},
+    )
 
 
 class WorkloadFile(Strict):
     """A workload that instances can use by name: layers, and the TP degree that it is trained with."""
 
+    editor_schema: str | None = Field(None, alias="$schema", description="For editors; not read.")
     format: Literal["cwb-workload/1"] = Field("cwb-workload/1", alias="schema")
     name: Name
     description: str = ""
     source: str = ""
-    tensor_parallel: PositiveInt | Literal["all"] = Field(
-        1, description="TP degree; DP takes the rest. 'all': both groups span all NPUs."
-    )
-    layers: list[LayerFile] = Field(min_length=1, max_length=MAX_LAYERS)
+    tensor_parallel: Annotated[
+        Annotated[PositiveInt, Tag("<number>")] | Annotated[Literal["all"], Tag("<word>")],
+        Discriminator(_word_or_number),
+    ] = Field(1, description="TP degree; DP takes the rest. 'all': both groups span all NPUs.")
+    layers: list[LayerFile] = Field(fail_fast=True, min_length=1, max_length=MAX_LAYERS)
 
 
 #: The degree of a group, or the NPUs that it spans in each dimension.
 GroupFile = Annotated[
-    Annotated[PositiveInt, Tag("<scalar>")] | Annotated[list[PositiveInt], Tag("<list>")], Discriminator(_shape)
+    Annotated[PositiveInt, Tag("<scalar>")]
+    | Annotated[list[PositiveInt], Field(max_length=MAX_DIMENSIONS), Tag("<list>")],
+    Discriminator(_shape),
 ]
 
 
@@ -148,10 +166,12 @@ class TrainingFile(Strict):
 
     use: Name | None = Field(None, description="A shipped workload, or the path of a workload file.")
     name: Name | None = None
-    layers: list[LayerFile] | None = Field(None, min_length=1, max_length=MAX_LAYERS)
+    layers: list[LayerFile] | None = Field(None, fail_fast=True, min_length=1, max_length=MAX_LAYERS)
     transformer: TransformerFile | None = None
     groups: dict[Name, GroupFile] | None = Field(
         None,
+        min_length=1,
+        max_length=100,
         description="NPUs that each group spans per dimension (1 where it does not use one), or degrees, innermost "
         "group first, that multiply to the number of NPUs.",
         examples=[{"tp": [4, 4, 1, 1], "dp": [1, 2, 4, 32]}, {"tp": 16, "dp": 256}],
@@ -210,10 +230,11 @@ class InstanceFile(Strict):
         description="Building blocks, an explicit graph, or a text: building-block notation or a generator expression."
     )
     collective: DemandFile | None = None
-    workloads: list[TrainingFile] = Field(default=[], max_length=1000)
+    workloads: list[TrainingFile] = Field(fail_fast=True, default=[], max_length=1000)
     cost_model: (
         Annotated[
-            Annotated[Literal["table-4.1"], Tag("<scalar>")] | Annotated[dict[Name, PricesFile], Tag("<object>")],
+            Annotated[Literal["table-4.1"], Tag("<scalar>")]
+            | Annotated[dict[Name, PricesFile], Field(max_length=100), Tag("<object>")],
             Discriminator(_shape),
         ]
         | None

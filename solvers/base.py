@@ -110,8 +110,8 @@ class Session(ABC):
     def close(self) -> None:
         """Free everything native."""
 
-    def tick(self) -> None:
-        """Do what has to be done in the main thread while the solver runs; nothing as a rule."""
+    def tick(self) -> None:  # noqa: B027 - most sessions have nothing to do here
+        """Do what has to be done in the waiting thread while the solver runs."""
 
 
 class Adapter(ABC):
@@ -182,8 +182,9 @@ class Adapter(ABC):
 
     def transfer(self, model: Any, budget: Budget, options: SolverOptions) -> tuple[Session, MatrixModel]:
         """Open a session, compile the model and hand it over. Options are checked before the model is compiled."""
-        from .matrix import compile_matrix  # noqa: PLC0415 - Pyomo is imported when something is solved
-        from .support import refuse_what_cannot_be_solved  # noqa: PLC0415
+        # Pyomo is imported when something is solved, not when solvers are listed.
+        from .matrix import compile_matrix
+        from .support import refuse_what_cannot_be_solved
 
         _require_writable(budget.log_file)
         session = self.open(budget, options)
@@ -211,6 +212,7 @@ def run_session(session: Session, matrix: MatrixModel, worker: Worker, budget: B
         return Outcome(Termination.TIME_LIMIT, message="no time was left for the solve")
 
     track = session.track
+    track.cancel.clear()
     shown: str | None = None
 
     def tick() -> None:
@@ -255,7 +257,7 @@ def finish(
         values = matrix.polished(outcome.values)
         matrix.load(values)
         least = matrix.minimized(values)
-        objective = matrix.sign * least
+        objective = matrix.sign * least + 0.0
         if bound is not None and (bound > least or abs(least - bound) <= 1e-12 * abs(least)):
             bound = least
     if outcome.termination in {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.INFEASIBLE_OR_UNBOUNDED}:

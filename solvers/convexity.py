@@ -10,6 +10,7 @@ at once by their eigenvalues, larger ones by trying to factor the shifted block.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ _DENSE = 1500
 _BATCH_ENTRIES = 4_000_000
 
 
-def nonconvex_columns(Q: Any, tolerance: float = TOLERANCE) -> NDArray[np.intp] | None:
+def nonconvex_columns(Q: Any, tolerance: float = TOLERANCE) -> NDArray[Any] | None:
     """Find the columns of a block of a symmetric matrix that is not positive semidefinite.
 
     Parameters
@@ -42,49 +43,61 @@ def nonconvex_columns(Q: Any, tolerance: float = TOLERANCE) -> NDArray[np.intp] 
     entries = sp.coo_array(Q)
     touched, where = np.unique(np.concatenate([entries.row, entries.col]), return_inverse=True)
     i, j = where[: entries.nnz], where[entries.nnz :]
-    shape = (touched.size, touched.size)
-    count, block = connected_components(sp.csr_array((np.ones(entries.nnz), (i, j)), shape=shape), directed=False)
+    graph = sp.csr_array((np.ones(entries.nnz), (i, j)), shape=(touched.size, touched.size))
+    count, block = connected_components(graph, directed=False)
     size = np.bincount(block, minlength=count)
-    # Local index of a column inside its block, by sorting the columns by block.
+    # A column's place inside its block, found by sorting the columns by block.
     order = np.argsort(block, kind="stable")
-    first = np.concatenate([[0], np.cumsum(size)[:-1]])
-    local = np.empty(touched.size, dtype=np.intp)
-    local[order] = np.arange(touched.size) - first[block[order]]
+    place = np.empty(touched.size, dtype=np.intp)
+    place[order] = np.arange(touched.size) - (np.cumsum(size) - size)[block[order]]
 
-    bad = _bad_block(block, size, i, j, local, np.asarray(entries.data, dtype=float), tolerance)
+    by_block = np.argsort(block[i], kind="stable")
+    blocks = _Blocks(
+        of_entry=block[i][by_block],
+        row=place[i][by_block],
+        col=place[j][by_block],
+        data=np.asarray(entries.data, dtype=float)[by_block],
+        size=size,
+    )
+    bad = blocks.first_bad(tolerance)
     return None if bad is None else touched[block == bad]
 
 
-def _bad_block(
-    block: NDArray[np.intp],
-    size: NDArray[np.intp],
-    i: NDArray[np.intp],
-    j: NDArray[np.intp],
-    local: NDArray[np.intp],
-    data: NDArray[np.float64],
-    tolerance: float,
-) -> int | None:
-    entry_block = block[i]
-    for k in range(1, _SMALL + 1):
-        blocks = np.flatnonzero(size == k)
-        step = max(1, _BATCH_ENTRIES // k**2)
-        for start in range(0, blocks.size, step):
-            batch = blocks[start : start + step]
-            place = np.full(size.size, -1)
-            place[batch] = np.arange(batch.size)
-            mine = place[entry_block] >= 0
-            stack = np.zeros((batch.size, k, k))
-            np.add.at(stack, (place[entry_block[mine]], local[i[mine]], local[j[mine]]), data[mine])
-            least = np.linalg.eigvalsh(stack)[:, 0]
-            below = least < -tolerance * np.abs(stack).max(axis=(1, 2))
-            if below.any():
-                return int(batch[int(np.argmax(below))])
-    for b in np.flatnonzero(size > _SMALL):
-        mine = entry_block == b
-        shape = (int(size[b]), int(size[b]))
-        if not _is_semidefinite(sp.csc_array((data[mine], (local[i[mine]], local[j[mine]])), shape=shape), tolerance):
-            return int(b)
-    return None
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """The entries of all blocks, sorted by block, with rows and columns counted inside each block."""
+
+    of_entry: NDArray[Any]
+    row: NDArray[Any]
+    col: NDArray[Any]
+    data: NDArray[np.float64]
+    size: NDArray[Any]
+
+    def first_bad(self, tolerance: float) -> int | None:
+        """Give a block that is not semidefinite."""
+        for k in range(1, _SMALL + 1):
+            blocks = np.flatnonzero(self.size == k)
+            step = max(1, _BATCH_ENTRIES // k**2)
+            for start in range(0, blocks.size, step):
+                bad = self._bad_of_equal_size(blocks[start : start + step], k, tolerance)
+                if bad is not None:
+                    return bad
+        for block in np.flatnonzero(self.size > _SMALL):
+            start, end = np.searchsorted(self.of_entry, [block, block + 1])
+            entries = (self.data[start:end], (self.row[start:end], self.col[start:end]))
+            shape = (int(self.size[block]), int(self.size[block]))
+            if not _is_semidefinite(sp.csc_array(entries, shape=shape), tolerance):
+                return int(block)
+        return None
+
+    def _bad_of_equal_size(self, blocks: NDArray[Any], k: int, tolerance: float) -> int | None:
+        number = np.full(self.size.size, -1)
+        number[blocks] = np.arange(blocks.size)
+        mine = number[self.of_entry] >= 0
+        stack = np.zeros((blocks.size, k, k))
+        np.add.at(stack, (number[self.of_entry[mine]], self.row[mine], self.col[mine]), self.data[mine])
+        below = np.linalg.eigvalsh(stack)[:, 0] < -tolerance * np.abs(stack).max(axis=(1, 2))
+        return int(blocks[int(np.argmax(below))]) if below.any() else None
 
 
 def _is_semidefinite(Q: Any, tolerance: float) -> bool:

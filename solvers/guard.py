@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..core.budget import Budget
 
@@ -78,7 +78,8 @@ class _Call(Generic[T]):
         try:
             if function is not None:
                 self.value = function()
-        except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits
+        except BaseException as error:
+            # It is raised again in the thread that waits.
             self.error = error
         finally:
             del function
@@ -117,7 +118,7 @@ class _Patience:
         return False
 
 
-def _serve(inbox: SimpleQueue[_Call[object] | None], done: SimpleQueue[None]) -> None:
+def _serve(inbox: SimpleQueue[_Call[Any] | None], done: SimpleQueue[None]) -> None:
     while True:
         call = inbox.get()
         if call is None:
@@ -136,7 +137,7 @@ class Worker:
     """
 
     def __init__(self, name: str) -> None:
-        self._inbox: SimpleQueue[_Call[object] | None] = SimpleQueue()
+        self._inbox: SimpleQueue[_Call[Any] | None] = SimpleQueue()
         self._done: SimpleQueue[None] = SimpleQueue()
         self._thread = threading.Thread(target=_serve, args=(self._inbox, self._done), name=f"cwb-{name}", daemon=True)
         self._thread.start()

@@ -45,7 +45,7 @@ class LinearParts:
     columns: list[Any]
     rows: list[Any]
     sign: float
-    c: NDArray[np.float64]
+    c: NDArray[Any]
     offset: float
     Q: Any
     A: Any

@@ -77,6 +77,8 @@ class MatrixModel:
         Free variables of active blocks that appear nowhere.
     contradiction : str or None
         Why no point can be feasible, where that was seen while compiling.
+    is_false_for_good : bool
+        Whether the contradiction is not one of bounds, which may be changed later.
     """
 
     columns: list[Any]
@@ -95,6 +97,7 @@ class MatrixModel:
     row_constant: FloatArray
     unused: list[Any] = field(default_factory=list)
     contradiction: str | None = None
+    is_false_for_good: bool = False
 
     @cached_property
     def size(self) -> ModelSize:
@@ -200,7 +203,8 @@ def polished(x: FloatArray, lower: FloatArray, upper: FloatArray, integer: BoolA
     """Clip a point to its bounds and round integer values that are within :data:`INTEGRALITY` of an integer."""
     rounded = np.round(x)
     near = integer & (np.abs(x - rounded) <= INTEGRALITY)
-    return np.clip(np.where(near, rounded, x), lower, upper)
+    # Adding zero turns -0.0, which looks odd in a table, into 0.0.
+    return np.clip(np.where(near, rounded, x), lower, upper) + 0.0
 
 
 def load_values(variables: Sequence[Any], values: list[float]) -> None:
@@ -259,6 +263,7 @@ def _assemble(parts: LinearParts) -> MatrixModel:
         row_constant=parts.row_constant,
         unused=parts.unused,
         contradiction=contradiction,
+        is_false_for_good=parts.contradiction is not None,
     )
 
 
@@ -285,7 +290,7 @@ def integrality(columns: Sequence[Any]) -> BoolArray:
         If a variable's domain is neither an interval nor the integers of one.
     """
     integer = np.fromiter((not column.is_continuous() for column in columns), dtype=bool, count=len(columns))
-    for j in np.flatnonzero(integer):
+    for j in map(int, np.flatnonzero(integer)):
         if not columns[j].is_integer():
             raise Unsupported(
                 f"variable {columns[j].name} has the domain {columns[j].domain}: "

@@ -18,7 +18,11 @@ def packages_on_disk() -> set[str]:
     found = {"cwb"}
     for init in ROOT.rglob("__init__.py"):
         parts = init.parent.relative_to(ROOT).parts
-        if parts and parts[0] not in NOT_PACKAGES and not any(part.startswith(".") or part == "build" for part in parts):
+        if (
+            parts
+            and parts[0] not in NOT_PACKAGES
+            and not any(part.startswith(".") or part == "build" for part in parts)
+        ):
             found.add(".".join(("cwb", *parts)))
     return found
 
@@ -39,12 +43,19 @@ def test_no_stray_modules_in_the_root():
 def test_the_wheel_holds_code_and_data(tmp_path):
     """A wheel built from the tree holds every package, the instances, the workloads, the schema, the suites and py.typed, and no tests."""
     subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)], check=True
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)],
+        check=True,
     )
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     for package in packages_on_disk():
         assert f"{package.replace('.', '/')}/__init__.py" in names
-    for file in ("py.typed", "instances/4d.json", "instances/schema.json", "instances/workloads/gpt-3.json", "instances/suites/smoke.toml"):
+    for file in (
+        "py.typed",
+        "instances/4d.json",
+        "instances/schema.json",
+        "instances/workloads/gpt-3.json",
+        "instances/suites/smoke.toml",
+    ):
         assert f"cwb/{file}" in names
     assert not [name for name in names if name.startswith(("cwb/tests", "cwb/docs", "cwb/benchmarks"))]

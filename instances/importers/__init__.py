@@ -1,1 +1,1 @@
-"""Placeholder docstring."""
+"""Importers: files of other programs as cwb instances, one module a program."""

@@ -70,13 +70,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: CodesignOpt
     )
 
 
-def supports(instance: Instance) -> str | None:
-    """Only described transformers can be parallelized anew."""
-    if not instance.transformers or instance.workloads:
-        return "the parallelization can be chosen only where every workload is described as a transformer"
-    return None
-
-
 def strategies(instance: Instance, options: CodesignOptions) -> list[tuple[int, int]]:
     """Pairs (TP, DP) to try.
 

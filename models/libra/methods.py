@@ -1,13 +1,14 @@
-"""The methods of the LIBRA family, as the registry knows them."""
+"""The methods of the LIBRA family, as the registry knows them. Pyomo is imported when one of them runs."""
 
 from __future__ import annotations
 
 from ...core.answers import BandwidthPlan
+from ...core.budget import Budget
 from ...core.design import Objective
 from ...core.fabric import Fabric
 from ...core.instance import Instance
-from ...core.method import Kind, Method
-from . import codesign, equal, solve
+from ...core.method import Kind, Method, Outcome
+from ...core.solver import Solver
 from .options import CodesignOptions, DesignOptions, LibraOptions, pose
 
 PAPER = "dissertation behind ASTRA-sim 2.0, chapter 4 (LIBRA)"
@@ -23,8 +24,33 @@ def supports(instance: Instance) -> str | None:
 
 
 def codesign_supports(instance: Instance) -> str | None:
-    """What LIBRA supports, and only described transformers."""
-    return supports(instance) or codesign.supports(instance)
+    """What LIBRA supports, and of that only described transformers, which can be parallelized anew."""
+    if (reason := supports(instance)) is not None:
+        return reason
+    if not instance.transformers or instance.workloads:
+        return "the parallelization can be chosen only where every workload is described as a transformer"
+    return None
+
+
+def run_libra(instance: Instance, solver: Solver, budget: Budget, options: LibraOptions) -> Outcome:
+    """Run :mod:`.solve`."""
+    from . import solve
+
+    return solve.run(instance, solver, budget, options)
+
+
+def run_equal(instance: Instance, solver: Solver, budget: Budget, options: DesignOptions) -> Outcome:
+    """Run :mod:`.equal`."""
+    from . import equal
+
+    return equal.run(instance, solver, budget, options)
+
+
+def run_codesign(instance: Instance, solver: Solver, budget: Budget, options: CodesignOptions) -> Outcome:
+    """Run :mod:`.codesign`."""
+    from . import codesign
+
+    return codesign.run(instance, solver, budget, options)
 
 
 def objective_unit(instance: Instance) -> str:
@@ -40,7 +66,7 @@ LIBRA = Method(
     paper=PAPER,
     answer_type=BandwidthPlan,
     options=LibraOptions,
-    run=solve.run,
+    run=run_libra,
     objective_unit=objective_unit,
     supports=supports,
     pose=pose,
@@ -53,7 +79,7 @@ LIBRA_EQUAL = Method(
     paper=PAPER,
     answer_type=BandwidthPlan,
     options=DesignOptions,
-    run=equal.run,
+    run=run_equal,
     objective_unit=objective_unit,
     supports=supports,
     pose=pose,
@@ -67,7 +93,7 @@ LIBRA_CODESIGN = Method(
     paper=PAPER,
     answer_type=BandwidthPlan,
     options=CodesignOptions,
-    run=codesign.run,
+    run=run_codesign,
     objective_unit=objective_unit,
     supports=codesign_supports,
     pose=pose,

@@ -28,6 +28,9 @@ _SMALLEST_PART = 1e-4
 #: No tangent is closer to another than this ratio: it would cut off less than a solver's tolerance.
 _NEAREST = 1e-6
 
+#: No tangent is at a smaller bandwidth, in units: its coefficients would leave the range of a solver.
+_LEAST = 1e-7
+
 _MAX_ROUNDS = 200
 
 #: A time, in units, that no plan worth considering takes.
@@ -187,7 +190,7 @@ class Relaxation:
     def _add_tangent(self, d: int, at: float) -> bool:
         """Add the tangent of dimension d at a bandwidth (in units), unless there is one as good as there."""
         at = max(at, min(self.points[d], default=at) / 10)
-        if at <= 0 or any(abs(at - known) <= _NEAREST * known for known in self.points[d]):
+        if at < _LEAST or any(abs(at - known) <= _NEAREST * known for known in self.points[d]):
             return False
         self.points[d].append(at)
         # 1/B >= 2/at - B/at^2, multiplied by at so that the two coefficients are each other's inverse.

@@ -2,7 +2,7 @@
 
 ``T(B) = K + sum_k t_k + sum_o w_o max(TP_o, DP_o)`` where a collective takes ``t_k = max_d m_kd / B_d`` and the branches of an
 overlap are sums of such terms (and the computation of the DP branch). Collective times are homogeneous in the bytes, so that terms whose
-traffic has the same direction are one term: GPT-3's nine collectives are two, for T(B) is exactly the same.
+traffic has the same direction are one term: GPT-3's eleven collectives are two, for T(B) is exactly the same.
 """
 
 from __future__ import annotations

@@ -50,14 +50,14 @@ def two_dimensional(objective: Objective = Objective.PERF, loop: TrainingLoop = 
 def random_instances(draw: st.DrawFn, objective: Objective = Objective.PERF) -> Instance:
     """Fabrics of up to four dimensions with a few layers of any collectives, in either loop."""
     count = draw(st.integers(1, 4))
-    blocks = [f"{draw(st.sampled_from(['RI', 'FC', 'SW']))}({draw(st.sampled_from([2, 4, 6, 8]))})" for _ in range(count)]
+    blocks = [
+        f"{draw(st.sampled_from(['RI', 'FC', 'SW']))}({draw(st.sampled_from([2, 4, 6, 8]))})" for _ in range(count)
+    ]
     fabric = parse_fabric("_".join(blocks))
     in_network = {i for i, d in enumerate(fabric.dimensions) if d.block.value == "SW" and draw(st.booleans())}
     fabric = fabric.with_in_network(frozenset(in_network))
     divisors = {2: [1, 2], 4: [1, 2, 4], 6: [1, 2, 3, 6], 8: [1, 2, 4, 8]}
-    groups = {
-        name: tuple(draw(st.sampled_from(divisors[d.size])) for d in fabric.dimensions) for name in ("tp", "dp")
-    }
+    groups = {name: tuple(draw(st.sampled_from(divisors[d.size])) for d in fabric.dimensions) for name in ("tp", "dp")}
 
     def phase() -> Phase:
         communications = draw(
@@ -74,7 +74,8 @@ def random_instances(draw: st.DrawFn, objective: Objective = Objective.PERF) -> 
         return Phase(Fraction(draw(st.integers(0, 10**6)), 10**6), tuple(communications))
 
     layers = tuple(
-        Layer(f"l{i}", phase(), phase(), phase(), repeat=draw(st.integers(1, 3))) for i in range(draw(st.integers(1, 3)))
+        Layer(f"l{i}", phase(), phase(), phase(), repeat=draw(st.integers(1, 3)))
+        for i in range(draw(st.integers(1, 3)))
     )
     prices = {
         d.tier: {c: Fraction(draw(st.integers(1, 100)), 10**9) for c in ("link", "switch", "nic")}
@@ -83,19 +84,21 @@ def random_instances(draw: st.DrawFn, objective: Objective = Objective.PERF) -> 
     return Instance(
         "random",
         fabric,
-        workloads=(Workload("w", layers, groups, draw(st.sampled_from(TrainingLoop)), Fraction(draw(st.integers(1, 3)))),),
+        workloads=(
+            Workload("w", layers, groups, draw(st.sampled_from(TrainingLoop)), Fraction(draw(st.integers(1, 3)))),
+        ),
         cost_model=CostModel(prices),
         design=Design(objective, total_Bps=Fraction(draw(st.integers(1, 2000))) * GB),
     )
 
 
-@pytest.fixture(name="two_dimensional")
+@pytest.fixture(scope="session", name="two_dimensional")
 def two_dimensional_fixture() -> object:
     """The small instance's maker."""
     return two_dimensional
 
 
-@pytest.fixture(name="random_instances")
+@pytest.fixture(scope="session", name="random_instances")
 def random_instances_fixture() -> object:
     """The random instances' strategy."""
     return random_instances

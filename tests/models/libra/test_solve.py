@@ -108,7 +108,7 @@ def second_order_cone_optimum(problem) -> float:
         for d, m in enumerate(term.traffic):
             if m:
                 row = np.zeros(n)
-                row[count + d], row[2 * count + k] = float(m) / scale, -1
+                row[count + d], row[2 * count + k] = float(m) / scale / problem.time_unit_s, -1
                 rows.append(row)
                 right.append(0.0)
     inequalities = len(rows) - equalities
@@ -126,16 +126,14 @@ def second_order_cone_optimum(problem) -> float:
     solver = clarabel.DefaultSolver(
         sparse.csc_matrix((n, n)), cost, sparse.csc_matrix(np.array(rows)), np.array(right), cones, settings_
     )
-    return float(problem.time.constant_s) + solver.solve().obj_val
+    return float(problem.time.constant_s) + solver.solve().obj_val * problem.time_unit_s
 
 
-def test_every_budget_of_the_small_instance_by_hand(two_dimensional):
-    """With t = 2 * 12/B1 + max(12/B1, 2/B2), B1 + B2 = 4 and B1 >= B2, the optimum is where the derivative vanishes or dimensions meet."""
+def test_the_small_instance_by_hand(two_dimensional):
+    """T = 4 + 24/B1 + max(12/B1, 2/B2) with B1 + B2 = 4 falls until the two dimensions meet, at B1 = 24/7: T = 14.5 exactly."""
     record = run_one(two_dimensional(), Request("libra"))
-    grid = [b / 10**5 for b in range(2 * 10**5, 4 * 10**5)]
-    times = [4 + 2 * 12 / b + max(12 / b, 2 / (4 - b)) for b in grid]
-    assert record.objective == pytest.approx(min(times), rel=1e-8)
-    assert record.objective <= min(times) * (1 + 1e-9)
+    assert record.objective == pytest.approx(14.5, rel=1e-8)
+    assert record.metrics["bandwidth_GBps"] == pytest.approx([24 / 7, 4 / 7], rel=1e-6)
 
 
 def test_of_equally_fast_plans_the_cheapest_is_taken():

@@ -1,0 +1,35 @@
+"""``cwb export``: what cwb knows, for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..core.errors import InputError
+
+
+@click.group()
+def export() -> None:
+    """Write what cwb knows for other programs."""
+
+
+@export.command()
+@click.option("--of", "name", type=click.Choice(["instance", "workload"]), default="instance", show_default=True)
+@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="JSON", help="Write to this file.")
+def schema(name: str, output: Path | None) -> None:
+    """Print the JSON Schema of a file format, for editors and other programs.
+
+    \b
+    cwb export schema -o instance.schema.json
+    """
+    from ..instances.schema_export import schema_text
+    from .solve import write_whole
+
+    text = schema_text(name)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    if not output.parent.is_dir():
+        raise InputError("its folder does not exist", source=str(output))
+    write_whole(output, text.encode())

@@ -1,0 +1,53 @@
+"""``cwb import``: files of other programs as instances."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..core.errors import InputError
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.group(name="import")
+def importing() -> None:
+    """Make an instance of another program's files."""
+
+
+@importing.command()
+@click.option("--network", required=True, type=_FILE, metavar="YML", help="Topology, NpusCount, CostDimension.")
+@click.option("--workload", required=True, type=_FILE, metavar="TXT", help="Layers as ASTRA-sim 1.0 text.")
+@click.option("--communicator", required=True, type=_FILE, metavar="YML", help="Forward, InputGrad, WeightGrad.")
+@click.option("--cost-model", required=True, type=_FILE, metavar="YML", help="Prices in dollars per GB/s.")
+@click.option("--total-bandwidth", metavar="RATE", help="Bandwidth per NPU over all dimensions, such as '1000 GB/s'.")
+@click.option("--name", help="Name of the instance; by default such as gpt-3-4d.")
+@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the instance is written.")
+def libra(
+    network: Path,
+    workload: Path,
+    communicator: Path,
+    cost_model: Path,
+    total_bandwidth: str | None,
+    name: str | None,
+    output: Path,
+) -> None:
+    """Import the input files of the original LIBRA (astra-sim/libra).
+
+    The instance is checked before it is written. Sizes of all-gathers become those of full buffers.
+
+    \b
+    cwb import libra --network 4d_network.yml --workload GPT_3.txt --communicator GPT_3_4d.yml \\
+        --cost-model 4d_cost_model.yml --total-bandwidth "1000 GB/s" -o gpt-3-4d.json
+    """
+    from ..instances.importers.layout import readable_json
+    from ..instances.importers.libra import LibraFiles, import_libra
+    from .solve import write_whole
+
+    if not output.parent.is_dir():
+        raise InputError("its folder does not exist", source=str(output))
+    files = LibraFiles(network, workload, communicator, cost_model)
+    data = import_libra(files, total_bandwidth=total_bandwidth, name=name)
+    write_whole(output, readable_json(data).encode())
+    click.echo(f"{output}: {data['name']}, {data['network']['npus']:,} NPUs", err=True)

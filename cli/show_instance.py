@@ -1,0 +1,173 @@
+"""An instance as tables for people."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from ..core.collective import Demand
+from ..core.cost import COMPONENTS, CostModel
+from ..core.design import Design
+from ..core.fabric import Fabric
+from ..core.instance import Instance
+from ..core.topology import Topology
+from ..core.transformer import Transformer
+from ..core.units import Kind, show
+from ..core.workload import Layer, Workload
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_SIZES = ("TiB", "GiB", "MiB", "KiB", "B")
+_TIMES = ("s", "ms", "us", "ns")
+_PRICE = "USD/(GB/s)"
+_PHASES = {"forward": "forward", "input_gradient": "input gradient", "weight_gradient": "weight gradient"}
+
+
+def describe_instance(instance: Instance) -> list[RenderableType]:
+    """Give the tables of an instance: the network, then what is asked of it."""
+    parts: list[RenderableType] = [f"{instance.name}: {instance.description}".rstrip(": ")]
+    if instance.source:
+        parts.append(f"source: {instance.source}")
+    parts.append(f"sha256: {instance.sha256}")
+    network = instance.network
+    if isinstance(network, Fabric):
+        parts.append(fabric_table(network, instance.cost_model))
+    else:
+        parts.append(topology_table(network))
+    if instance.demand is not None:
+        parts.append(demand_line(instance.demand))
+    parts.extend(transformer_line(transformer) for transformer in instance.transformers)
+    for workload in instance.training():
+        parts.extend((groups_table(workload, instance.fabric), phases_table(workload)))
+    if instance.cost_model is not None:
+        parts.append(prices_table(instance.cost_model))
+    if instance.design is not None:
+        parts.append(design_table(instance.design))
+    return parts
+
+
+def fabric_table(fabric: Fabric, model: CostModel | None) -> Table:
+    """Dimensions, innermost first, with the price that an NPU pays for bandwidth in each."""
+    table = _table(f"network {fabric}, {fabric.npus:,} NPUs", "dimension", "block", "tier", "in-network reduction")
+    prices = None if model is None else model.price_per_Bps(fabric)
+    if prices is not None:
+        table.add_column(f"{_PRICE} per NPU")
+    for index, dimension in enumerate(fabric.dimensions):
+        price = [] if prices is None else [_price(prices[index])]
+        in_network = "yes" if dimension.in_network else "no"
+        table.add_row(str(index + 1), str(dimension), dimension.tier, in_network, *price)
+    return table
+
+
+def topology_table(topology: Topology) -> Table:
+    """Links by their bandwidth and latency."""
+    count = len(topology.links)
+    title = f"network of {len(topology.ranks):,} NPUs, {len(topology.switches):,} switches, {count:,} directed links"
+    table = _table(title, "links", "bandwidth", "latency")
+    classes = Counter((link.bandwidth_Bps, link.latency_s) for link in topology.links)
+    for (bandwidth, latency), number in sorted(classes.items(), reverse=True):
+        table.add_row(f"{number:,}", show(bandwidth, "GB/s"), amount(latency, _TIMES))
+    return table
+
+
+def demand_line(demand: Demand) -> str:
+    """The collective in one line."""
+    ranks = "all ranks" if demand.ranks is None else f"{len(demand.ranks):,} ranks"
+    size = amount(demand.size_bytes, _SIZES)
+    return f"collective: {demand.collective.value} of {size}, {demand.chunks:,} chunks per rank, {ranks}"
+
+
+def transformer_line(transformer: Transformer) -> str:
+    """The numbers that a transformer is described by, in one line."""
+    t = transformer
+    return (
+        f"{t.name}: transformer of {t.layers:,} layers, hidden size {t.hidden:,}, sequences of {t.sequence:,}, "
+        f"batch {t.batch:,}, HP-({t.tensor_parallel:,}, {t.data_parallel:,}), ZeRO stage {t.zero_stage}, "
+        f"{t.precision_bytes} bytes per value, {show(t.speed_flops, 'TFLOPS')}"
+    )
+
+
+def groups_table(workload: Workload, fabric: Fabric) -> Table:
+    """NPUs that every group spans in each dimension."""
+    headings = [f"{i}: {dimension}" for i, dimension in enumerate(fabric.dimensions, start=1)]
+    table = _table(f"{workload.name}: groups (NPUs per dimension)", "group", *headings)
+    for name, span in workload.groups.items():
+        table.add_row(name, *(str(part) for part in span))
+    return table
+
+
+def phases_table(workload: Workload) -> Table:
+    """Computation and bytes of all layers, phase by phase."""
+    count = sum(layer.repeat for layer in workload.layers)
+    title = f"{workload.name}: layers {count:,}, loop {workload.loop.value}, weight {float(workload.weight):g}"
+    table = _table(title, "phase", "computation", "collective", "group", "times", "bytes")
+    for phase, heading in _PHASES.items():
+        compute = sum((getattr(layer, phase).compute_s * layer.repeat for layer in workload.layers), Fraction(0))
+        rows = list(_communication(workload.layers, phase)) or [("none", "", "", "")]
+        for index, row in enumerate(rows):
+            table.add_row(*((heading, amount(compute, _TIMES)) if index == 0 else ("", "")), *row)
+    return table
+
+
+def _communication(layers: Sequence[Layer], phase: str) -> Iterator[tuple[str, str, str, str]]:
+    """Add up the collectives of a phase by kind and group."""
+    times: dict[tuple[str, str], int] = defaultdict(int)
+    size: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
+    for layer in layers:
+        for communication in getattr(layer, phase).communication:
+            key = communication.collective.value, communication.group
+            times[key] += layer.repeat
+            size[key] += communication.size_bytes * layer.repeat
+    for key, number in times.items():
+        yield *key, f"{number:,}", amount(size[key], _SIZES)
+
+
+def prices_table(model: CostModel) -> Table:
+    """Price of every component in every tier."""
+    components = sorted({component for needed in COMPONENTS.values() for component in needed})
+    table = _table(f"prices in {_PRICE}", "tier", *components)
+    for tier, prices in model.prices.items():
+        table.add_row(tier, *(_price(prices[c]) if c in prices else "none" for c in components))
+    return table
+
+
+def design_table(design: Design) -> Table:
+    """Objective, budgets and constraints."""
+    table = Table(show_header=False, title="design", title_justify="left")
+    table.add_row("objective", design.objective.value)
+    if design.total_Bps is not None:
+        table.add_row("total bandwidth per NPU", f"= {show(design.total_Bps, 'GB/s')}")
+    if design.max_total_Bps is not None:
+        table.add_row("total bandwidth per NPU", f"<= {show(design.max_total_Bps, 'GB/s')}")
+    if design.cost_budget_usd is not None:
+        table.add_row("network cost", f"<= {show(design.cost_budget_usd, 'USD')}")
+    for text in design.constraints:
+        table.add_row("constraint", text)
+    table.add_row("partly used dimensions", design.partial_use.value)
+    return table
+
+
+def amount(value: Fraction, units: Sequence[str]) -> str:
+    """Write a quantity in the largest unit in which it is at least 1."""
+    for unit in units:
+        if float((text := show(value, unit)).split()[0]) >= 1:
+            return text
+    return show(value, units[-1]) if value else "0"
+
+
+def _price(value: Fraction) -> str:
+    """Write a price, whose unit is in the heading, with the digits that tell LIBRA's published prices apart."""
+    return f"{float(value / Kind.PRICE.units[_PRICE]):.9g}"
+
+
+def _table(title: str, *headings: str) -> Table:
+    """Make a table with its title at the left."""
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table

@@ -1,0 +1,36 @@
+"""Sphinx: ``sphinx-build -W --keep-going -b html docs docs/_build/html`` from the root of the repository."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as installed_version
+
+project = "cwb"
+author = "the cwb authors"
+copyright = "the cwb authors, MIT licence"
+release = version = installed_version("cwb")
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+]
+exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]
+
+html_theme = "furo"
+html_title = f"cwb {release}"
+html_show_sourcelink = False
+
+# Pages are Markdown (MyST); notebooks run at every build, and one that raises fails it.
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+nb_execution_mode = "force"
+nb_execution_timeout = 120
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+napoleon_google_docstring = False
+napoleon_use_rtype = False

@@ -1,0 +1,33 @@
+"""The formats of tables: one function each, from a finished table to text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ..core.errors import InputError
+from . import csv_, latex, markdown, text
+from .table import Table
+
+FORMATS: Mapping[str, Callable[[Table], str]] = {
+    "latex": latex.render,
+    "md": markdown.render,
+    "csv": csv_.render,
+    "text": text.render,
+}
+
+_SUFFIXES = {".tex": "latex", ".md": "md", ".csv": "csv", ".txt": "text"}
+
+
+def format_of(path: Path) -> str:
+    """Tell the format by the name of a file.
+
+    Raises
+    ------
+    InputError
+        If the suffix is none of a table.
+    """
+    if path.suffix.lower() not in _SUFFIXES:
+        expected = ", ".join(_SUFFIXES)
+        raise InputError(f"no format has this suffix; expected {expected}, or give --format", source=str(path))
+    return _SUFFIXES[path.suffix.lower()]

@@ -1,0 +1,205 @@
+r"""Tables as LaTeX with booktabs and siunitx.
+
+What is written is a ``tabular`` for the paper's own ``table`` environment; the preamble needs ``\usepackage{booktabs}`` and
+``\usepackage{siunitx}``, nothing else. It is plain ASCII: a name in letters that pdfTeX's standard fonts lack would not compile.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from .table import Cell, FooterRow, Row, Table
+
+#: Characters with a meaning in TeX, and those that ligatures or a preceding ``\\`` would take: ``[``, ``*``.
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    "`": r"\`{}",
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "µ": r"$\mu$",
+    "μ": r"$\mu$",
+    "×": r"$\times$",
+}
+
+#: Combining marks that the standard fonts can set over every letter.
+_ACCENTS = {
+    "\u0300": r"\`",
+    "\u0301": r"\'",
+    "\u0302": r"\^",
+    "\u0303": r"\~",
+    "\u0308": r"\"",
+    "\u030a": r"\r",
+    "\u030c": r"\v",
+    "\u0327": r"\c",
+}
+
+_DOCUMENT = r"""\documentclass{article}
+\usepackage[paperwidth=%(width)dmm,paperheight=%(height)dmm,margin=10mm]{geometry}
+\usepackage{booktabs}
+\usepackage{siunitx}
+\pagestyle{empty}
+\setlength{\parindent}{0pt}
+\begin{document}
+\centering
+\footnotesize
+%(title)s\par\medskip
+%(tabular)s\end{document}
+"""
+
+
+def escape(text: str) -> str:
+    """Write text so that TeX prints it, whatever it holds."""
+    escaped = "".join(map(_escape_character, " ".join(text.split())))
+    return escaped.replace("--", "-{}-").replace("?\\`", "?{}\\`")
+
+
+def _escape_character(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if " " <= character <= "~":
+        return character
+    decomposed = unicodedata.normalize("NFD", character)
+    letter, accent = decomposed[:1], _ACCENTS.get(decomposed[1:])
+    if letter.isascii() and letter.isalpha() and accent:
+        dotless = {"i": r"\i", "j": r"\j"}.get(letter, letter)
+        return f"{accent}{{{dotless}}}"
+    return f"U+{ord(character):04X}"
+
+
+def render(table: Table) -> str:
+    """Write a table as a ``tabular``."""
+    spec, width = table.spec, len(table.keys)
+    columns = [_number_column(table, g, c) for g in range(len(spec.groups)) for c in range(len(spec.columns))]
+    keys = [_key_column(table, index) for index in range(width)]
+    lines = [rf"\begin{{tabular}}{{{''.join([*keys, *columns])}}}", r"\toprule", *_headings(table), r"\midrule"]
+    previous: tuple[str, ...] | None = None
+    for row in table.rows:
+        labels = table.label_texts(row)
+        if previous is not None and labels[0] != previous[0]:
+            lines.append(r"\addlinespace")
+        lines.append(_line([*_labels(table, labels, previous), *_cells(row)]))
+        previous = labels
+    if table.footers:
+        lines.append(r"\midrule")
+    lines += [_line([_spanning(width, footer.heading), *_footer_cells(footer)]) for footer in table.footers]
+    lines.append(r"\bottomrule")
+    total = width + len(columns)
+    lines += [_line([_spanning(total, note)]) for note in table.notes]
+    lines.append(r"\end{tabular}")
+    return "\n".join(lines) + "\n"
+
+
+def standalone(table: Table) -> str:
+    """Write a whole document with nothing but the table, on paper of its size."""
+    rows = len(table.rows) + len(table.footers) + len(table.notes) + 8
+    columns = len(table.keys) + len(table.spec.groups) * len(table.spec.columns)
+    return _DOCUMENT % {
+        "width": 30 + 16 * columns,
+        "height": 30 + 5 * rows,
+        "title": escape(table.spec.title),
+        "tabular": render(table),
+    }
+
+
+def _headings(table: Table) -> list[str]:
+    """Up to three lines: the groups with a rule under each, the headings, the units where there are any."""
+    spec, width = table.spec, len(table.keys)
+    count = len(spec.columns)
+    lines: list[str] = []
+    if any(group.heading for group in spec.groups):
+        spans = [rf"\multicolumn{{{count}}}{{c}}{{{escape(group.heading)}}}" for group in spec.groups]
+        rules = [
+            rf"\cmidrule(lr){{{width + 1 + g * count}-{width + (g + 1) * count}}}" for g in range(len(spec.groups))
+        ]
+        lines += [_line([""] * width + spans), " ".join(rules)]
+    headed = table.headed
+    lines.append(_line([f"{{{escape(item.heading)}}}" for item in headed]))
+    if any(item.unit for item in headed):
+        lines.append(_line([f"{{{escape(item.unit)}}}" for item in headed]))
+    return lines
+
+
+def _labels(table: Table, labels: Sequence[str], previous: Sequence[str] | None) -> list[str]:
+    """Labels of a row; what the row above says as well, up to there, is not said again."""
+    texts: list[str] = []
+    repeated = previous is not None
+    for index, text in enumerate(labels):
+        repeated = repeated and previous is not None and text == previous[index] and index < len(labels) - 1
+        if repeated:
+            texts.append("")
+        else:
+            texts.append(text if _is_number(text) and table.keys[index].form else f"{{{escape(text)}}}")
+    return texts
+
+
+def _cells(row: Row) -> list[str]:
+    return [_cell(cell) for group in row.cells for cell in group]
+
+
+def _footer_cells(footer: FooterRow) -> list[str]:
+    return ["" if cell is None else _cell(cell) for group in footer.cells for cell in group]
+
+
+def _cell(cell: Cell) -> str:
+    if cell.value is None:
+        return f"{{{escape(cell.text).replace('-{}-', '--')}}}"
+    return rf"\bfseries {cell.text}" if cell.best else cell.text
+
+
+def _spanning(columns: int, text: str) -> str:
+    return rf"\multicolumn{{{columns}}}{{l}}{{{escape(text)}}}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(cells).rstrip() + r" \\"
+
+
+def _key_column(table: Table, index: int) -> str:
+    """A column of labels: text to the left, numbers aligned at the point."""
+    if table.keys[index].form is None:
+        return "l"
+    return _aligned([text for row in table.rows if _is_number(text := table.label_texts(row)[index])])
+
+
+def _number_column(table: Table, group: int, column: int) -> str:
+    """A column of numbers, as wide as the longest of them needs it."""
+    cells: list[Cell | None] = [row.cells[group][column] for row in table.rows]
+    cells += [footer.cells[group][column] for footer in table.footers]
+    return _aligned([cell.text for cell in cells if cell is not None and cell.value is not None])
+
+
+_NUMBER = re.compile(r"(?P<sign>-?)(?P<whole>[0-9]+)(?:\.(?P<part>[0-9]+))?(?:e(?P<exponent>-?[0-9]+))?")
+
+
+def _is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
+
+
+def _aligned(texts: Sequence[str]) -> str:
+    """An S column; ``detect-weight`` lets bold numbers be bold in siunitx 2 and 3 alike."""
+    found = [match for text in texts if (match := _NUMBER.fullmatch(text))]
+    whole = max((len(match["whole"]) for match in found), default=1)
+    part = max((len(match["part"] or "") for match in found), default=0)
+    sign = "-" if any(match["sign"] for match in found) else ""
+    exponents = [match["exponent"] for match in found if match["exponent"]]
+    form = f"{sign}{whole}.{part}"
+    if exponents:
+        minus = "-" if any(e.startswith("-") for e in exponents) else ""
+        form += f"e{minus}{max(len(e.lstrip('-')) for e in exponents)}"
+    return f"S[table-format={form},detect-weight]"

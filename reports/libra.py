@@ -1,0 +1,126 @@
+"""Records of LIBRA as its reports see them: workload, network, budget and objective of every run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..core.errors import InputError
+from ..core.record import RunRecord
+from ..core.units import Kind, parse
+from .numbers import number
+
+MODEL = "libra"
+
+#: The objectives, as options and reports name them.
+PERF, PERF_PER_COST = "perf", "perf-per-cost"
+
+#: How papers write the names of workloads.
+WORKLOADS = {
+    "gpt-3": "GPT-3",
+    "msft-1t": "MSFT-1T",
+    "turing-nlg": "Turing-NLG",
+    "resnet-50": "ResNet-50",
+    "dlrm": "DLRM",
+}
+
+#: Options that change neither the problem nor the row: they are columns, keys, or the way to the same optimum.
+_NOT_THE_PROBLEM = ("objective", "total_bandwidth", "gap", "algorithm")
+
+#: ``gpt-3-4d-multiple`` is the workload gpt-3 on the network 4d-multiple.
+_NAME = re.compile(r"(?P<workload>.+?)-(?P<network>[0-9]+d(?:-.+)?)")
+
+
+@dataclass(frozen=True)
+class LibraRun:
+    """One record of LIBRA.
+
+    Parameters
+    ----------
+    record : RunRecord
+        The record.
+    workload, network : str
+        What was trained on what, read off the name of the instance.
+    budget_GBps : float or None
+        Bandwidth per NPU over all dimensions; None where the record does not tell.
+    objective : str
+        ``perf`` or ``perf-per-cost``.
+    """
+
+    record: RunRecord
+    workload: str
+    network: str
+    budget_GBps: float | None
+    objective: str
+
+
+def libra_runs(records: Sequence[RunRecord]) -> list[LibraRun]:
+    """Give the records of LIBRA that tell their objective, each with what a report needs to place it.
+
+    A failed run says less than a solved one: where neither its options nor its metrics tell the budget, another run of the same instance does.
+    """
+    found = [record for record in records if record.model == MODEL]
+    known = {_problem(record): budget for record in found if (budget := budget_GBps(record)) is not None}
+    runs: list[LibraRun] = []
+    for record in found:
+        if (objective := objective_of(record)) is not None:
+            workload, network = workload_and_network(record)
+            budget = budget_GBps(record)
+            runs.append(
+                LibraRun(
+                    record, workload, network, known.get(_problem(record)) if budget is None else budget, objective
+                )
+            )
+    return runs
+
+
+def objective_of(record: RunRecord) -> str | None:
+    """Tell the objective by the option, or by the unit where the instance sets it."""
+    if (option := record.options.get("objective")) is not None:
+        return option if option in (PERF, PERF_PER_COST) else None
+    return {"s": PERF, "s USD": PERF_PER_COST}.get(record.objective_unit or "")
+
+
+def workload_and_network(record: RunRecord) -> tuple[str, str]:
+    """Split the name of the instance; options that change the problem are told with the network."""
+    match = _NAME.fullmatch(record.instance)
+    workload, network = (match["workload"], match["network"]) if match else (record.instance, "")
+    changes = [f"{name}={value}" for name, value in sorted(record.options.items()) if name not in _NOT_THE_PROBLEM]
+    return workload, ", ".join([*([network] if network else []), *changes])
+
+
+def budget_GBps(record: RunRecord) -> float | None:
+    """Total bandwidth per NPU: what was asked for, else what was used."""
+    for option in ("total_bandwidth", "max_total_bandwidth"):
+        try:
+            return float(parse(record.options.get(option), Kind.RATE)) / 1e9
+        except InputError:
+            continue
+    bandwidths = bandwidth_GBps(record)
+    # Shares that a solver found add up to the total but for rounding; the row of the total is meant.
+    return None if bandwidths is None else float(f"{sum(bandwidths):.6g}")
+
+
+def bandwidth_GBps(record: RunRecord) -> list[float] | None:
+    """Bandwidth of every dimension; None where the record has none."""
+    values = record.metrics.get("bandwidth_GBps")
+    if not isinstance(values, list | tuple) or not values:
+        return None
+    numbers = [n for value in values if (n := number(value)) is not None]
+    return numbers if len(numbers) == len(values) and sum(numbers) > 0 else None
+
+
+def workload_name(workload: str) -> str:
+    """Write a workload as papers do."""
+    return WORKLOADS.get(workload, workload)
+
+
+def network_name(network: str) -> str:
+    """Write a network as papers do: ``3d`` is ``3D``; a network without a name is a dash."""
+    return re.sub(r"^([0-9]+)d\b", r"\1D", network) or "--"
+
+
+def _problem(record: RunRecord) -> tuple[str, str, str]:
+    """What two runs have in common that differ in nothing but the objective."""
+    return (record.instance, record.instance_sha256, workload_and_network(record)[1])

@@ -1,0 +1,72 @@
+"""Numbers of a report: taken out of records, written with a fixed format, averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, fsum, isfinite, log
+from typing import Any, Literal
+
+
+def number(value: Any) -> float | None:
+    """Give a finite number as a float, and None for everything else that a record may hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        result = float(value)
+    except OverflowError:
+        return None
+    return result if isfinite(result) else None
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How a column writes its numbers.
+
+    Parameters
+    ----------
+    kind : str
+        ``fixed`` digits after the point, ``scientific`` with so many, or ``general`` with so many significant ones.
+    digits : int
+        The digits.
+    scale : float
+        What a number is divided by: 1e6 for millions.
+    """
+
+    kind: Literal["fixed", "scientific", "general"]
+    digits: int
+    scale: float = 1.0
+
+    def show(self, value: float) -> str:
+        """Write a number in ASCII, such as ``1.041`` or ``1.2e-8``.
+
+        A number that is not zero is never written as zero, nor with dozens of digits: it is written as scientific instead.
+        """
+        scaled = value / self.scale
+        if scaled == 0:
+            return "0" if self.kind != "fixed" else f"{0:.{self.digits}f}"
+        if self.kind == "general":
+            return _plain_exponent(f"{scaled:.{self.digits}g}")
+        if self.kind == "fixed" and abs(scaled) < 1e9:
+            text = f"{scaled:.{self.digits}f}"
+            if float(text) != 0:
+                return text
+        return _plain_exponent(f"{scaled:.{min(self.digits, 2)}e}")
+
+
+def _plain_exponent(text: str) -> str:
+    """Write ``1.2e-08`` as ``1.2e-8``."""
+    mantissa, e, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if e else mantissa
+
+
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """Geometric mean, the right one for ratios; None without values or where one is not positive."""
+    if not values or min(values) <= 0:
+        return None
+    return exp(fsum(map(log, values)) / len(values))
+
+
+def largest(values: Sequence[float]) -> float | None:
+    """Largest value; None without values."""
+    return max(values, default=None)

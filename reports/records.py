@@ -1,0 +1,105 @@
+"""Reads records for a report: from files and folders, each checked, of every cell the latest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from ..core.errors import InputError
+from ..core.record import RunRecord, read_records
+
+T = TypeVar("T")
+
+#: What a report relies on: the field, the types that it may have, and what to call them.
+_FIELDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
+    ("model", (str,), "text"),
+    ("instance", (str,), "text"),
+    ("instance_sha256", (str,), "text"),
+    ("status", (str,), "text"),
+    ("message", (str,), "text"),
+    ("started_at", (str,), "text"),
+    ("solver", (str, type(None)), "text or null"),
+    ("objective_unit", (str, type(None)), "text or null"),
+    ("verified", (bool, type(None)), "true, false or null"),
+    ("options", (Mapping,), "an object"),
+    ("metrics", (Mapping,), "an object"),
+    ("seconds", (Mapping,), "an object"),
+)
+
+
+def load_records(paths: Sequence[Path]) -> list[RunRecord]:
+    """Read the records of JSONL files, and of all such files in folders.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files and folders.
+
+    Returns
+    -------
+    list of RunRecord
+        At least one, in the order of the files.
+
+    Raises
+    ------
+    InputError
+        If there is no record, or a line is not one; names the file and the line.
+    """
+    records = [record for path in paths for file in _files(path) for record in _records(file)]
+    if not records:
+        raise InputError("no records in it", source=", ".join(map(str, paths)))
+    return records
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise InputError(
+            f"no such file or folder of records; 'cwb compare SUITE -o {path}' makes one", source=str(path)
+        )
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.glob("*.jsonl"))
+    if not files:
+        raise InputError("no *.jsonl file in this folder", source=str(path))
+    return files
+
+
+def _records(file: Path) -> Iterable[RunRecord]:
+    try:
+        # Every line is a record, so that the number of a record is that of its line.
+        for line, record in enumerate(read_records(file), start=1):
+            _check(record, file, line)
+            yield record
+    except RecursionError:
+        raise InputError("not a record: nested too deeply", source=str(file)) from None
+
+
+def _check(record: RunRecord, file: Path, line: int) -> None:
+    """Refuse a record whose fields are not of the types that reports rely on."""
+    for name, types, expected in _FIELDS:
+        value = getattr(record, name)
+        if not isinstance(value, types):
+            shown = repr(value)
+            shown = shown if len(shown) <= 60 else shown[:57] + "..."
+            raise InputError(f"{shown} is wrong; expected {expected}", source=str(file), place=f"line {line}.{name}")
+
+
+def latest(items: Iterable[T], key: Callable[[T], Hashable], record: Callable[[T], RunRecord]) -> dict[Hashable, T]:
+    """Keep of every cell the item whose record was started last; of those of the same second the last one read.
+
+    Parameters
+    ----------
+    items : iterable
+        What the report is made of, each with its record.
+    key : callable
+        Gives the cell of an item.
+    record : callable
+        Gives the record of an item.
+    """
+    kept: dict[Hashable, T] = {}
+    for item in items:
+        cell = key(item)
+        if cell not in kept or record(item).started_at >= record(kept[cell]).started_at:
+            kept[cell] = item
+    return kept

@@ -1,0 +1,32 @@
+"""The tables by name; each is a spec in a module of its own, imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+
+from ...core.errors import InputError
+from ..spec import TableSpec
+
+TABLES: Mapping[str, str] = {
+    "libra-perf": "libra_perf:SPEC",
+}
+
+
+def get(name: str) -> TableSpec:
+    """Import a table's spec.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    if name not in TABLES:
+        close = get_close_matches(name, TABLES, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"unknown table {name!r}; expected one of {', '.join(TABLES)}{hint}")
+    module, attribute = TABLES[name].split(":")
+    spec = getattr(import_module(f".{module}", __package__), attribute)
+    assert isinstance(spec, TableSpec)  # noqa: S101 (the registry is ours)
+    return spec

@@ -1,0 +1,68 @@
+"""``libra-perf``: LIBRA against EqualBW, per workload, network and budget, for both objectives (dissertation, section 4.6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...core.record import RunRecord
+from ..libra import PERF, PERF_PER_COST, libra_runs, network_name, workload_name
+from ..numbers import NumberFormat, geometric_mean, largest, number
+from ..spec import Column, Entry, Footer, Group, Key, TableSpec
+
+#: Phases that a comparison of solvers is about; verification is the judge's time.
+_SOLVING = ("build", "transfer", "solve")
+
+
+def _metric(name: str) -> Callable[[RunRecord], float | None]:
+    return lambda record: number(record.metrics.get(name))
+
+
+def _seconds(record: RunRecord) -> float | None:
+    known = [s for phase in _SOLVING if (s := number(record.seconds.get(phase))) is not None]
+    return sum(known) if known else None
+
+
+def _entries(records: Sequence[RunRecord]) -> list[Entry]:
+    return [
+        Entry(run.record, (run.workload, run.network, run.budget_GBps, run.record.solver), run.objective)
+        for run in libra_runs(records)
+    ]
+
+
+SPEC = TableSpec(
+    name="libra-perf",
+    title="LIBRA over EqualBW: speedup and performance per cost",
+    expects="records of the model 'libra' with the objective perf or perf-per-cost",
+    entries=_entries,
+    keys=(
+        Key("workload", "Workload", display=workload_name),
+        Key("network", "Network", display=network_name),
+        Key("budget_GBps", "Budget", "GB/s", NumberFormat("general", 6)),
+        Key("solver", "Solver", optional=True),
+    ),
+    groups=(Group(PERF, "Objective: perf"), Group(PERF_PER_COST, "Objective: perf-per-cost")),
+    columns=(
+        Column("speedup", "Speedup", _metric("speedup"), NumberFormat("fixed", 3), best="largest"),
+        Column(
+            "network_cost_usd",
+            "Cost",
+            _metric("network_cost_usd"),
+            NumberFormat("fixed", 2, 1e6),
+            unit="MUSD",
+            best="smallest",
+        ),
+        Column(
+            "perf_per_cost_gain", "Perf/cost", _metric("perf_per_cost_gain"), NumberFormat("fixed", 3), best="largest"
+        ),
+        Column("gap", "Gap", lambda record: number(record.gap), NumberFormat("scientific", 1)),
+        Column("seconds", "Time", _seconds, NumberFormat("fixed", 3), unit="s"),
+    ),
+    footers=(
+        Footer("Geometric mean", ("speedup", "perf_per_cost_gain"), geometric_mean),
+        Footer("Maximum", ("speedup", "perf_per_cost_gain", "gap", "seconds"), largest),
+    ),
+    notes=(
+        "Speedup and Perf/cost are ratios over EqualBW of the same budget. Gap is relative, to the proved bound. "
+        "Time is that of building, transferring and solving.",
+    ),
+)

@@ -1,0 +1,65 @@
+"""Tables as plain text, for a terminal or a log; the best number of a row has a star."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .table import Cell, Table
+
+
+def render(table: Table) -> str:
+    """Write a table in columns."""
+    spec, width = table.spec, len(table.keys)
+    headed = table.headed
+    names = [""] * width + [
+        group.heading if index == 0 else "" for group in spec.groups for index in range(len(spec.columns))
+    ]
+    lines = [names] if any(names) else []
+    lines.append([item.heading for item in headed])
+    if any(item.unit for item in headed):
+        lines.append([item.unit for item in headed])
+    head = len(lines)
+    for row in table.rows:
+        lines.append([*table.label_texts(row), *(_cell(cell) for group in row.cells for cell in group)])
+    body = len(lines)
+    for footer in table.footers:
+        cells = ["" if cell is None else _cell(cell) for group in footer.cells for cell in group]
+        lines.append([footer.heading, *[""] * (width - 1), *cells])
+    widths = _widths(lines[:body], lines[body:], width)
+    left = [key.form is None for key in table.keys] + [False] * (len(headed) - width)
+    written = [_line(line, widths, left) for line in lines[:body]]
+    written += [_footer_line(line, widths, width) for line in lines[body:]]
+    rule = "-" * max(map(len, written))
+    parts = [spec.title, "", *written[:head], rule, *written[head:body]]
+    parts += [rule, *written[body:]] if table.footers else []
+    return "\n".join([*parts, "", *table.notes]).rstrip("\n") + "\n"
+
+
+def _cell(cell: Cell) -> str:
+    # A space where others have a star keeps the digits below one another.
+    return f"{cell.text}{'*' if cell.best else ' '}"
+
+
+def _widths(rows: Sequence[Sequence[str]], footers: Sequence[Sequence[str]], keys: int) -> list[int]:
+    """Width of every column; the labels of a footer share the columns of the keys."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for footer in footers:
+        for index in range(keys, len(widths)):
+            widths[index] = max(widths[index], len(footer[index]))
+        missing = len(footer[0]) - (sum(widths[:keys]) + 2 * (keys - 1))
+        widths[keys - 1] += max(0, missing)
+    return widths
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> str:
+    padded = [
+        cell.ljust(width) if to_left else cell.rjust(width)
+        for cell, width, to_left in zip(cells, widths, left, strict=True)
+    ]
+    return "  ".join(padded).rstrip()
+
+
+def _footer_line(cells: Sequence[str], widths: Sequence[int], keys: int) -> str:
+    label = cells[0].ljust(sum(widths[:keys]) + 2 * (keys - 1))
+    numbers = [cell.rjust(width) for cell, width in zip(cells[keys:], widths[keys:], strict=True)]
+    return "  ".join([label, *numbers]).rstrip()

@@ -1,0 +1,60 @@
+"""HiGHS, the default solver: linear programs, mixed-integer programs, convex quadratic programs, re-solves.
+
+This module is light; the work is in ``highs_session`` (one solve), ``highs_quadratic`` (why a quadratic answer may
+be believed) and ``highs_compiled`` (solving again after changes).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.budget import Budget
+from ..core.solver import Capability, CompiledModel, SolverOptions
+from .base import DEFAULT_OPTIONS, Adapter, Session
+
+
+class Highs(Adapter):
+    """Direct adapter to highspy. Beside the options of :class:`SolverOptions` it takes HiGHS's own by their names."""
+
+    name = "highs"
+    title = "HiGHS"
+    package = "highspy"
+    requirement = "highspy"
+    capabilities = (
+        Capability.LP
+        | Capability.MIP
+        | Capability.CONVEX_QP
+        | Capability.MIP_START
+        | Capability.PROGRESS
+        | Capability.INTERRUPT
+        | Capability.DUALS
+        | Capability.RESOLVE
+    )
+
+    def open(self, budget: Budget, options: SolverOptions) -> Session:
+        """Start HiGHS and apply the options."""
+        from .highs_session import HighsSession
+
+        return HighsSession(budget, options)
+
+    def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> CompiledModel:
+        """Hand a linear Pyomo model over once, to be changed and solved again from the last basis.
+
+        Integer variables are allowed; dual values exist without them only.
+
+        Raises
+        ------
+        Unsupported
+            If the model is not linear.
+        InputError, SolverUnavailable
+            As :meth:`solve` does.
+        """
+        from .highs_compiled import HighsCompiled
+
+        self.require_installed()
+        with budget.clock.phase("transfer") as lap:
+            session, matrix = self.transfer(model, budget, options)
+        return HighsCompiled(session, matrix, lap.seconds)
+
+
+SOLVER = Highs()

@@ -1,0 +1,136 @@
+"""What both ways of using HiGHS need: checked options, and models handed over with nothing lost."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from math import inf
+from typing import Any
+
+import highspy
+import numpy as np
+import scipy.sparse as sp
+from highspy import HighsModelStatus as Status
+
+from ..core.errors import CwbError, InputError, Unsupported
+from ..core.solver import Termination
+from .matrix import MatrixModel
+
+SMALLEST_COEFFICIENT = 1e-12
+"""Smaller coefficients than this cannot be kept by HiGHS."""
+
+_DUST = 1e-15
+"""Relative to the largest of its row: a coefficient below is rounding left over from cancelled terms."""
+
+TERMINATIONS = {
+    Status.kOptimal: Termination.OPTIMAL,
+    Status.kModelEmpty: Termination.OPTIMAL,
+    Status.kInfeasible: Termination.INFEASIBLE,
+    Status.kUnbounded: Termination.UNBOUNDED,
+    Status.kUnboundedOrInfeasible: Termination.INFEASIBLE_OR_UNBOUNDED,
+    Status.kTimeLimit: Termination.TIME_LIMIT,
+    Status.kSolutionLimit: Termination.NODE_LIMIT,
+    Status.kIterationLimit: Termination.NODE_LIMIT,
+    Status.kInterrupt: Termination.INTERRUPTED,
+    # Asked for by HiGHS's own options: a limit like that of nodes.
+    Status.kObjectiveBound: Termination.NODE_LIMIT,
+    Status.kObjectiveTarget: Termination.NODE_LIMIT,
+    Status.kUnknown: Termination.NUMERICAL,
+}
+
+FEASIBLE = 2
+"""HiGHS's number for a feasible point."""
+
+
+def set_option(highs: Any, name: str, value: object) -> None:
+    """Set one option of HiGHS.
+
+    Raises
+    ------
+    InputError
+        If HiGHS does not know the option or does not take the value.
+    """
+    try:
+        taken = highs.setOptionValue(name, value) == highspy.HighsStatus.kOk
+    except TypeError:
+        taken = False
+    if taken:
+        return
+    known = [option for option in dir(highs.getOptions()) if not option.startswith("_")]
+    if name in known:
+        raise InputError(f"HiGHS does not take {value!r} for its option {name}")
+    close = get_close_matches(name, known, n=1)
+    raise InputError(f"HiGHS has no option {name!r}" + (f"; did you mean {close[0]}?" if close else ""))
+
+
+def new_highs(threads: int) -> Any:
+    """Start a silent HiGHS."""
+    highs = highspy.Highs()
+    set_option(highs, "log_to_console", False)
+    set_option(highs, "output_flag", False)
+    set_option(highs, "threads", threads)
+    set_option(highs, "small_matrix_value", SMALLEST_COEFFICIENT)
+    return highs
+
+
+def pass_model(highs: Any, matrix: MatrixModel, scale: float) -> None:
+    """Hand a compiled model to HiGHS, with its costs scaled.
+
+    Raises
+    ------
+    CwbError
+        If HiGHS refuses it.
+    """
+    A = matrix.A
+    status = highs.passModel(
+        len(matrix.columns),
+        len(matrix.rows),
+        A.nnz,
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.ObjSense.kMinimize),
+        matrix.offset * scale,
+        matrix.c * scale,
+        matrix.lower,
+        matrix.upper,
+        matrix.row_lower,
+        matrix.row_upper,
+        A.indptr.astype(np.int32),
+        A.indices.astype(np.int32),
+        A.data,
+        matrix.integer.astype(np.int32),
+    )
+    if status == highspy.HighsStatus.kError:
+        raise CwbError("HiGHS refuses the model: a coefficient or a bound is out of the range that it takes")
+
+
+def pass_hessian(highs: Any, matrix: MatrixModel, scale: float) -> None:
+    """Hand over the quadratic part of the objective of a model that HiGHS already has."""
+    if not matrix.rows:
+        # HiGHS is wrong about quadratic programs without rows.
+        highs.addRow(-inf, inf, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
+    triangle = sp.csc_array(sp.tril(matrix.Q * scale))
+    triangle.sort_indices()
+    highs.passHessian(
+        len(matrix.columns),
+        triangle.nnz,
+        int(highspy.HessianFormat.kTriangular),
+        triangle.indptr.astype(np.int32),
+        triangle.indices.astype(np.int32),
+        triangle.data,
+    )
+
+
+def refuse_lost_coefficients(matrix: MatrixModel) -> None:
+    """Refuse coefficients that HiGHS would take for zero, and drop those that are rounding dust."""
+    small = np.flatnonzero(np.abs(matrix.A.data) <= SMALLEST_COEFFICIENT)
+    if not small.size:
+        return
+    row_of = np.repeat(np.arange(len(matrix.rows)), np.diff(matrix.A.indptr))
+    largest = np.zeros(len(matrix.rows))
+    np.maximum.at(largest, row_of, np.abs(matrix.A.data))
+    for k in small:
+        if abs(matrix.A.data[k]) > _DUST * largest[row_of[k]]:
+            raise Unsupported(
+                f"HiGHS takes coefficients below {SMALLEST_COEFFICIENT:g} for zero, and constraint "
+                f"{matrix.rows[row_of[k]].name} has {matrix.A.data[k]:g} for {matrix.columns[matrix.A.indices[k]].name}: "
+                "state the model in other units (us instead of s, GB instead of bytes)"
+            )

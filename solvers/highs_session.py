@@ -1,0 +1,253 @@
+"""One model inside one HiGHS.
+
+What HiGHS does that an adapter has to know (measured with 1.11 to 1.15):
+
+* options are not checked by highspy: every ``setOptionValue`` is checked here;
+* it prunes a search where a bound comes within ``mip_feasibility_tolerance`` of the incumbent, *absolutely*, and then
+  says that the bound is the incumbent. So the bound is reported that much weaker, and a search whose objective is
+  too small for that to be within the gap is repeated with scaled costs;
+* small coefficients are dropped with a warning: one that may matter is refused;
+* its scheduler belongs to the thread that first solved, with the number of threads of then;
+* PDLP prints to stdout unless all output is off, and never calls back;
+* "infeasible or unbounded" is settled by solving again without costs.
+"""
+
+from __future__ import annotations
+
+from math import ceil, inf, isfinite, log2
+from typing import Any
+
+import highspy
+import numpy as np
+
+from ..core.budget import Budget
+from ..core.errors import InputError
+from ..core.solver import SolverOptions, Termination
+from .base import Outcome, Session, Track
+from .highs_common import (
+    FEASIBLE,
+    TERMINATIONS,
+    new_highs,
+    pass_hessian,
+    pass_model,
+    refuse_lost_coefficients,
+    set_option,
+)
+from .highs_quadratic import solve_quadratic
+from .matrix import FloatArray, MatrixModel
+
+_ELSEWHERE = {
+    "time_limit": "the budget's time limit",
+    "log_file": "the budget's log file",
+    "output_flag": "the budget's log file",
+    "log_to_console": "the budget's log file",
+    "threads": "the budget's threads",
+    "random_seed": "the budget's seed",
+    "mip_rel_gap": "rel_gap",
+    "mip_max_nodes": "node_limit",
+}
+
+
+class HighsSession(Session):
+    """See :class:`~cwb.solvers.base.Session`."""
+
+    def __init__(self, budget: Budget, options: SolverOptions) -> None:
+        self.track = Track("highs")
+        self.options = options
+        self.threads = budget.threads
+        self.highs: Any = new_highs(budget.threads)
+        self.version = f"{self.highs.version()} ({self.highs.githash()[:8]})"
+        self.scale = 1.0
+        self._log_file = budget.log_file
+        self._scheduler_threads: int | None = None
+        self._seed = budget.seed
+        self._apply(options)
+
+    def _apply(self, options: SolverOptions) -> None:
+        tolerance = options.feasibility_tolerance
+        wanted: dict[str, object] = {
+            "random_seed": self._seed % 2**31,
+            "mip_rel_gap": options.rel_gap,
+            # HiGHS would stop at an absolute gap of 1e-6, whatever the objective's unit.
+            "mip_abs_gap": 0.0,
+            "primal_feasibility_tolerance": tolerance,
+            "mip_feasibility_tolerance": tolerance,
+            "mip_min_logging_interval": 1.0,
+        }
+        if options.node_limit is not None:
+            wanted["mip_max_nodes"] = options.node_limit
+        for name, value in wanted.items():
+            set_option(self.highs, name, value)
+        for name, value in options.extra.items():
+            if name in _ELSEWHERE:
+                raise InputError(f"HiGHS's option {name} is set by {_ELSEWHERE[name]}, not by its own name")
+            set_option(self.highs, name, value)
+        self._uses_pdlp = self.highs.getOptionValue("solver")[1] == "pdlp"
+        if self._log_file is None:
+            return
+        if self._uses_pdlp:
+            raise InputError("HiGHS's pdlp writes to the screen instead of its log file: leave out one of the two")
+        set_option(self.highs, "output_flag", True)
+        set_option(self.highs, "log_file", self._log_file)
+
+    def load(self, matrix: MatrixModel, *, start: bool) -> None:
+        """Hand the model over; a start is used by mixed-integer models only."""
+        self.matrix = matrix
+        self.scale = matrix.cost_scale
+        refuse_lost_coefficients(matrix)
+        pass_model(self.highs, matrix, self.scale)
+        if matrix.Q is not None:
+            pass_hessian(self.highs, matrix, self.scale)
+        if not matrix.is_mixed_integer:
+            return
+        if start:
+            values = matrix.start()
+            known = np.flatnonzero(~np.isnan(values))
+            self.highs.setSolution(known.size, known.astype(np.int32), values[known])
+        # Without output HiGHS tells nothing of a search.
+        set_option(self.highs, "output_flag", not self._uses_pdlp)
+        self.highs.cbMipImprovingSolution.subscribe(self._take_in_solution)
+        self.highs.cbMipLogging.subscribe(self._take_in_progress)
+        self.highs.cbMipInterrupt.subscribe(self._stop_if_asked)
+
+    def run(self, limit_s: float | None) -> Outcome:
+        """Solve; a re-solve starts from the last basis."""
+        if self._scheduler_threads not in {None, self.threads}:
+            highspy.Highs.resetGlobalScheduler(True)
+        self._scheduler_threads = self.threads
+        if self.matrix.Q is not None:
+            return solve_quadratic(self.highs, self.matrix, self.scale, self.options, self.track, limit_s)
+        return self._settled(self._solve(limit_s), limit_s)
+
+    def ask(self) -> None:
+        """Ask to stop. A callback at every simplex iteration is expensive, so it is switched on only now."""
+        self.track.cancel.set()
+        if not self.matrix.is_mixed_integer:
+            for callback in (self.highs.cbSimplexInterrupt, self.highs.cbIpmInterrupt):
+                callback.subscribe(self._stop_if_asked)
+
+    def close(self) -> None:
+        """Free the model and let go of the callbacks, which hold this session."""
+        self.highs.clearCallbacks()
+        self.highs.clear()
+
+    def _solve(self, limit_s: float | None) -> Outcome:
+        outcome = self._run_once(limit_s)
+        if not self.matrix.is_mixed_integer or outcome.termination is not Termination.OPTIMAL:
+            return outcome
+        factor = self._missing_scale(outcome)
+        if factor == 1.0:
+            return outcome
+        self.scale *= factor
+        self.set_costs(self.matrix.c)
+        self.set_solution(outcome)
+        left_s = None if limit_s is None else limit_s - self._last_run_s
+        again = outcome if left_s is not None and left_s <= 0 else self._run_once(left_s)
+        return again if again.values is not None else outcome
+
+    def _run_once(self, limit_s: float | None) -> Outcome:
+        set_option(self.highs, "time_limit", inf if limit_s is None else max(limit_s, 1e-3))
+        before = self.highs.getRunTime()
+        self.highs.run()
+        self._last_run_s = self.highs.getRunTime() - before
+        return self._read()
+
+    def _read(self) -> Outcome:
+        status = self.highs.getModelStatus()
+        words = self.highs.modelStatusToString(status)
+        termination = TERMINATIONS.get(status, Termination.ERROR)
+        info = self.highs.getInfo()
+        mixed = self.matrix.is_mixed_integer
+        values = None
+        if info.primal_solution_status == FEASIBLE and termination not in {
+            Termination.INFEASIBLE,
+            Termination.UNBOUNDED,
+            Termination.INFEASIBLE_OR_UNBOUNDED,
+        }:
+            values = np.array(self.highs.getSolution().col_value)
+        return Outcome(
+            termination,
+            values,
+            self._search_bound(info) if mixed else self._linear_bound(info, termination),
+            int(info.mip_node_count) if mixed else None,
+            _iterations(info),
+            "" if termination is Termination.OPTIMAL else words,
+        )
+
+    def _search_bound(self, info: Any) -> float | None:
+        if not isfinite(info.mip_dual_bound):
+            return None
+        # Nodes are pruned that are better than the incumbent by less than the tolerance.
+        pruned = info.objective_function_value - self.options.feasibility_tolerance
+        if not self.matrix.c.any():
+            pruned = info.objective_function_value
+        return float(min(info.mip_dual_bound, pruned)) / self.scale
+
+    def _linear_bound(self, info: Any, termination: Termination) -> float | None:
+        """Give the dual objective: that of a basis is the objective, within the tolerances on both sides."""
+        if termination is not Termination.OPTIMAL:
+            return None
+        objective = info.objective_function_value
+        if info.basis_validity:
+            return float(objective) / self.scale
+        error = info.primal_dual_objective_error
+        return float(objective - error * (1.0 + 2.0 * abs(objective))) / self.scale if isfinite(error) else None
+
+    def _missing_scale(self, outcome: Outcome) -> float:
+        """Give the power of two by which the costs have to grow for the tolerance to be within the gap."""
+        bound = self.matrix.tightened(outcome.bound)
+        if outcome.values is None or bound is None:
+            return 1.0
+        least = self.matrix.minimized(outcome.values)
+        gap = max(self.options.rel_gap, 1e-9)
+        size = self.scale * abs(least)
+        wanted = 2.0 * self.options.feasibility_tolerance / gap
+        if size == 0.0 or size >= wanted or least - bound <= gap * abs(least):
+            return 1.0
+        return float(2.0 ** ceil(log2(wanted / size)))
+
+    def _settled(self, outcome: Outcome, limit_s: float | None) -> Outcome:
+        """Tell infeasible from unbounded by solving without costs, where HiGHS does not tell or may be wrong."""
+        unclear = outcome.termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
+            outcome.termination is Termination.UNBOUNDED and self.matrix.is_mixed_integer
+        )
+        if not unclear:
+            return outcome
+        self.set_costs(np.zeros_like(self.matrix.c))
+        without_costs = self._run_once(limit_s)
+        self.set_costs(self.matrix.c)
+        if without_costs.termination is Termination.OPTIMAL:
+            return Outcome(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
+        return Outcome(without_costs.termination, message=without_costs.message)
+
+    def set_costs(self, c: FloatArray) -> None:
+        """Replace the costs, given without scale."""
+        self.highs.changeColsCost(c.size, np.arange(c.size, dtype=np.int32), c * self.scale)
+        self.highs.changeObjectiveOffset(self.matrix.offset * self.scale)
+
+    def set_solution(self, outcome: Outcome) -> None:
+        """Give a point as a start."""
+        if outcome.values is not None:
+            self.highs.setSolution(outcome.values.size, np.arange(outcome.values.size, dtype=np.int32), outcome.values)
+
+    def _take_in_solution(self, event: Any) -> None:
+        self.track.values = np.array(event.data_out.mip_solution)
+
+    def _take_in_progress(self, event: Any) -> None:
+        out = event.data_out
+        best, bound = out.mip_primal_bound, out.mip_dual_bound
+        self.track.tell(
+            int(out.mip_node_count),
+            best / self.scale if isfinite(best) else None,
+            bound / self.scale if isfinite(bound) else None,
+        )
+
+    def _stop_if_asked(self, event: Any) -> None:
+        if self.track.cancel.is_set():
+            event.interrupt()
+
+
+def _iterations(info: Any) -> int:
+    """Add up the iterations of the algorithms that were used; the others count -1."""
+    counts = (info.simplex_iteration_count, info.ipm_iteration_count, info.pdlp_iteration_count)
+    return sum(int(count) for count in counts if count > 0)
