@@ -9,7 +9,7 @@ import click
 from ..core.errors import InputError
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def export() -> None:
     """Write what cwb knows for other programs."""
 

@@ -11,7 +11,7 @@ from ..core.errors import InputError
 _FILE = click.Path(path_type=Path)
 
 
-@click.group(name="import")
+@click.group(name="import", no_args_is_help=False)
 def importing() -> None:
     """Make an instance of another program's files."""
 

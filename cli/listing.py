@@ -100,10 +100,10 @@ LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
 
 
 @click.command(name="list")
-@click.argument("what", type=click.Choice(list(LISTINGS)))
+@click.argument("what", type=click.Choice(list(LISTINGS)), metavar="WHAT")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects on stdout.")
 def listing(what: str, as_json: bool) -> None:
-    """List the models, instances, solvers, topologies or workloads that there are.
+    """List all of one kind; WHAT is models, instances, solvers, topologies or workloads.
 
     \b
     cwb list models

@@ -52,7 +52,6 @@ class LinearParts:
     row_lower: NDArray[np.float64]
     row_upper: NDArray[np.float64]
     quadratic: list[tuple[int, Any]]
-    row_constant: NDArray[np.float64]
     unused: list[Any]
     contradiction: str | None
 
@@ -177,8 +176,6 @@ def _from_standard_form(info: Any, objective: Any) -> LinearParts:
     A = info.A.tocsr()
     c = info.c.toarray()[0] if info.c.shape[0] else np.zeros(len(info.columns))
     rows = [constraints[i] for i in kept] if second.any() else constraints
-    sides = np.fromiter((_one_side(row, kind) for row, kind in zip(rows, kinds[kept], strict=True)), float, len(rows))
-    constant = np.where(np.isfinite(rhs[kept]), sides, 0.0) - np.where(np.isfinite(rhs[kept]), rhs[kept], 0.0)
     return LinearParts(
         columns=list(info.columns),
         rows=rows,
@@ -190,15 +187,9 @@ def _from_standard_form(info: Any, objective: Any) -> LinearParts:
         row_lower=lower[kept],
         row_upper=upper[kept],
         quadratic=[],
-        row_constant=constant,
         unused=[],
         contradiction=None,
     )
-
-
-def _one_side(constraint: Any, kind: int) -> float:
-    side = constraint.ub if kind >= 0 else constraint.lb
-    return 0.0 if side is None else side
 
 
 def _piece(component: Any) -> _Piece:
@@ -235,7 +226,7 @@ def _add_pieces(parts: LinearParts, components: Sequence[Any], objective: Any) -
     parts.c = np.append(parts.c, np.zeros(width - parts.c.size))
     parts.A = sp.csr_array((parts.A.data, parts.A.indices, parts.A.indptr), shape=(parts.A.shape[0], width))
 
-    lower, upper, constant, linear = [], [], [], []
+    lower, upper, linear = [], [], []
     for component, piece in pieces:
         Q = _symmetric(piece.quadratic, index, width)
         if component is objective:
@@ -252,11 +243,9 @@ def _add_pieces(parts: LinearParts, components: Sequence[Any], objective: Any) -
         linear.append([(index[id(v)], a) for v, a in piece.linear])
         lower.append(low - piece.constant)
         upper.append(up - piece.constant)
-        constant.append(piece.constant)
     parts.A = sp.vstack([parts.A, _row_block(linear, width)], format="csr") if linear else parts.A
     parts.row_lower = np.append(parts.row_lower, lower)
     parts.row_upper = np.append(parts.row_upper, upper)
-    parts.row_constant = np.append(parts.row_constant, constant)
 
 
 def _row_block(rows: Sequence[Sequence[tuple[int, float]]], width: int) -> Any:
