@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,13 +36,13 @@ _NOTHING_FOUND: Mapping[str, Any] = {
 }
 
 
-def run_cell(cell: Cell) -> RunRecord:
+def run_cell(cell: Cell, stop: threading.Event | None = None) -> RunRecord:
     """Make the record of a cell, whatever happens: what cannot be run is a record that says why."""
     instance: Instance | None = None
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         instance = instances.load(cell.instance)
-        return run_one(instance, cell.request)
+        return run_one(instance, cell.request, stop=stop)
     except CwbError as error:
         message, exit_status = str(error), error.exit_status
     except Exception as error:
@@ -126,15 +123,14 @@ def run_cells(plan: Sequence[Cell], ledger: Path, progress: Callable[[str], None
         ledger.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError((error.strerror or "cannot be made").lower(), source=str(ledger.parent)) from None
-    with _interruptions() as interrupted:
+    stop = threading.Event()
+    with stop_on_interrupt(stop):
         for done, cell in enumerate(plan):
-            if interrupted():
-                break
             try:
-                record = run_cell(cell)
+                record = run_cell(cell, stop)
             except KeyboardInterrupt:
                 break
-            if interrupted():
+            if stop.is_set():
                 break
             records.append(_append(ledger, record))
             seconds = record.seconds.get("total", 0.0)
@@ -172,33 +168,3 @@ def _append(ledger: Path, record: RunRecord) -> RunRecord:
         )
         append_record(ledger, record)
     return record
-
-
-@contextmanager
-def _interruptions() -> Iterator[Callable[[], bool]]:
-    """Tell whether Ctrl-C was pressed in the block, also where a run took it as its own request to stop.
-
-    A run replaces the handler of SIGINT; the interpreter's wake-up pipe is told of every signal whoever handles it.
-    """
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop.is_set
-        return
-    reader, writer = os.pipe()
-    os.set_blocking(reader, False)
-    os.set_blocking(writer, False)
-    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-
-    def pressed() -> bool:
-        try:
-            return stop.is_set() or signal.SIGINT in os.read(reader, 4096)
-        except BlockingIOError:
-            return False
-
-    try:
-        with stop_on_interrupt(stop):
-            yield pressed
-    finally:
-        signal.set_wakeup_fd(previous)
-        os.close(reader)
-        os.close(writer)

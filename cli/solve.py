@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..core.errors import ExitStatus, InputError
+from ..core.files import write_whole
 from .options import parse_duration, parse_options, progress_on_stderr
 
 if TYPE_CHECKING:
@@ -100,20 +101,3 @@ def write_answer(path: Path, record: RunRecord) -> dict[str, str]:
     text = json.dumps(data, indent=1, allow_nan=False) + "\n"
     write_whole(path, text.encode())
     return {"path": str(path), "sha256": hashlib.sha256(text.encode()).hexdigest()}
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file by renaming a finished one, so that no half-written file is ever seen.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.partial")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError((error.strerror or "cannot be written").lower(), source=str(path)) from None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from math import isfinite
 from typing import Any
 
 import gurobipy as gp
@@ -231,8 +230,10 @@ class GurobiSession(Session):
         try:
             bound = self.model.ObjBound
         except (AttributeError, gp.GurobiError):
-            bound = self.model.ObjVal if termination is Termination.OPTIMAL else GRB.INFINITY
-        return float(bound) / self.scale if isfinite(bound) and abs(bound) < INFINITY else None
+            bound = GRB.INFINITY
+        if abs(bound) >= INFINITY and termination is Termination.OPTIMAL:
+            bound = self.model.ObjVal
+        return float(bound) / self.scale if abs(bound) < INFINITY else None
 
     def _callback(self, model: Any, where: int) -> None:
         self._is_running.set()

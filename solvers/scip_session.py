@@ -183,6 +183,8 @@ class ScipSession(Session):
         termination = _TERMINATIONS.get(words, Termination.ERROR)
         has_solution = self.model.getNSols() > 0 and termination not in _WITHOUT_SOLUTION
         bound = self.model.getDualbound()
+        if abs(bound) >= INFINITY and self._may_branch_for_ever():
+            words += "; SCIP bounds a quadratic form by branching, which needs bounds on its variables"
         return Outcome(
             termination,
             self.best() if has_solution else None,
@@ -191,6 +193,11 @@ class ScipSession(Session):
             int(self.model.getNLPIterations()),
             "" if termination is Termination.OPTIMAL else words,
         )
+
+    def _may_branch_for_ever(self) -> bool:
+        forms = ([] if self.matrix.Q is None else [self.matrix.Q]) + [row.Q for row in self.matrix.quadratic_rows]
+        unbounded = ~(np.isfinite(self.matrix.lower) & np.isfinite(self.matrix.upper))
+        return any(unbounded[np.diff(Q.indptr) > 0].any() for Q in forms)
 
     def best(self) -> Any:
         """Give the best point found so far, as an array."""

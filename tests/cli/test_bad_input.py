@@ -421,7 +421,7 @@ def test_a_real_process_does_the_same(tmp_path: Path, words: tuple[str, ...], st
     done = subprocess.run(
         [sys.executable, "-m", "cwb", *words], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )
-    assert done.returncode == status
+    assert done.returncode == status, done.stderr
     assert done.stderr.startswith("cwb: ")
     assert reason in done.stderr
     assert done.stderr.count("\n") == 1

@@ -121,7 +121,7 @@ def test_an_instance_is_shown_with_everything_that_defines_it(cwb: Cwb) -> None:
     assert (status, err) == (0, "")
     lines = [" ".join(line.replace("│", " ").split()) for line in out.splitlines()]
     for line in (
-        "network RI(4)_FC(8)_RI(4)_SW(32), 4,096 NPUs",
+        "network: RI(4)_FC(8)_RI(4)_SW(32), 4,096 NPUs",
         "4 SW(32) inter-pod no 57.40012",
         "tp 4 4 1 1",
         "dp 1 2 4 32",
@@ -156,7 +156,7 @@ def test_a_described_transformer_is_shown_with_what_follows_from_it(cwb: Cwb) ->
 def test_a_graph_is_shown_by_its_links(cwb: Cwb) -> None:
     """A 4 x 4 torus has 16 NPUs and 64 directed links of one kind."""
     _, out, _ = cwb("show", "torus(4,4)")
-    assert "16 NPUs, 0 switches, 64 directed links" in " ".join(out.split())
+    assert "network: 16 NPUs, 0 switches, 64 directed links\n" in out
     assert "50 GB/s" in out
     assert "500 ns" in out
 

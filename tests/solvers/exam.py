@@ -10,9 +10,9 @@ import ctypes
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import pyomo.environ as pe
 from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.errors import CwbError, SolverUnavailable, Unsupported
-from cwb.core.solver import Capability, Solver, SolverOptions, SolverResult, Termination
+from cwb.core.solver import Capability, Solver, SolverResult, Termination
 
 TOLERANCE = 1e-5
 
@@ -39,7 +39,8 @@ class Case:
     """One question of the exam.
 
     ``build`` gives the model and ``expected`` what must come out; a case that does more than one solve has ``act``
-    instead, which is handed the solver and a folder and raises AssertionError.
+    instead, which is handed the solver and a folder and raises AssertionError. ``not_for`` names solvers that a case
+    is beyond, though no capability says so, with the reason.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Case:
     build: Callable[[], Any] | None = None
     expected: Expected = Expected()
     act: Callable[[Solver, Path], None] | None = None
+    not_for: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -122,6 +124,8 @@ def run_case(case: Case, solver: Solver, folder: Path) -> tuple[str, str]:
     (str, str)
         ``pass``, ``skip`` or ``FAIL``, and the reason of the latter two.
     """
+    if solver.name in case.not_for:
+        return "skip", case.not_for[solver.name]
     try:
         with stdout_kept_clean():
             missing = case.needs & ~solver.capabilities
@@ -132,7 +136,7 @@ def run_case(case: Case, solver: Solver, folder: Path) -> tuple[str, str]:
             else:
                 assert case.build is not None
                 model = case.build()
-                check(model, solver.solve(model, Budget()), case.expected)
+                check(model, solver.solve(model, Budget(time_limit_s=30.0)), case.expected)
     except SolverUnavailable as error:
         return "skip", str(error)
     except (AssertionError, CwbError) as error:
@@ -171,7 +175,11 @@ def main() -> int:
     columns = [run_exam(solvers.get(name)) for name in names]
     for row in zip(*columns, strict=True):
         table.add_row(row[0][0], *(verdict for _, verdict, _ in row))
-        reasons |= {f"{name} {verdict}s {case}: {why}": None for name, (case, verdict, why) in zip(names, row) if why}
+        reasons |= {
+            f"{name} {verdict}s {case}: {why}": None
+            for name, (case, verdict, why) in zip(names, row, strict=True)
+            if why
+        }
     console = Console(width=160)
     console.print(table)
     for reason in reasons:

@@ -81,7 +81,7 @@ def progress(solver: Solver, folder: Path) -> None:
 
 
 def start(solver: Solver, folder: Path) -> None:
-    model = models.hard_mip()
+    model = models.medium_mip()
     first = solver.solve(model, Budget(time_limit_s=LONG_S), SolverOptions(node_limit=20))
     assert first.objective is not None
     again = solver.solve(model, Budget(time_limit_s=LONG_S), SolverOptions(node_limit=1, use_start=True))
@@ -94,9 +94,7 @@ def start(solver: Solver, folder: Path) -> None:
 
 def seed(solver: Solver, folder: Path) -> None:
     def run(seed: int) -> tuple[object, ...]:
-        result = solver.solve(
-            models.hard_mip(), Budget(time_limit_s=LONG_S, seed=seed), SolverOptions(node_limit=20)
-        )
+        result = solver.solve(models.medium_mip(), Budget(time_limit_s=LONG_S, seed=seed), SolverOptions(node_limit=20))
         return result.objective, result.bound, result.nodes, result.iterations
 
     assert run(7) == run(7), "two runs with the same seed differ"
@@ -121,10 +119,10 @@ def unknown_option(solver: Solver, folder: Path) -> None:
 
 def log_file(solver: Solver, folder: Path) -> None:
     log = folder / f"{solver.name}.log"
-    solver.solve(models.hard_mip(), Budget(log_file=str(log)), SolverOptions(node_limit=1))
+    solver.solve(models.medium_mip(), Budget(log_file=str(log)), SolverOptions(node_limit=1))
     first = log.stat().st_size
     assert first > 100, "the log is empty"
-    solver.solve(models.hard_mip(), Budget(log_file=str(log)), SolverOptions(node_limit=1))
+    solver.solve(models.medium_mip(), Budget(log_file=str(log)), SolverOptions(node_limit=1))
     assert log.stat().st_size > first, "the second solve has overwritten the log of the first"
 
 
@@ -200,7 +198,7 @@ def resolve(solver: Solver, folder: Path) -> None:
     compiled = solver.compile(model, budget)
     check(model, compiled.solve(budget), Expected(objective=5.0))
     compiled.set_variable_bounds([model.f["s", "a"], model.f["a", "b"]], [0, 0], [9, 0])
-    check(model.clone(), compiled.solve(budget), Expected(objective=4.0))
+    check(model, compiled.solve(budget), Expected(objective=4.0))
     compiled.set_objective([(model.f["a", "t"], 2.0), (model.f["b", "t"], 1.0)], offset=10.0)
     assert close(compiled.solve(budget).objective or 0.0, 16.0)
     model.less = pe.Constraint(expr=model.f["a", "t"] + model.f["b", "t"] + 1 <= 4)
@@ -229,7 +227,12 @@ def resolve_two_alive(solver: Solver, folder: Path) -> None:
 def duals(solver: Solver, folder: Path) -> None:
     assert isinstance(solver, ResolvingSolver)
     budget = Budget()
-    for build, name in ((models.lp_min, "c"), (models.lp_max, "b"), (models.lp_max, "c"), (models.lp_mixed_rows, "range")):
+    for build, name in (
+        (models.lp_min, "c"),
+        (models.lp_max, "b"),
+        (models.lp_max, "c"),
+        (models.lp_mixed_rows, "range"),
+    ):
         model = build()
         compiled = solver.compile(model, budget)
         base = compiled.solve(budget).objective
@@ -272,10 +275,22 @@ class _later:  # noqa: N801 - used like a function
         self.timer.join()
 
 
-def _plain(name: str, proves: str, needs: Capability, build: object, *expected: object, **values: float) -> Case:
+def _plain(
+    name: str,
+    proves: str,
+    needs: Capability,
+    build: object,
+    *expected: object,
+    not_for: object = None,
+    **values: float,
+) -> Case:
     termination = next((e for e in expected if isinstance(e, Termination)), Termination.OPTIMAL)
     objective = next((float(e) for e in expected if isinstance(e, int | float)), None)
-    return Case(name, proves, needs, build, Expected(termination, objective, tuple(values.items())))
+    wanted = Expected(termination, objective, tuple(values.items()))
+    return Case(name, proves, needs, build, wanted, not_for=not_for or {})
+
+
+_NEVER_ENDS = {"scip": "SCIP bounds a form by branching, which need not end on variables without bounds"}
 
 
 def _act(name: str, proves: str, needs: Capability, act: object) -> Case:
@@ -293,8 +308,12 @@ CASES = (
     _plain("lp-unbounded", "no optimum", C.LP, models.unbounded, _UNBOUNDED),
     _plain("lp-tiny-costs", "costs below every dual tolerance", C.LP, models.tiny_costs_lp, 4e-9),
     _plain("mip", "a knapsack", C.MIP, models.mip, 7),
-    _plain("mip-general", "general integers, fractional bounds, a continuous one", C.MIP, models.mip_general, 14.4, i=4),
-    _plain("mip-infeasible", "no integers, though the relaxation is unbounded", C.MIP, models.mip_infeasible, _INFEASIBLE),
+    _plain(
+        "mip-general", "general integers, fractional bounds, a continuous one", C.MIP, models.mip_general, 14.4, i=4
+    ),
+    _plain(
+        "mip-infeasible", "no integers, though the relaxation is unbounded", C.MIP, models.mip_infeasible, _INFEASIBLE
+    ),
     _plain("mip-unbounded", "integers without an optimum", C.MIP, models.mip_unbounded, _UNBOUNDED),
     _plain("mip-tiny-costs", "profits of 1e-8", C.MIP, models.tiny_costs, models.tiny_costs_optimum()),
     _plain("mip-small-objective", "an optimum of 8e-5", C.MIP, models.small_makespan, 11 / 2**17),
@@ -303,14 +322,18 @@ CASES = (
     _plain("empty", "a model without anything", C.LP, models.empty, 0),
     _plain("only-constants", "a model without free variables", C.LP, models.only_constants, 6),
     _plain("false-constant", "a constraint that is false by itself", C.LP, models.false_constant, _INFEASIBLE),
-    _plain("nearly-false-constant", "a constraint that only rounding makes false", C.LP, models.nearly_false_constant, 1),
+    _plain(
+        "nearly-false-constant", "a constraint that only rounding makes false", C.LP, models.nearly_false_constant, 1
+    ),
     _plain("crossed-bounds", "a variable without a value", C.LP, models.crossed_bounds, _INFEASIBLE),
     _plain("leftovers", "unused variables, deactivated components", C.LP, models.leftovers, 1, x=1),
     _plain("fixed-product", "a product with a fixed factor is linear", C.LP, models.fixed_product, 1.5),
     _plain("qp-convex", "a convex form with a row", C.CONVEX_QP, models.convex_qp, 1.5, x=2.5, y=1.5),
     _plain("qp-convex-max", "a concave form maximized, no rows", C.CONVEX_QP, models.convex_qp_max, 2),
-    _plain("qp-singular", "a form with a flat direction", C.CONVEX_QP, models.singular_qp, 0.9375),
-    _plain("qp-unbounded", "a form that falls for ever", C.CONVEX_QP, models.unbounded_qp, _UNBOUNDED),
+    _plain("qp-singular", "a form with a flat direction", C.CONVEX_QP, models.singular_qp, 0.9375, not_for=_NEVER_ENDS),
+    _plain(
+        "qp-unbounded", "a form falling for ever", C.CONVEX_QP, models.unbounded_qp, _UNBOUNDED, not_for=_NEVER_ENDS
+    ),
     _plain("qp-infeasible", "a form over nothing", C.CONVEX_QP, models.infeasible_qp, _INFEASIBLE),
     _plain("qp-nonconvex", "x*y is -1, or refused", C.NONCONVEX_QP, models.nonconvex_qp, -1),
     _plain("miqp", "a form over integers", C.NONCONVEX_QP, models.miqp, 0.16, i=2),

@@ -335,9 +335,13 @@ def nonlinear() -> Any:
     return m
 
 
-def hard_mip() -> Any:
+def medium_mip() -> Any:
+    """A knapsack that needs a search of some dozens of nodes at least."""
+    return hard_mip(30, 8)
+
+
+def hard_mip(n: int = 120, rows: int = 40) -> Any:
     """A knapsack with many resources: points are found at once, none of the solvers proves the best in minutes."""
-    n, rows = 120, 40
     # A multiplicative generator, so that the model is the same everywhere.
     state = 12345
     numbers = []
