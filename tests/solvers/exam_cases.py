@@ -94,7 +94,9 @@ def start(solver: Solver, folder: Path) -> None:
 
 def seed(solver: Solver, folder: Path) -> None:
     def run(seed: int) -> tuple[object, ...]:
-        result = solver.solve(models.medium_mip(), Budget(time_limit_s=LONG_S, seed=seed), SolverOptions(node_limit=20))
+        result = solver.solve(
+            models.hard_mip(60, 15), Budget(time_limit_s=LONG_S, seed=seed), SolverOptions(node_limit=20)
+        )
         return result.objective, result.bound, result.nodes, result.iterations
 
     assert run(7) == run(7), "two runs with the same seed differ"
