@@ -13,7 +13,7 @@ import click
 
 from ..core.errors import ExitStatus, InputError
 from ..core.files import write_whole
-from .options import parse_duration, parse_options, progress_on_stderr
+from .options import not_nan, parse_duration, parse_options, progress_on_stderr
 
 if TYPE_CHECKING:
     from ..core.record import RunRecord
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.option("--solver", "-s", default="highs", show_default=True, help="highs, gurobi or scip.")
 @click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of the method.")
 @click.option("--time-limit", metavar="DURATION", help="Such as 60 (seconds) or '5 min'.")
-@click.option("--gap", type=click.FloatRange(0, 1, max_open=True), help="Relative gap at which to stop.")
+@click.option(
+    "--gap", type=click.FloatRange(0, 1, max_open=True), callback=not_nan, help="Relative gap at which to stop."
+)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
 @click.option("--log-file", type=click.Path(dir_okay=False), help="Where the solver writes its log.")
@@ -72,14 +74,14 @@ def solve(
         record = run_one(loaded, request, progress)
     if output is not None and record.answer is not None:
         record = replace(record, answer=write_answer(output, record))
-    if append is not None:
-        append_record(append, record)
     if as_json:
         click.echo(json.dumps(record.to_json(), allow_nan=False))
     else:
         from .display import show_record
 
         show_record(loaded, record)
+    if append is not None:
+        append_record(append, record)
     if record.exit_status != ExitStatus.OK:
         reason = "; ".join(record.violations) or record.message or record.status
         click.echo(f"cwb: {record.status}: {reason}", err=True)

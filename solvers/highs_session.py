@@ -133,6 +133,11 @@ class HighsSession(Session):
 
     def _solve(self, limit_s: float | None) -> Outcome:
         outcome = self._run_once(limit_s)
+        if outcome.termination is Termination.NUMERICAL:
+            # The basis of an earlier solve may be too ill-conditioned to start from.
+            self.highs.clearSolver()
+            left_s = None if limit_s is None else limit_s - self._last_run_s
+            outcome = outcome if left_s is not None and left_s <= 0 else self._run_once(left_s)
         if not self.matrix.is_mixed_integer or outcome.termination is not Termination.OPTIMAL:
             return outcome
         factor = self._missing_scale(outcome)

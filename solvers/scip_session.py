@@ -8,6 +8,7 @@ captures it and block for ever.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
@@ -112,10 +113,9 @@ class ScipSession(Session):
         quadratic = {row.row: row.Q for row in matrix.quadratic_rows}
         lower, upper = np.maximum(matrix.row_lower, -INFINITY), np.minimum(matrix.row_upper, INFINITY)
         for i in range(len(matrix.rows)):
-            constraint = model.addCons(
-                ExprCons(self._form(quadratic.get(i)), lhs=float(lower[i]), rhs=float(upper[i])), name=f"r{i}"
-            )
-            self._add_linear(constraint, i, is_linear=i not in quadratic)
+            part = slice(matrix.A.indptr[i], matrix.A.indptr[i + 1])
+            terms = zip(matrix.A.indices[part].tolist(), matrix.A.data[part].tolist(), strict=True)
+            self._add_row(terms, quadratic.get(i), float(lower[i]), float(upper[i]))
         self.above: Any = None
         if matrix.Q is not None:
             self.above = model.addVar(name="objective", lb=None, ub=None, obj=1.0)
@@ -126,26 +126,24 @@ class ScipSession(Session):
         self.watch = _Watch(self)
         model.includeEventhdlr(self.watch, "cwb", "tells of progress and stops on demand")
 
-    def _form(self, Q: Any) -> Any:
-        """Give 1/2 x' Q x as an expression; zero without Q."""
-        zero = 0.0 * self.variables[0]
+    def _add_row(self, terms: Iterable[tuple[int, float]], Q: Any, lower: float, upper: float) -> None:
         if Q is None:
-            return zero
+            # Adding coefficients to an empty row is faster than building an expression.
+            row = self.model.addCons(ExprCons(0.0 * self.variables[0], lhs=lower, rhs=upper))
+            for j, a in terms:
+                self.model.addConsCoeff(row, self.variables[j], a)
+            return
+        linear = pyscipopt.quicksum(a * self.variables[j] for j, a in terms)
+        self.model.addCons(ExprCons(self._form(Q) + linear, lhs=lower, rhs=upper))
+
+    def _form(self, Q: Any) -> Any:
+        """Give 1/2 x' Q x as an expression."""
         upper = sp.coo_array(sp.triu(Q))
         x = self.variables
         return pyscipopt.quicksum(
             (0.5 * a if i == j else a) * x[i] * x[j]
             for i, j, a in zip(upper.row.tolist(), upper.col.tolist(), upper.data.tolist(), strict=True)
         )
-
-    def _add_linear(self, constraint: Any, i: int, *, is_linear: bool) -> None:
-        A = self.matrix.A
-        part = slice(A.indptr[i], A.indptr[i + 1])
-        for j, a in zip(A.indices[part].tolist(), A.data[part].tolist(), strict=True):
-            if is_linear:
-                self.model.addConsCoeff(constraint, self.variables[j], a)
-            else:
-                self.model.addExprNonlinear(constraint, self.variables[j], a)
 
     def _add_start(self) -> None:
         values = self.matrix.start()

@@ -85,6 +85,8 @@ def test_tiers_must_match_the_dimensions() -> None:
     [
         ("RI(4)_SW(8)", True),
         ("XX(4)", True),
+        ("RI(4)_TORUS(8)", True),
+        ("AMD(2)", False),
         ("RI(4)_SW(123456789)", True),
         ("torus(4)", False),
         ("RI(4,4)", False),

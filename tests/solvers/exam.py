@@ -7,11 +7,12 @@ solver does not have is skipped with the reason, after the solver has refused it
 from __future__ import annotations
 
 import ctypes
+import io
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,20 +55,19 @@ class Case:
 
 @contextmanager
 def stdout_kept_clean() -> Iterator[None]:
-    """Fail if anything, C libraries included, writes to stdout."""
+    """Fail if anything, Python or a C library, writes to stdout."""
     sys.stdout.flush()
-    with tempfile.TemporaryFile() as file:
+    with tempfile.TemporaryFile() as file, redirect_stdout(io.StringIO()) as printed:
         kept = os.dup(1)
         os.dup2(file.fileno(), 1)
         try:
             yield
         finally:
             ctypes.CDLL(None).fflush(None)
-            sys.stdout.flush()
             os.dup2(kept, 1)
             os.close(kept)
         file.seek(0)
-        written = file.read()
+        written = file.read().decode() + printed.getvalue()
     assert not written, f"wrote to stdout: {written[:200]!r}"
 
 
@@ -82,16 +82,16 @@ def check_point(model: Any, result: SolverResult) -> None:
     if not result.has_solution:
         assert result.objective is None
         return
-    for constraint in model.component_data_objects(pe.Constraint, active=True):
-        body = pe.value(constraint.body)
-        assert constraint.lb is None or body >= constraint.lb - TOLERANCE, f"{constraint.name} is violated"
-        assert constraint.ub is None or body <= constraint.ub + TOLERANCE, f"{constraint.name} is violated"
     for variable in model.component_data_objects(pe.Var, active=True):
         assert variable.value is not None, f"{variable.name} has no value"
         assert variable.is_continuous() or variable.fixed or variable.value == round(variable.value)
         low, up = variable.bounds
         assert variable.fixed or low is None or variable.value >= low
         assert variable.fixed or up is None or variable.value <= up
+    for constraint in model.component_data_objects(pe.Constraint, active=True):
+        body = pe.value(constraint.body)
+        assert constraint.lb is None or body >= constraint.lb - TOLERANCE, f"{constraint.name} is violated"
+        assert constraint.ub is None or body <= constraint.ub + TOLERANCE, f"{constraint.name} is violated"
     sense = objectives[0].sense if objectives else pe.minimize
     assert result.objective is not None
     assert close(result.objective, pe.value(objectives[0].expr) if objectives else 0.0)

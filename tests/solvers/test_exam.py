@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyomo.environ as pe
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
@@ -60,16 +61,9 @@ def _always_optimal(result: SolverResult, model: Any) -> SolverResult:
 
 
 def _loads_nothing(result: SolverResult, model: Any) -> SolverResult:
-    for variable in model.component_data_objects(ctype=type(model).component_objects and _var_type()):
-        if not variable.fixed:
-            variable.set_value(None)
+    for variable in model.component_data_objects(pe.Var):
+        variable.set_value(None)
     return result
-
-
-def _var_type() -> Any:
-    from pyomo.environ import Var
-
-    return Var
 
 
 def _prints(result: SolverResult, model: Any) -> SolverResult:
