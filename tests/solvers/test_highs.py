@@ -94,7 +94,7 @@ def test_integer_programs_agree_with_scipy(p: dict[str, Any], maximize: bool) ->
     if other.status == 0:
         sign = -1 if maximize else 1
         assert result.objective == pytest.approx(sign * (other.fun + 3), abs=1e-5)
-        assert result.gap is None or result.gap <= 1e-5
+        assert result.bound == pytest.approx(result.objective, abs=1e-5)
 
 
 @settings(deadline=None, max_examples=60)
@@ -369,6 +369,19 @@ def test_own_regularization_is_the_only_one() -> None:
     m = exam_models.singular_qp()
     extra: dict[str, object] = {"qp_regularization_value": 1e-8, "qp_iteration_limit": 1000}
     assert HIGHS.solve(m, BUDGET, SolverOptions(extra=extra)).objective == pytest.approx(0.9375, abs=1e-5)
+
+
+def test_unbounded_is_not_called_infeasible() -> None:
+    """A linear program that HiGHS's presolve takes for infeasible, though zero is feasible, is unbounded."""
+    p = {
+        "c": np.array([-1.0, 1.0, 0.0, 0.0, 1.0]),
+        "A": np.array([[0.0, -1.0, 1.0, 0.0, 1.0], [3.0, -1.0, 0.0, -1.0, -2.0], [1.0, 0.0, -1.0, 0.0, -2.0]]),
+        "sides": [(-3.0, inf), (-inf, 4.0), (-3.0, inf)],
+        "lower": np.array([-inf, -inf, 0.0, 0.0, -inf]),
+        "upper": np.full(5, 7.0),
+        "integer": np.zeros(5, dtype=bool),
+    }
+    assert HIGHS.solve(to_pyomo(p), BUDGET).termination is Termination.UNBOUNDED
 
 
 def test_version_is_the_library_s() -> None:
