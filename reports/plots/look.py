@@ -18,7 +18,7 @@ COLUMN_IN = 3.4
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#999999", "#F0E442")
 
 #: Hatches and markers tell the same series apart in black and white.
-HATCHES = ("", "////", "--", "\\\\\\\\", "xxxx", "----", "++++", "oooo")
+HATCHES = ("", "////", "--", "\\\\\\\\", "xxxx", "||", "++++", "oooo")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", ":", "-.")
 
