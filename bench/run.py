@@ -92,7 +92,16 @@ def run_one(
         options = validated(lambda: method.options.model_validate(dict(request.options)))
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     clock = WallClock(request.time_limit_s)
-    budget = Budget(request.time_limit_s, request.threads, request.seed, request.gap, request.log_file, clock, progress)
+    budget = Budget(
+        time_limit_s=request.time_limit_s,
+        threads=request.threads,
+        seed=request.seed,
+        gap=request.gap,
+        log_file=request.log_file,
+        clock=clock,
+        progress=progress,
+        stop=stop or threading.Event(),
+    )
     outcome, posed, exit_status = _answer(instance, method, solver, budget, options)
     verdict = Verdict()
     if outcome.answer is not None:
