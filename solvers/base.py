@@ -89,7 +89,7 @@ class Session(ABC):
     """One model inside one native solver.
 
     ``load`` is called once, then ``run`` (which may be called again), then ``close``; never two at once, but
-    ``run`` and ``close`` in another thread than the rest. ``ask`` and ``tick`` are called while ``run`` runs.
+    ``run`` and ``close`` in another thread than the rest. ``ask`` is called while ``run`` runs.
     """
 
     version: str
@@ -110,9 +110,6 @@ class Session(ABC):
     @abstractmethod
     def close(self) -> None:
         """Free everything native."""
-
-    def tick(self) -> None:  # noqa: B027 - most sessions have nothing to do here
-        """Do what has to be done in the waiting thread while the solver runs."""
 
     def fall_silent(self) -> None:  # noqa: B027 - most sessions need not
         """Call back no more: the process ends while the solver, which was left behind, still runs."""
@@ -220,7 +217,6 @@ def run_session(session: Session, matrix: MatrixModel, worker: Worker, budget: B
 
     def tick() -> None:
         nonlocal shown
-        session.tick()
         line = track.line
         if line is not None and line != shown:
             budget.progress(line)

@@ -1,13 +1,15 @@
 """One model inside one Gurobi.
 
 Gurobi prints its licence and every parameter to stdout unless it is started silent. While it runs it takes Ctrl-C
-for itself and prints about it, so the handler that was there before is put back as soon as it runs.
+for itself and prints about it; when two of its solves overlap, it may keep it for good. So the system's handler is
+put back as soon as it runs and again when it has run, by the C interface: ``signal.signal`` works in the main thread
+only.
 """
 
 from __future__ import annotations
 
+import ctypes
 import signal
-import threading
 from typing import Any
 
 import gurobipy as gp
@@ -58,6 +60,18 @@ _FREE_LIMIT = "2000 variables and 2000 rows, 200 variables with quadratic terms"
 _WITHOUT_SOLUTION = {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.INFEASIBLE_OR_UNBOUNDED}
 
 
+_set_handler = ctypes.pythonapi.PyOS_setsig
+_set_handler.argtypes, _set_handler.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
+_get_handler = ctypes.pythonapi.PyOS_getsig
+_get_handler.argtypes, _get_handler.restype = (ctypes.c_int,), ctypes.c_void_p
+_PYTHON_S_HANDLER = _get_handler(signal.SIGINT)
+
+
+def _give_ctrl_c_back() -> None:
+    """Let Ctrl-C come to Python again, where the handler is the one that Python's own table says."""
+    _set_handler(signal.SIGINT, _PYTHON_S_HANDLER)
+
+
 def _environment() -> Any:
     """Start a silent Gurobi environment with whatever licence there is."""
     try:
@@ -100,7 +114,7 @@ class GurobiSession(Session):
         self.environment = _environment()
         self.model: Any = gp.Model(env=self.environment)
         self._tolerance = options.feasibility_tolerance
-        self._is_running = threading.Event()
+        self._took_ctrl_c = False
         try:
             self._apply(budget, options)
         except BaseException:
@@ -193,6 +207,7 @@ class GurobiSession(Session):
 
     def _optimize(self, limit_s: float | None) -> Outcome:
         self._set("TimeLimit", GRB.INFINITY if limit_s is None else limit_s)
+        self._took_ctrl_c = True
         try:
             self.model.optimize(self._callback)
         except gp.GurobiError as error:
@@ -204,7 +219,7 @@ class GurobiSession(Session):
                 ) from None
             raise CwbError(f"Gurobi failed: {_one_line(error)}") from None
         finally:
-            self._is_running.clear()
+            _give_ctrl_c_back()
         return self._read()
 
     def _read(self) -> Outcome:
@@ -236,7 +251,9 @@ class GurobiSession(Session):
         return float(bound) / self.scale if abs(bound) < INFINITY else None
 
     def _callback(self, model: Any, where: int) -> None:
-        self._is_running.set()
+        if self._took_ctrl_c:
+            self._took_ctrl_c = False
+            _give_ctrl_c_back()
         if self.track.cancel.is_set():
             model.terminate()
         elif where == GRB.Callback.MIPSOL:
@@ -248,13 +265,6 @@ class GurobiSession(Session):
                 best / self.scale if abs(best) < INFINITY else None,
                 bound / self.scale if abs(bound) < INFINITY else None,
             )
-
-    def tick(self) -> None:
-        """Put back the Ctrl-C handler that Gurobi has replaced when it began to run."""
-        if self._is_running.is_set() and threading.current_thread() is threading.main_thread():
-            handler = signal.getsignal(signal.SIGINT)
-            if handler is not None:
-                signal.signal(signal.SIGINT, handler)
 
     def ask(self) -> None:
         """Ask to stop."""

@@ -16,12 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from pyomo.common.errors import (
-    InfeasibleConstraintException,
-    InvalidConstraintError,
-    InvalidExpressionError,
-    InvalidValueError,
-)
+from pyomo.common.errors import InfeasibleConstraintException, InvalidValueError
 from pyomo.core.base import Block, Constraint, Expression, Objective, Param, Set, Suffix, Var, maximize
 from pyomo.core.base.boolean_var import BooleanVar
 from pyomo.core.base.external import ExternalFunction
@@ -97,19 +92,20 @@ def _compile(model: Any, objective: Any) -> tuple[Any, list[Any]]:
     """
     compiler = LinearStandardFormCompiler()
     rounds: tuple[Callable[[int | None], bool] | None, ...] = (None, lambda degree: degree != 1, lambda degree: True)
+    stumbled: Exception = ValueError()
     for is_set_aside in rounds:
         aside = [] if is_set_aside is None else _choose(model, objective, is_set_aside)
         try:
             with _inactive(aside):
                 return compiler.write(model, mixed_form=True), aside
-        except (InvalidConstraintError, InvalidExpressionError, InfeasibleConstraintException):
-            continue
         except InvalidValueError:
             raise
-        except ValueError:
+        except (ValueError, NameError, InfeasibleConstraintException) as error:
+            # Pyomo's versions differ: before 6.10.1 a false constraint ends in the NameError of an exception that was
+            # not imported. What does not go away by setting things aside is raised after the last round.
+            stumbled = error
             _refuse_unknown_components(model)
-            raise
-    raise AssertionError("with everything set aside there is nothing to stumble over")
+    raise stumbled
 
 
 def _choose(model: Any, objective: Any, is_set_aside: Callable[[int | None], bool]) -> list[Any]:

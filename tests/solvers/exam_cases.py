@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import exam_models as models
@@ -27,7 +28,7 @@ def time_limit(solver: Solver, folder: Path) -> None:
 
 
 def node_limit(solver: Solver, folder: Path) -> None:
-    model = models.hard_mip()
+    model = models.hard_mip(120, 40)
     result = solver.solve(model, Budget(time_limit_s=LONG_S), SolverOptions(node_limit=1))
     assert result.termination is Termination.NODE_LIMIT, result
     _check_unfinished(model, result)
@@ -56,6 +57,7 @@ def ctrl_c(solver: Solver, folder: Path) -> None:
     assert budget.stop.is_set()
     assert signal.getsignal(signal.SIGINT) is before
     _check_unfinished(model, result)
+    _check_ctrl_c_is_python_s()
 
 
 def stopped_before(solver: Solver, folder: Path) -> None:
@@ -149,15 +151,17 @@ def concurrent(solver: Solver, folder: Path) -> None:
     results: list[object] = []
 
     def run() -> None:
-        model = models.mip()
-        results.append(solver.solve(model, Budget(time_limit_s=LONG_S)).objective)
+        for _ in range(5):
+            model = models.mip()
+            results.append(solver.solve(model, Budget(time_limit_s=LONG_S)).objective)
 
     pool = [threading.Thread(target=run) for _ in range(3)]
     for thread in pool:
         thread.start()
     for thread in pool:
         thread.join()
-    assert results == [7.0, 7.0, 7.0], results
+    assert results == [7.0] * 15, results
+    _check_ctrl_c_is_python_s()
 
 
 def nothing_left(solver: Solver, folder: Path) -> None:
@@ -252,6 +256,16 @@ def duals(solver: Solver, folder: Path) -> None:
     compiled.solve(budget)
     assert close(compiled.reduced_cost(model.x), -1.0)
     assert close(compiled.reduced_cost(model.y), 0.0)
+
+
+def _check_ctrl_c_is_python_s() -> None:
+    """A library that takes Ctrl-C for itself has given it back."""
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1.0)
+    except KeyboardInterrupt:
+        return
+    raise AssertionError("Ctrl-C is lost")
 
 
 def _check_unfinished(model: object, result: object) -> None:
