@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .instance import plain
+from .schedule import Schedule, StepSchedule
+from .trees import TreePacking
 
 
 @dataclass(frozen=True)
@@ -34,4 +36,4 @@ class BandwidthPlan:
         return cls(tuple(data["bandwidth_Bps"]), (chosen[0], chosen[1]) if chosen else None)
 
 
-Answer = BandwidthPlan
+Answer = BandwidthPlan | StepSchedule | Schedule | TreePacking

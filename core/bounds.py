@@ -86,4 +86,43 @@ class SweepCertificate:
         }
 
 
-Certificate = SolverBound | LagrangianCertificate | SweepCertificate
+@dataclass(frozen=True)
+class CutCertificate:
+    """A set of nodes whose outgoing links must carry what the others need of it.
+
+    The time is at least the bytes that ranks outside need and only ranks inside can give (data that only they have, or sums
+    that need their contributions), over the bandwidth of the links that leave the set. One node alone bounds its egress; all nodes
+    but one bound the ingress of that one.
+
+    Parameters
+    ----------
+    nodes : tuple of int
+        Positions of the nodes in the topology.
+    """
+
+    nodes: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "cut", "nodes": list(self.nodes)}
+
+
+@dataclass(frozen=True)
+class DistanceCertificate:
+    """A pair of ranks that data must travel between: the time is at least the latency of the fastest path.
+
+    Parameters
+    ----------
+    source, target : int
+        The ranks.
+    """
+
+    source: int
+    target: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "distance", "source": self.source, "target": self.target}
+
+
+Certificate = SolverBound | LagrangianCertificate | SweepCertificate | CutCertificate | DistanceCertificate
