@@ -82,7 +82,35 @@ class Fabric:
 
     def with_in_network(self, dimensions: frozenset[int]) -> Fabric:
         """Give the same fabric with in-network reduction in these dimensions (counted from 0)."""
-        return Fabric(tuple(replace(d, in_network=i in dimensions) for i, d in enumerate(self.dimensions)))
+        return replace(
+            self, dimensions=tuple(replace(d, in_network=i in dimensions) for i, d in enumerate(self.dimensions))
+        )
+
+
+@dataclass(frozen=True)
+class WiredFabric(Fabric):
+    """A fabric whose bandwidths and latencies are known.
+
+    Parameters
+    ----------
+    bandwidth_Bps, latency_s : tuple of Fraction
+        For each dimension, the bandwidth per NPU in each direction and the latency of a link.
+
+    Raises
+    ------
+    InputError
+        If there is not one of each for every dimension, or a bandwidth is not positive.
+    """
+
+    bandwidth_Bps: tuple[Fraction, ...]
+    latency_s: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        for name, given in (("bandwidth_Bps", self.bandwidth_Bps), ("latency_s", self.latency_s)):
+            if len(given) != len(self.dimensions):
+                raise InputError(f"{len(given)} entries for {len(self.dimensions)} dimensions", place=name)
+        if min(self.bandwidth_Bps) <= 0:
+            raise InputError("bandwidth must be greater than zero", place="bandwidth_Bps")
 
 
 def default_tiers(count: int) -> tuple[str, ...]:
