@@ -102,9 +102,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite that has been read: its name, what it says, and the folder that its instances may be in."""
+    """A suite that has been read: where it came from, what it says, and the folder that its instances may be in."""
 
-    name: str
+    source: str
     file: SuiteFile
     folder: Path | None = None
 
@@ -134,13 +134,22 @@ def load_suite(spec: str | Path) -> Suite:
     """
     path = Path(spec)
     name = path.name.removesuffix(".toml")
-    if path.is_file():
-        return Suite(name, _read(path, str(spec)), path.parent)
+    if _is_file(path):
+        return Suite(str(spec), _read(path, str(spec)), path.parent)
     if name in shipped_suites() and path.parent.as_posix() in (".", "suites", "instances/suites"):
-        return Suite(name, _read(_shipped_folder() / f"{name}.toml", f"{name}.toml"))
+        source = f"{name}.toml"
+        return Suite(source, _read(_shipped_folder() / source, source))
     close = get_close_matches(name, shipped_suites(), n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise InputError(f"no such file; the suites of cwb are {', '.join(shipped_suites())}{hint}", source=str(spec))
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is such a file; a text too long for a path is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _read(path: Path | Traversable, source: str) -> SuiteFile:
@@ -173,7 +182,7 @@ def cells(suite: Suite) -> list[Cell]:
     """
     plan: dict[str, Cell] = {}
     for index, grid in enumerate(suite.file.grid):
-        with located(f"grid[{index}]", source=suite.name):
+        with located(f"grid[{index}]", source=suite.source):
             for cell in _grid_cells(suite, grid):
                 # Two grids may overlap; what is the same run is made once.
                 plan.setdefault(json.dumps(asdict(cell), sort_keys=True), cell)
@@ -222,5 +231,5 @@ def _instances(suite: Suite, grid: GridFile) -> list[str]:
             found |= dict.fromkeys(matching)
         else:
             beside = None if suite.folder is None else suite.folder / name
-            found[str(beside) if beside is not None and beside.is_file() else name] = None
+            found[str(beside) if beside is not None and _is_file(beside) else name] = None
     return list(found)

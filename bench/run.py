@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -59,7 +60,9 @@ class Request:
     log_file: str | None = None
 
 
-def run_one(instance: Instance, request: Request, progress: Progress = silent) -> RunRecord:
+def run_one(
+    instance: Instance, request: Request, progress: Progress = silent, stop: threading.Event | None = None
+) -> RunRecord:
     """Run one method on one instance and have its answer judged.
 
     Parameters
@@ -70,6 +73,8 @@ def run_one(instance: Instance, request: Request, progress: Progress = silent) -
         Method, solver, options and limits.
     progress : callable
         Shows lines while the run goes on.
+    stop : threading.Event, optional
+        Ends the run when it is set, with what has been found; Ctrl-C sets it.
 
     Returns
     -------

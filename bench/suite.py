@@ -5,20 +5,16 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from .. import instances
-from ..core.budget import Progress, silent
+from ..core.budget import silent
 from ..core.errors import CwbError, ExitStatus, InputError
 from ..core.instance import Instance
 from ..core.record import RunRecord, append_record
@@ -40,13 +36,13 @@ _NOTHING_FOUND: Mapping[str, Any] = {
 }
 
 
-def run_cell(cell: Cell, progress: Progress = silent) -> RunRecord:
+def run_cell(cell: Cell, stop: threading.Event | None = None) -> RunRecord:
     """Make the record of a cell, whatever happens: what cannot be run is a record that says why."""
     instance: Instance | None = None
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        instance = _load(cell.instance)
-        return run_one(instance, cell.request, progress)
+        instance = instances.load(cell.instance)
+        return run_one(instance, cell.request, stop=stop)
     except CwbError as error:
         message, exit_status = str(error), error.exit_status
     except Exception as error:
@@ -54,15 +50,10 @@ def run_cell(cell: Cell, progress: Progress = silent) -> RunRecord:
     return _failure(cell, instance, message, exit_status, started_at)
 
 
-@lru_cache(maxsize=4)
-def _load(name: str) -> Instance:
-    """Load an instance; the cells of one instance follow one another."""
-    return instances.load(name)
-
-
 def _failure(
     cell: Cell, instance: Instance | None, message: str, exit_status: ExitStatus, started_at: str
 ) -> RunRecord:
+    """Make the record of a run that did not come about."""
     request = cell.request
     try:
         kind = registry.get(request.model).kind.value
@@ -82,7 +73,7 @@ def _failure(
         seed=request.seed,
         threads=request.threads,
         status="error",
-        message=message,
+        message=" ".join(message.split()),
         host=platform.node(),
         started_at=started_at,
         exit_status=int(exit_status),
@@ -128,17 +119,18 @@ def run_cells(plan: Sequence[Cell], ledger: Path, progress: Callable[[str], None
         If the ledger cannot be written.
     """
     records: list[RunRecord] = []
-    with _writing(ledger):
+    try:
         ledger.parent.mkdir(parents=True, exist_ok=True)
-    with _interruptions() as interrupted:
+    except OSError as error:
+        raise InputError((error.strerror or "cannot be made").lower(), source=str(ledger.parent)) from None
+    stop = threading.Event()
+    with stop_on_interrupt(stop):
         for done, cell in enumerate(plan):
-            if interrupted():
-                break
             try:
-                record = run_cell(cell, lambda message, at=done: progress(f"{at}/{len(plan)} {message}"))
+                record = run_cell(cell, stop)
             except KeyboardInterrupt:
                 break
-            if interrupted():
+            if stop.is_set():
                 break
             records.append(_append(ledger, record))
             seconds = record.seconds.get("total", 0.0)
@@ -164,54 +156,15 @@ def run_suite(spec: str | Path, output: Path, progress: Callable[[str], None] = 
 
 def _append(ledger: Path, record: RunRecord) -> RunRecord:
     """Append a record; one that JSON cannot hold is written as the method's failure."""
-    with _writing(ledger):
-        try:
-            append_record(ledger, record)
-        except (TypeError, ValueError) as error:
-            record = replace(
-                record,
-                status="error",
-                message=f"internal error: the record is not JSON: {error}",
-                exit_status=int(ExitStatus.FAILURE),
-                **_NOTHING_FOUND,
-            )
-            append_record(ledger, record)
+    try:
+        append_record(ledger, record)
+    except (TypeError, ValueError) as error:
+        record = replace(
+            record,
+            status="error",
+            message=f"internal error: the record is not JSON: {error}",
+            exit_status=int(ExitStatus.FAILURE),
+            **_NOTHING_FOUND,
+        )
+        append_record(ledger, record)
     return record
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError((error.strerror or "cannot be written").lower(), source=str(path)) from None
-
-
-@contextmanager
-def _interruptions() -> Iterator[Callable[[], bool]]:
-    """Tell whether Ctrl-C was pressed in the block, also where a run took it as its own request to stop.
-
-    A run replaces the handler of SIGINT; the interpreter's wake-up pipe is told of every signal whoever handles it.
-    """
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop.is_set
-        return
-    reader, writer = os.pipe()
-    os.set_blocking(reader, False)
-    os.set_blocking(writer, False)
-    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-
-    def pressed() -> bool:
-        try:
-            return stop.is_set() or signal.SIGINT in os.read(reader, 4096)
-        except BlockingIOError:
-            return False
-
-    try:
-        with stop_on_interrupt(stop):
-            yield pressed
-    finally:
-        signal.set_wakeup_fd(previous)
-        os.close(reader)
-        os.close(writer)

@@ -14,7 +14,7 @@ from ..core.record import RunRecord
 
 def show_record(instance: Instance, record: RunRecord) -> None:
     """Print a record: the answer, its measures, and what is proved of it."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)  # a message may have [brackets]
     if record.answer is not None and isinstance(instance.network, Fabric) and "bandwidth_GBps" in record.metrics:
         console.print(allocation_table(instance.network, record))
     console.print(summary_table(record))

@@ -37,7 +37,7 @@ def doctor() -> int:
         if test == "solved":
             working.add(name)
         table.add_row(name + (" (default)" if name == solvers.DEFAULT else ""), version, licence, test)
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     console.print(versions)
     console.print(table)
     if solvers.DEFAULT in working:

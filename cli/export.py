@@ -9,7 +9,7 @@ import click
 from ..core.errors import InputError
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def export() -> None:
     """Write what cwb knows for other programs."""
 
@@ -23,8 +23,8 @@ def schema(name: str, output: Path | None) -> None:
     \b
     cwb export schema -o instance.schema.json
     """
+    from ..core.files import write_whole
     from ..instances.schema_export import schema_text
-    from .solve import write_whole
 
     text = schema_text(name)
     if output is None:

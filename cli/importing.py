@@ -11,7 +11,7 @@ from ..core.errors import InputError
 _FILE = click.Path(path_type=Path)
 
 
-@click.group(name="import")
+@click.group(name="import", no_args_is_help=False)
 def importing() -> None:
     """Make an instance of another program's files."""
 
@@ -41,9 +41,9 @@ def libra(
     cwb import libra --network 4d_network.yml --workload GPT_3.txt --communicator GPT_3_4d.yml \\
         --cost-model 4d_cost_model.yml --total-bandwidth "1000 GB/s" -o gpt-3-4d.json
     """
+    from ..core.files import write_whole
     from ..instances.importers.layout import readable_json
     from ..instances.importers.libra import LibraFiles, import_libra
-    from .solve import write_whole
 
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))

@@ -1,8 +1,7 @@
-"""``cwb list``: what there is, by name; imports no method and no solver library."""
+"""``cwb list``: what there is, by name; imports no modelling and no solver library."""
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
@@ -18,34 +17,8 @@ def models() -> Iterator[Row]:
     from ..models import registry
 
     for name in registry.names():
-        declared = declaration(registry.METHODS[name])
-        yield {"name": name, "kind": declared["kind"], "summary": declared["summary"]}
-
-
-def declaration(entry: str) -> Mapping[str, str]:
-    """Read texts and enumeration members of a method's declaration without importing it, as that would import Pyomo.
-
-    Parameters
-    ----------
-    entry : str
-        ``module:attribute``, as the registry has it; the attribute is assigned a call with keywords.
-    """
-    module, attribute = entry.split(":")
-    path = files("cwb.models").joinpath(*module.split(".")[:-1], module.split(".")[-1] + ".py")
-    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(keywords=keywords)) if name == attribute:
-                return dict(_texts(keywords))
-    raise LookupError(f"{module} does not declare {attribute}")
-
-
-def _texts(keywords: list[ast.keyword]) -> Iterator[tuple[str, str]]:
-    for keyword in keywords:
-        match keyword:
-            case ast.keyword(arg=str(name), value=ast.Constant(value=str(text))):
-                yield name, text
-            case ast.keyword(arg=str(name), value=ast.Attribute(attr=member)):
-                yield name, member.lower()
+        method = registry.get(name)
+        yield {"name": name, "kind": method.kind.value, "summary": method.summary}
 
 
 def instances() -> Iterator[Row]:
@@ -100,10 +73,10 @@ LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
 
 
 @click.command(name="list")
-@click.argument("what", type=click.Choice(list(LISTINGS)))
+@click.argument("what", type=click.Choice(list(LISTINGS)), metavar="WHAT")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects on stdout.")
 def listing(what: str, as_json: bool) -> None:
-    """List the models, instances, solvers, topologies or workloads that there are.
+    """List all of one kind; WHAT is models, instances, solvers, topologies or workloads.
 
     \b
     cwb list models

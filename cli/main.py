@@ -64,6 +64,9 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     try:
         result: Any = cwb.main(args=arguments, prog_name="cwb", standalone_mode=False)
         status = int(result) if isinstance(result, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        status = error.exit_code
     except click.ClickException as error:
         _say(error.format_message(), error.ctx if isinstance(error, click.UsageError) else None)
         status = error.exit_code

@@ -6,7 +6,10 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import isnan
 from typing import Any
+
+import click
 
 from ..core.budget import Progress, silent
 from ..core.errors import InputError
@@ -37,6 +40,13 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
                 raise InputError(f"{value!r} is not a JSON list", source="-O", place=name) from None
         options[name] = value
     return options
+
+
+def not_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """Refuse NaN, which is in no range and out of none."""
+    if value is not None and isnan(value):
+        raise click.BadParameter("nan is not a number", ctx=ctx, param=param)
+    return value
 
 
 def parse_duration(text: str | None, option: str) -> float | None:

@@ -24,7 +24,7 @@ def show(what: str) -> None:
     """
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     for part in _parts(what):
         console.print(part)
 

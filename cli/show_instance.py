@@ -36,8 +36,11 @@ def describe_instance(instance: Instance) -> list[RenderableType]:
     parts.append(f"sha256: {instance.sha256}")
     network = instance.network
     if isinstance(network, Fabric):
+        parts.append(f"network: {network}, {network.npus:,} NPUs")
         parts.append(fabric_table(network, instance.cost_model))
     else:
+        ranks, switches, links = (f"{len(part):,}" for part in (network.ranks, network.switches, network.links))
+        parts.append(f"network: {ranks} NPUs, {switches} switches, {links} directed links")
         parts.append(topology_table(network))
     if instance.demand is not None:
         parts.append(demand_line(instance.demand))
@@ -53,7 +56,7 @@ def describe_instance(instance: Instance) -> list[RenderableType]:
 
 def fabric_table(fabric: Fabric, model: CostModel | None) -> Table:
     """Dimensions, innermost first, with the price that an NPU pays for bandwidth in each."""
-    table = _table(f"network {fabric}, {fabric.npus:,} NPUs", "dimension", "block", "tier", "in-network reduction")
+    table = _table("dimensions, innermost first", "dimension", "block", "tier", "in-network reduction")
     prices = None if model is None else model.price_per_Bps(fabric)
     if prices is not None:
         table.add_column(f"{_PRICE} per NPU")
@@ -66,9 +69,7 @@ def fabric_table(fabric: Fabric, model: CostModel | None) -> Table:
 
 def topology_table(topology: Topology) -> Table:
     """Links by their bandwidth and latency."""
-    count = len(topology.links)
-    title = f"network of {len(topology.ranks):,} NPUs, {len(topology.switches):,} switches, {count:,} directed links"
-    table = _table(title, "links", "bandwidth", "latency")
+    table = _table("links", "number", "bandwidth", "latency")
     classes = Counter((link.bandwidth_Bps, link.latency_s) for link in topology.links)
     for (bandwidth, latency), number in sorted(classes.items(), reverse=True):
         table.add_row(f"{number:,}", show(bandwidth, "GB/s"), amount(latency, _TIMES))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ..core.errors import ExitStatus, InputError
-from .options import parse_duration, parse_options, progress_on_stderr
+from ..core.files import write_whole
+from .options import not_nan, parse_duration, parse_options, progress_on_stderr
 
 if TYPE_CHECKING:
     from ..core.record import RunRecord
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 @click.option("--solver", "-s", default="highs", show_default=True, help="highs, gurobi or scip.")
 @click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of the method.")
 @click.option("--time-limit", metavar="DURATION", help="Such as 60 (seconds) or '5 min'.")
-@click.option("--gap", type=click.FloatRange(0, 1, max_open=True), help="Relative gap at which to stop.")
+@click.option(
+    "--gap", type=click.FloatRange(0, 1, max_open=True), callback=not_nan, help="Relative gap at which to stop."
+)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
 @click.option("--log-file", type=click.Path(dir_okay=False), help="Where the solver writes its log.")
@@ -71,14 +74,14 @@ def solve(
         record = run_one(loaded, request, progress)
     if output is not None and record.answer is not None:
         record = replace(record, answer=write_answer(output, record))
-    if append is not None:
-        append_record(append, record)
     if as_json:
         click.echo(json.dumps(record.to_json(), allow_nan=False))
     else:
         from .display import show_record
 
         show_record(loaded, record)
+    if append is not None:
+        append_record(append, record)
     if record.exit_status != ExitStatus.OK:
         reason = "; ".join(record.violations) or record.message or record.status
         click.echo(f"cwb: {record.status}: {reason}", err=True)
@@ -100,20 +103,3 @@ def write_answer(path: Path, record: RunRecord) -> dict[str, str]:
     text = json.dumps(data, indent=1, allow_nan=False) + "\n"
     write_whole(path, text.encode())
     return {"path": str(path), "sha256": hashlib.sha256(text.encode()).hexdigest()}
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file by renaming a finished one, so that no half-written file is ever seen.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.partial")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError((error.strerror or "cannot be written").lower(), source=str(path)) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..core.errors import InputError
-from .solve import write_whole
+from ..core.files import write_whole
 
 RECORDS = (Path("results"),)
 

@@ -31,7 +31,7 @@ class Clock(Protocol):
 class Progress(Protocol):
     """Where a run tells what it is doing."""
 
-    def __call__(self, message: str) -> None:
+    def __call__(self, message: str, /) -> None:
         """Show one short line."""
         ...
 

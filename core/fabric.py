@@ -30,7 +30,8 @@ TIERS = ("inter-chiplet", "inter-package", "inter-node", "inter-pod")
 
 _ALIASES = {"RI": Block.RING, "R": Block.RING, "FC": Block.FULLY_CONNECTED, "SW": Block.SWITCH}
 _NOTATION = re.compile(r"([A-Za-z]+)\(([0-9]{1,7})\)\Z")
-_SHAPE = re.compile(r"[A-Z]+\([0-9]+\)(_[A-Z]+\([0-9]+\))*\Z")
+# Blocks have names of one or two letters: AMD(2) alone is a generator, but RI(4)_RNG(8) a stack with a wrong block.
+_SHAPE = re.compile(r"(?:[A-Z]{1,2}\([0-9]+\)|[A-Z]+\([0-9]+\)(?:_[A-Z]+\([0-9]+\))+)\Z")
 
 MAX_DIMENSIONS = 16
 MAX_NPUS = 10**9
@@ -163,7 +164,7 @@ def parse_fabric(notation: str, tiers: tuple[str, ...] | None = None) -> Fabric:
 
 
 def looks_like_fabric(text: str) -> bool:
-    """Whether a text is meant as building-block notation: every ``_``-separated part is NAME(number)."""
+    """Whether a text is meant as building-block notation: ``_``-separated parts such as RI(4), known or not."""
     return _SHAPE.match(text) is not None
 
 

@@ -68,6 +68,8 @@ class RunRecord:
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
             raise InputError(f"expected a record of schema {SCHEMA!r}", source=source, place=place)
         known = {name: value for name, value in data.items() if name in cls.__dataclass_fields__}
+        if isinstance(violations := known.get("violations"), list):
+            known["violations"] = tuple(violations)
         try:
             record = cls(**known)
         except TypeError as error:
@@ -77,13 +79,24 @@ class RunRecord:
 
 
 def append_record(path: Path, record: RunRecord) -> None:
-    """Append a record to a JSONL file in a single write, so that a crash leaves whole lines only."""
-    line = json.dumps(record.to_json(), allow_nan=False) + "\n"
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    """Append a record to a JSONL file in a single write, so that a crash leaves whole lines only.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written, or not to the end of the line.
+    """
+    line = (json.dumps(record.to_json(), allow_nan=False) + "\n").encode()
     try:
-        os.write(descriptor, line.encode())
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            written = os.write(descriptor, line)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise InputError((error.strerror or "cannot be written").lower(), source=str(path)) from None
+    if written != len(line):
+        raise InputError(f"took {written:,} of a record's {len(line):,} bytes: is the disk full?", source=str(path))
 
 
 def read_records(path: Path) -> Iterator[RunRecord]:
@@ -106,7 +119,7 @@ def read_records(path: Path) -> Iterator[RunRecord]:
                     place = f"line {number}"
                     try:
                         data = json.loads(line)
-                    except ValueError:
+                    except (ValueError, RecursionError):
                         raise InputError("not JSON", source=str(file), place=place) from None
                     yield RunRecord.from_json(data, source=str(file), place=place)
         except OSError as error:

@@ -128,7 +128,7 @@ class SolverResult:
 
     @property
     def gap(self) -> float | None:
-        """Relative gap |objective - bound| / |objective|, computed here and not by the solver."""
+        """Relative gap ``|objective - bound| / |objective|``, computed here and not by the solver."""
         return relative_gap(self.objective, self.bound)
 
     def to_json(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class SolverResult:
 
 
 def relative_gap(objective: float | None, bound: float | None) -> float | None:
-    """Give |objective - bound| / |objective|; 0 when both are equal, None when either is missing."""
+    """Give ``|objective - bound| / |objective|``; 0 when both are equal, None when either is missing."""
     if objective is None or bound is None:
         return None
     if objective == bound:

@@ -66,7 +66,7 @@ class Kind(Enum):
 _LARGEST = Fraction(10**30)
 
 # A number has at most 40 digits and a three-digit exponent, so that a Fraction of it stays small.
-_QUANTITY = re.compile(r"\s*(?P<number>[+-]?[0-9.]{1,40}(?:[eE][+-]?[0-9]{1,3})?)\s*(?P<unit>\S*)\s*\Z")
+_QUANTITY = re.compile(r"\s*(?P<number>[+-]?[0-9.]{1,40}(?:[eE][+-]?[0-9]{1,3})?)\s*(?P<unit>(?:[^\s0-9.]\S*)?)\s*\Z")
 
 
 def parse(text: object, kind: Kind, *, allow_zero: bool = True) -> Fraction:

@@ -17,6 +17,9 @@ extensions = [
 ]
 exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]
 
+# "--json" and quotes in examples stay what can be typed.
+smartquotes = False
+
 html_theme = "furo"
 html_title = f"cwb {release}"
 html_show_sourcelink = False

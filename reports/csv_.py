@@ -1,4 +1,4 @@
-"""Tables as CSV for other programs: one line a row, every number in full and in base units.
+"""Tables as CSV for other programs: one line a row, text in quotes, every number in full and in base units.
 
 A missing number is ``nan``, which every reader of numbers takes; the column ``<group>_status`` says why it is missing.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
+from math import nan
 
-from .spec import Label
 from .table import Table
 
 
@@ -16,19 +16,15 @@ def render(table: Table) -> str:
     """Write the rows of a table, with all keys and without the rows that sum up."""
     spec = table.spec
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
+    writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     header = [key.name for key in spec.keys]
     for group in spec.groups:
         prefix = f"{group.name.replace('-', '_')}_" if group.name else ""
         header += [f"{prefix}status", *(prefix + column.name for column in spec.columns)]
     writer.writerow(header)
     for row in table.rows:
-        line = [_text(label) for label in row.labels]
+        line: list[str | float] = [nan if label is None else label for label in row.labels]
         for status, cells in zip(row.statuses, row.cells, strict=True):
-            line += [status, *("nan" if cell.value is None else repr(cell.value) for cell in cells)]
+            line += [status, *(nan if cell.value is None else cell.value for cell in cells)]
         writer.writerow(line)
     return stream.getvalue()
-
-
-def _text(label: Label) -> str:
-    return "nan" if label is None else label if isinstance(label, str) else repr(label)

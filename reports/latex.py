@@ -7,6 +7,7 @@ What is written is a ``tabular`` for the paper's own ``table`` environment; the 
 from __future__ import annotations
 
 import re
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 
@@ -63,10 +64,15 @@ _DOCUMENT = r"""\documentclass{article}
 """
 
 
+#: TeX knows no length beyond 5.7 m.
+_MAX_MM = 5000
+
+
 def escape(text: str) -> str:
     """Write text so that TeX prints it, whatever it holds."""
     escaped = "".join(map(_escape_character, " ".join(text.split())))
-    return escaped.replace("--", "-{}-").replace("?\\`", "?{}\\`")
+    # Two hyphens in a name are two hyphens; alone they are a dash.
+    return re.sub(r"(?<!\S)--(?!\S)|-(?=-)", lambda found: found[0] if found[0] == "--" else "-{}", escaped)
 
 
 def _escape_character(character: str) -> str:
@@ -99,22 +105,44 @@ def render(table: Table) -> str:
         lines.append(r"\midrule")
     lines += [_line([_spanning(width, footer.heading), *_footer_cells(footer)]) for footer in table.footers]
     lines.append(r"\bottomrule")
-    total = width + len(columns)
-    lines += [_line([_spanning(total, note)]) for note in table.notes]
+    if table.notes:
+        lines.append(r"\addlinespace")
+    lines += [_line([_spanning(width + len(columns), text)]) for text in _note_lines(table)]
     lines.append(r"\end{tabular}")
     return "\n".join(lines) + "\n"
 
 
 def standalone(table: Table) -> str:
     """Write a whole document with nothing but the table, on paper of its size."""
-    rows = len(table.rows) + len(table.footers) + len(table.notes) + 8
-    columns = len(table.keys) + len(table.spec.groups) * len(table.spec.columns)
+    rows = len(table.rows) + len(table.footers) + len(_note_lines(table))
     return _DOCUMENT % {
-        "width": 30 + 16 * columns,
-        "height": 30 + 5 * rows,
+        "width": min(_MAX_MM, 25 + sum(map(_width_mm, _column_texts(table)))),
+        "height": min(_MAX_MM, 50 + 4 * rows),
         "title": escape(table.spec.title),
         "tabular": render(table),
     }
+
+
+def _column_texts(table: Table) -> list[list[str]]:
+    """All that stands in each column."""
+    texts = [[escape(item.heading)] for item in table.headed]
+    for row in table.rows:
+        cells = [cell.text for group in row.cells for cell in group]
+        for column, text in zip(texts, [*map(escape, table.label_texts(row)), *cells], strict=True):
+            column.append(text)
+    return texts
+
+
+def _width_mm(texts: Sequence[str]) -> int:
+    """Room for a column of small print, rather too much than too little: ``e`` becomes a multiplication."""
+    digits = max(len(text) + (5 if _is_number(text) and "e" in text else 0) for text in texts)
+    return 5 + digits * 9 // 5
+
+
+def _note_lines(table: Table) -> list[str]:
+    """Break notes into lines that are narrower than the columns above them, which they would stretch."""
+    width = max(40, 8 * len(table.headed))
+    return [line for note in table.notes for line in textwrap.wrap(note, width)]
 
 
 def _headings(table: Table) -> list[str]:
@@ -158,7 +186,7 @@ def _footer_cells(footer: FooterRow) -> list[str]:
 
 def _cell(cell: Cell) -> str:
     if cell.value is None:
-        return f"{{{escape(cell.text).replace('-{}-', '--')}}}"
+        return f"{{{escape(cell.text)}}}"
     return rf"\bfseries {cell.text}" if cell.best else cell.text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.errors import InputError
@@ -28,8 +28,8 @@ WORKLOADS = {
 #: Options that change neither the problem nor the row: they are columns, keys, or the way to the same optimum.
 _NOT_THE_PROBLEM = ("objective", "total_bandwidth", "gap", "algorithm")
 
-#: ``gpt-3-4d-multiple`` is the workload gpt-3 on the network 4d-multiple.
-_NAME = re.compile(r"(?P<workload>.+?)-(?P<network>[0-9]+d(?:-.+)?)")
+#: ``gpt-3-4d-multiple`` is the workload gpt-3 on the network 4d-multiple; ``4d`` is a network alone.
+_NAME = re.compile(r"(?:(?P<workload>.+?)-)?(?P<network>[0-9]+d(?:-.+)?)")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LibraRun:
     record : RunRecord
         The record.
     workload, network : str
-        What was trained on what, read off the name of the instance.
+        What was trained on what, read off the name of the instance where it tells.
     budget_GBps : float or None
         Bandwidth per NPU over all dimensions; None where the record does not tell.
     objective : str
@@ -58,20 +58,20 @@ class LibraRun:
 def libra_runs(records: Sequence[RunRecord]) -> list[LibraRun]:
     """Give the records of LIBRA that tell their objective, each with what a report needs to place it.
 
-    A failed run says less than a solved one: where neither its options nor its metrics tell the budget, another run of the same instance does.
+    A failed run says less than a solved one: what neither its name nor its options nor its metrics tell, another run of the same
+    instance does.
     """
     found = [record for record in records if record.model == MODEL]
-    known = {_problem(record): budget for record in found if (budget := budget_GBps(record)) is not None}
+    budgets = {_problem(record): budget for record in found if (budget := budget_GBps(record)) is not None}
+    trained = {record.instance_sha256: names for record in found if (names := _trained(record))}
     runs: list[LibraRun] = []
     for record in found:
         if (objective := objective_of(record)) is not None:
-            workload, network = workload_and_network(record)
+            workload, network = _workload_and_network(record)
+            workload = workload or _trained(record) or trained.get(record.instance_sha256) or record.instance
             budget = budget_GBps(record)
-            runs.append(
-                LibraRun(
-                    record, workload, network, known.get(_problem(record)) if budget is None else budget, objective
-                )
-            )
+            budget = budgets.get(_problem(record)) if budget is None else budget
+            runs.append(LibraRun(record, workload, network, budget, objective))
     return runs
 
 
@@ -82,12 +82,18 @@ def objective_of(record: RunRecord) -> str | None:
     return {"s": PERF, "s USD": PERF_PER_COST}.get(record.objective_unit or "")
 
 
-def workload_and_network(record: RunRecord) -> tuple[str, str]:
+def _workload_and_network(record: RunRecord) -> tuple[str | None, str]:
     """Split the name of the instance; options that change the problem are told with the network."""
     match = _NAME.fullmatch(record.instance)
     workload, network = (match["workload"], match["network"]) if match else (record.instance, "")
     changes = [f"{name}={value}" for name, value in sorted(record.options.items()) if name not in _NOT_THE_PROBLEM]
     return workload, ", ".join([*([network] if network else []), *changes])
+
+
+def _trained(record: RunRecord) -> str:
+    """Names of the workloads that were timed, where the record has them."""
+    times = record.metrics.get("workload_time_s")
+    return " + ".join(map(str, times)) if isinstance(times, Mapping) else ""
 
 
 def budget_GBps(record: RunRecord) -> float | None:
@@ -123,4 +129,4 @@ def network_name(network: str) -> str:
 
 def _problem(record: RunRecord) -> tuple[str, str, str]:
     """What two runs have in common that differ in nothing but the objective."""
-    return (record.instance, record.instance_sha256, workload_and_network(record)[1])
+    return (record.instance, record.instance_sha256, _workload_and_network(record)[1])

@@ -51,7 +51,7 @@ class NumberFormat:
             text = f"{scaled:.{self.digits}f}"
             if float(text) != 0:
                 return text
-        return _plain_exponent(f"{scaled:.{min(self.digits, 2)}e}")
+        return _plain_exponent(f"{scaled:.{self.digits}e}")
 
 
 def _plain_exponent(text: str) -> str:

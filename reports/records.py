@@ -53,26 +53,24 @@ def load_records(paths: Sequence[Path]) -> list[RunRecord]:
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise InputError(
-            f"no such file or folder of records; 'cwb compare SUITE -o {path}' makes one", source=str(path)
-        )
-    if not path.is_dir():
-        return [path]
-    files = sorted(path.glob("*.jsonl"))
+    """Give the files that a path means."""
+    try:
+        if not path.exists():
+            missing = f"no such file or folder of records; 'cwb compare SUITE -o {path}' makes one"
+            raise InputError(missing, source=str(path))
+        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    except OSError as error:
+        raise InputError((error.strerror or "cannot be read").lower(), source=str(path)) from None
     if not files:
         raise InputError("no *.jsonl file in this folder", source=str(path))
     return files
 
 
 def _records(file: Path) -> Iterable[RunRecord]:
-    try:
-        # Every line is a record, so that the number of a record is that of its line.
-        for line, record in enumerate(read_records(file), start=1):
-            _check(record, file, line)
-            yield record
-    except RecursionError:
-        raise InputError("not a record: nested too deeply", source=str(file)) from None
+    # Every line is a record, so that the number of a record is that of its line.
+    for line, record in enumerate(read_records(file), start=1):
+        _check(record, file, line)
+        yield record
 
 
 def _check(record: RunRecord, file: Path, line: int) -> None:

@@ -167,16 +167,14 @@ def _footer(spec: TableSpec, footer: Footer, rows: Sequence[Row]) -> FooterRow:
 
 
 def _notes(rows: Sequence[Row], found: Mapping[Hashable, Entry], spec: TableSpec) -> tuple[str, ...]:
-    """Explain the marks that occur, and say over how many cells the footers are."""
+    """Explain the marks that occur, and what they mean for the footers."""
     marks = {mark for entry in found.values() if (mark := mark_of(entry.record)) is not None}
     if any(cell.text == MISSING.text for row in rows for group in row.cells for cell in group):
         marks.add(MISSING)
     legend = "; ".join(f"{mark.text} {mark.meaning}" for mark in sorted(marks, key=lambda mark: mark.text))
     notes = [*spec.notes, *([legend + "."] if legend else [])]
-    total = len(rows) * len(spec.groups)
-    numbers = sum(any(cell.value is not None for cell in group) for row in rows for group in row.cells)
-    if spec.footers and numbers < total:
-        notes.append(f"The last rows sum up {numbers} of {total} runs, those that have numbers.")
+    if spec.footers and marks:
+        notes.append("The last rows are over the cells that have a number.")
     return tuple(notes)
 
 

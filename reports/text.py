@@ -9,15 +9,12 @@ from .table import Cell, Table
 
 def render(table: Table) -> str:
     """Write a table in columns."""
-    spec, width = table.spec, len(table.keys)
-    headed = table.headed
-    names = [""] * width + [
-        group.heading if index == 0 else "" for group in spec.groups for index in range(len(spec.columns))
-    ]
-    lines = [names] if any(names) else []
-    lines.append([item.heading for item in headed])
+    spec, width, headed = table.spec, len(table.keys), table.headed
+    lines = [[item.heading for item in headed]]
     if any(item.unit for item in headed):
         lines.append([item.unit for item in headed])
+    # A space where numbers may have a star keeps headings above their digits.
+    lines = [[*line[:width], *(f"{text} " for text in line[width:])] for line in lines]
     head = len(lines)
     for row in table.rows:
         lines.append([*table.label_texts(row), *(_cell(cell) for group in row.cells for cell in group)])
@@ -30,7 +27,8 @@ def render(table: Table) -> str:
     written = [_line(line, widths, left) for line in lines[:body]]
     written += [_footer_line(line, widths, width) for line in lines[body:]]
     rule = "-" * max(map(len, written))
-    parts = [spec.title, "", *written[:head], rule, *written[head:body]]
+    groups = [_group_line(table, widths)] if any(group.heading for group in spec.groups) else []
+    parts = [spec.title, "", *groups, *written[:head], rule, *written[head:body]]
     parts += [rule, *written[body:]] if table.footers else []
     return "\n".join([*parts, "", *table.notes]).rstrip("\n") + "\n"
 
@@ -57,6 +55,16 @@ def _line(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> 
         for cell, width, to_left in zip(cells, widths, left, strict=True)
     ]
     return "  ".join(padded).rstrip()
+
+
+def _group_line(table: Table, widths: Sequence[int]) -> str:
+    """Headings of the groups, each in the middle of its columns."""
+    keys, count = len(table.keys), len(table.spec.columns)
+    parts = [" " * (sum(widths[:keys]) + 2 * (keys - 1))]
+    for g, group in enumerate(table.spec.groups):
+        columns = widths[keys + g * count : keys + (g + 1) * count]
+        parts.append(f" {group.heading} ".center(sum(columns) + 2 * (count - 1), "-"))
+    return "  ".join(parts)
 
 
 def _footer_line(cells: Sequence[str], widths: Sequence[int], keys: int) -> str:

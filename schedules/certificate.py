@@ -32,7 +32,8 @@ def recomputed_bound(instance: Instance, certificate: LagrangianCertificate) -> 
         bounds = [v * max(v, 0.0) / (4 * line.time_weight * line.cost_weight) for line, v in proved]
         return max(bounds) * (1 - ROUNDING)
     if design.objective is Objective.PERF:
-        return max((v / line.time_weight for line, v in proved if line.cost_weight == 0), default=None)
+        alone = [v / line.time_weight for line, v in proved if line.cost_weight == 0 and line.time_weight > 0]
+        return max(alone, default=None)
     return smallest_product([(line.time_weight, line.cost_weight, v) for line, v in proved])
 
 
@@ -85,7 +86,9 @@ def line_value(instance: Instance, line: SupportingLine, *, scale_free: bool) ->
     limits = sum(charged)
     if scale_free and (limits > 0 or constant > 0 or line.time_weight <= 0 or line.cost_weight <= 0):
         return None
-    value = line.time_weight * constant - limits
+    value = line.time_weight * constant
+    if not scale_free:  # for every multiple of a plan, however small, limits charge nothing
+        value -= limits
     size = abs(line.time_weight * constant) + sum(map(abs, charged))
     for d in range(count):
         slope = line.cost_weight * float(prices[d] if prices is not None else 0)
@@ -108,14 +111,15 @@ def _well_formed(line: SupportingLine, constraints: Sequence[LinearConstraint], 
         wrong_side = {Comparison.AT_MOST: u < 0, Comparison.AT_LEAST: u > 0, Comparison.EQUAL: False}
         if wrong_side[constraint.comparison]:
             return False
-    return all(len(s) == count and min(s) >= 0 and sum(s) <= 1 + 1e-12 for *_, s in line.shares) and all(
+    return all(len(s) == count and min(s) >= 0 and sum(s) <= 1 + 1e-9 for *_, s in line.shares) and all(
         0 <= share <= 1 for *_, share in line.overlaps
     )
 
 
 def _averaged_time(instance: Instance, line: SupportingLine) -> tuple[float, list[float]]:
     """Computation K and bytes per dimension of the average that the shares choose in place of every maximum."""
-    shares = {(w, layer, phase, index): s for w, layer, phase, index, s in line.shares}
+    # Shares whose sum exceeds 1 by a rounding error are brought back to 1.
+    shares = {tuple(where): tuple(x / max(1.0, sum(s)) for x in s) for *where, s in line.shares}
     tp_share = {(w, layer): share for w, layer, share in line.overlaps}
     constant, traffic = 0.0, [0.0] * len(instance.fabric.dimensions)
     for w, workload in enumerate(instance.training()):

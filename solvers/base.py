@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..core.budget import Budget
 from ..core.errors import InputError, SolverUnavailable
 from ..core.solver import Availability, Capability, SolverOptions, SolverResult, Termination, relative_gap
-from .guard import Asked, Guarded, Worker, time_left_s
+from .guard import Asked, Guarded, Worker, time_left_s, used_again, used_once
 
 if TYPE_CHECKING:
     from .matrix import FloatArray, MatrixModel
@@ -122,6 +122,8 @@ class Adapter(ABC):
     package: ClassVar[str]
     requirement: ClassVar[str]
     capabilities: ClassVar[Capability]
+    numbers_threads: ClassVar[bool] = False
+    """Whether the library counts the threads that have called it, so that they must be used again."""
 
     @abstractmethod
     def open(self, budget: Budget, options: SolverOptions) -> Session:
@@ -166,12 +168,9 @@ class Adapter(ABC):
         self.require_installed()
         with budget.clock.phase("transfer") as transfer:
             session, matrix = self.transfer(model, budget, options)
-        worker = Worker(self.name)
-        try:
-            with budget.clock.phase("solve") as lap:
-                outcome = run_session(session, matrix, worker, budget)
-        finally:
-            worker.close(session.close)
+        lend = used_again if self.numbers_threads else used_once
+        with lend(self.name, session.close) as worker, budget.clock.phase("solve") as lap:
+            outcome = run_session(session, matrix, worker, budget)
         return finish(self.name, session.version, matrix, outcome, transfer.seconds, lap.seconds)
 
     def require_installed(self) -> None:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from queue import Empty, SimpleQueue
@@ -203,6 +203,16 @@ class Worker:
             raise call.error
         return Guarded(call.value, patience.asked, abandoned=False)
 
+    def settle(self, last: Callable[[], None]) -> None:
+        """Make a last call of one solve, and wait for it; the worker can be used again."""
+        call = _Call(last)
+        self._inbox.put(call)
+        while not call.finished:
+            with suppress(Empty):
+                self._done.get(timeout=_LAST_TICK_S)
+        if call.error is not None:
+            raise call.error
+
     def close(self, last: Callable[[], None] | None = None) -> None:
         """End the thread after a last call, and wait for its end unless a call was abandoned.
 
@@ -215,3 +225,44 @@ class Worker:
         self._finalizer()
         if not self.abandoned:
             self._thread.join()
+
+
+_idle: dict[str, list[Worker]] = {}
+_idle_lock = threading.Lock()
+
+
+@contextmanager
+def used_again(name: str, last: Callable[[], None]) -> Iterator[Worker]:
+    """Lend a worker that earlier solves have used, or a new one if none is idle.
+
+    For libraries that number the threads they have seen: the automatic differentiation inside SCIP has room for 64 and crashes in the next.
+
+    Parameters
+    ----------
+    name : str
+        Workers are used again under the same name only.
+    last : callable
+        Frees the native objects in the worker's thread, after the block.
+    """
+    with _idle_lock:
+        waiting = _idle.setdefault(name, [])
+        worker = waiting.pop() if waiting else Worker(name)
+    try:
+        yield worker
+    finally:
+        if worker.abandoned:
+            worker.close(last)
+        else:
+            worker.settle(last)
+            with _idle_lock:
+                waiting.append(worker)
+
+
+@contextmanager
+def used_once(name: str, last: Callable[[], None]) -> Iterator[Worker]:
+    """Lend a new worker whose thread ends with the block; ``last`` frees the native objects in it."""
+    worker = Worker(name)
+    try:
+        yield worker
+    finally:
+        worker.close(last)

@@ -55,10 +55,11 @@ class HighsCompiled:
         self._worker = Worker("highs")
         self._column = {id(v): j for j, v in enumerate(matrix.columns)}
         self._row = {id(c): i for i, c in enumerate(matrix.rows)}
-        self._constant = matrix.row_constant.tolist()
+        self._constant = matrix.body_constants()
         self._nonzeros = matrix.size.nonzeros
         self._row_dual: list[float] | None = None
         self._column_dual: list[float] = []
+        self._last_tuple: tuple[object, NDArray[np.int32]] = (None, np.zeros(0, dtype=np.int32))
 
     @property
     def size(self) -> ModelSize:
@@ -188,12 +189,18 @@ class HighsCompiled:
         return self._matrix.sign * dual / self._session.scale + 0.0
 
     def _indices(self, index: dict[int, int], components: Iterable[Any], kind: str) -> NDArray[np.int32]:
-        components = components if isinstance(components, list | tuple) else list(components)
+        # A tuple cannot have changed since it was last looked up; a loop of re-solves passes the same one.
+        if components is self._last_tuple[0]:
+            return self._last_tuple[1]
+        listed = components if isinstance(components, list | tuple) else list(components)
         try:
-            return np.fromiter((index[id(component)] for component in components), np.int32, len(components))
+            found = np.fromiter(map(index.__getitem__, map(id, listed)), np.int32, len(listed))
         except KeyError:
-            name = next(component.name for component in components if id(component) not in index)
+            name = next(component.name for component in listed if id(component) not in index)
             raise InputError(f"{kind} {name} is not in the compiled model") from None
+        if isinstance(components, tuple):
+            self._last_tuple = (components, found)
+        return found
 
     def _columns_of(self, variables: Iterable[Any], *, new: bool) -> NDArray[np.int32]:
         """Give the columns of variables, adding those that are not in the model yet where that is allowed."""

@@ -9,7 +9,8 @@ What HiGHS does that an adapter has to know (measured with 1.11 to 1.15):
 * small coefficients are dropped with a warning: one that may matter is refused;
 * its scheduler belongs to the thread that first solved, with the number of threads of then;
 * PDLP prints to stdout unless all output is off, and never calls back;
-* "infeasible or unbounded" is settled by solving again without costs.
+* its presolve calls some unbounded programs infeasible, and sometimes it says that it does not know: that is
+  settled by solving again without costs.
 """
 
 from __future__ import annotations
@@ -133,6 +134,11 @@ class HighsSession(Session):
 
     def _solve(self, limit_s: float | None) -> Outcome:
         outcome = self._run_once(limit_s)
+        if outcome.termination is Termination.NUMERICAL:
+            # The basis of an earlier solve may be too ill-conditioned to start from.
+            self.highs.clearSolver()
+            left_s = None if limit_s is None else limit_s - self._last_run_s
+            outcome = outcome if left_s is not None and left_s <= 0 else self._run_once(left_s)
         if not self.matrix.is_mixed_integer or outcome.termination is not Termination.OPTIMAL:
             return outcome
         factor = self._missing_scale(outcome)
@@ -208,17 +214,31 @@ class HighsSession(Session):
 
     def _settled(self, outcome: Outcome, limit_s: float | None) -> Outcome:
         """Tell infeasible from unbounded by solving without costs, where HiGHS does not tell or may be wrong."""
-        unclear = outcome.termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
-            outcome.termination is Termination.UNBOUNDED and self.matrix.is_mixed_integer
-        )
-        if not unclear:
+        if not self._is_unclear(outcome.termination):
             return outcome
         self.set_costs(np.zeros_like(self.matrix.c))
         without_costs = self._run_once(limit_s)
         self.set_costs(self.matrix.c)
-        if without_costs.termination is Termination.OPTIMAL:
+        if without_costs.termination is not Termination.OPTIMAL:
+            return Outcome(without_costs.termination, message=without_costs.message)
+        if outcome.termination is not Termination.INFEASIBLE:
             return Outcome(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
-        return Outcome(without_costs.termination, message=without_costs.message)
+        presolve = self.highs.getOptionValue("presolve")[1]
+        set_option(self.highs, "presolve", "off")
+        again = self._run_once(limit_s)
+        set_option(self.highs, "presolve", presolve)
+        if again.termination is Termination.INFEASIBLE:
+            return Outcome(Termination.NUMERICAL, without_costs.values, message="infeasible with costs only")
+        return again
+
+    def _is_unclear(self, termination: Termination) -> bool:
+        if termination is Termination.INFEASIBLE:
+            # HiGHS's presolve calls some unbounded programs infeasible.
+            c, lower, upper = self.matrix.c, self.matrix.lower, self.matrix.upper
+            return bool(((c > 0) & (lower == -inf)).any() or ((c < 0) & (upper == inf)).any())
+        return termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
+            termination is Termination.UNBOUNDED and self.matrix.is_mixed_integer
+        )
 
     def set_costs(self, c: FloatArray) -> None:
         """Replace the costs, given without scale."""

@@ -7,7 +7,7 @@ is set aside first (deactivated while it runs) and compiled here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
@@ -52,7 +52,6 @@ class LinearParts:
     row_lower: NDArray[np.float64]
     row_upper: NDArray[np.float64]
     quadratic: list[tuple[int, Any]]
-    row_constant: NDArray[np.float64]
     unused: list[Any]
     contradiction: str | None
 
@@ -69,9 +68,11 @@ class _Piece:
 def linear_parts(model: Any) -> LinearParts:
     """Compile a Pyomo model; raises as :func:`~cwb.solvers.matrix.compile_matrix` does."""
     objective = _objective(model)
-    info, aside, contradiction = _compile(model, objective)
-    parts = _from_standard_form(info, objective)
-    parts.contradiction = contradiction
+    try:
+        info, aside = _compile(model, objective)
+        parts = _from_standard_form(info, objective)
+    except InvalidValueError as error:
+        raise InputError(" ".join(str(error).split())) from None
     if aside:
         _add_pieces(parts, aside, objective)
     parts.unused = _unused(model, parts.columns)
@@ -88,28 +89,36 @@ def _objective(model: Any) -> Any:
     return objectives[0] if objectives else None
 
 
-def _compile(model: Any, objective: Any) -> tuple[Any, list[Any], str | None]:
-    """Run Pyomo's linear compiler; give its answer, the components set aside, and a contradiction."""
+def _compile(model: Any, objective: Any) -> tuple[Any, list[Any]]:
+    """Run Pyomo's linear compiler; give its answer and the components that were set aside for it.
+
+    When it first stumbles, what has a degree above one or no variables is set aside. If it stumbles again, over terms
+    that cancel out such as x - x or 0*(x*y), everything is: that is slower and always right.
+    """
     compiler = LinearStandardFormCompiler()
-    aside: list[Any] = []
-    constant: list[Any] = []
-    contradiction = None
-    # A second round is needed where the first stumbled over a nonlinear constraint and hid terms that cancel out.
-    for is_last in (False, True):
+    rounds: tuple[Callable[[int | None], bool] | None, ...] = (None, lambda degree: degree != 1, lambda degree: True)
+    for is_set_aside in rounds:
+        aside = [] if is_set_aside is None else _choose(model, objective, is_set_aside)
         try:
-            with _inactive([*aside, *constant]):
-                return compiler.write(model, mixed_form=True), aside, contradiction
-        except (InvalidConstraintError, InvalidExpressionError):
-            aside, constant, contradiction = _sort_out(model, objective, look_for_cancelling=is_last)
-        except InfeasibleConstraintException:
-            aside, constant, contradiction = _sort_out(model, objective, look_for_cancelling=True)
-        except InvalidValueError as error:
-            raise InputError(" ".join(str(error).split())) from None
+            with _inactive(aside):
+                return compiler.write(model, mixed_form=True), aside
+        except (InvalidConstraintError, InvalidExpressionError, InfeasibleConstraintException):
+            continue
+        except InvalidValueError:
+            raise
         except ValueError:
             _refuse_unknown_components(model)
             raise
-    with _inactive([*aside, *constant]):
-        return compiler.write(model, mixed_form=True), aside, contradiction
+    raise AssertionError("with everything set aside there is nothing to stumble over")
+
+
+def _choose(model: Any, objective: Any, is_set_aside: Callable[[int | None], bool]) -> list[Any]:
+    chosen = [
+        c for c in model.component_data_objects(Constraint, active=True) if is_set_aside(polynomial_degree(c.body))
+    ]
+    if objective is not None and is_set_aside(polynomial_degree(objective.expr)):
+        chosen.append(objective)
+    return chosen
 
 
 def _refuse_unknown_components(model: Any) -> None:
@@ -117,24 +126,6 @@ def _refuse_unknown_components(model: Any) -> None:
     if unknown:
         kinds = ", ".join(sorted(kind.__name__ for kind in unknown))
         raise Unsupported(f"the model has components that solvers do not take: {kinds}; write them as constraints")
-
-
-def _sort_out(model: Any, objective: Any, *, look_for_cancelling: bool) -> tuple[list[Any], list[Any], str | None]:
-    """Find what is not linear, what is constant, and the first constant constraint that is false.
-
-    Terms that cancel out, as in x - x, are seen by nothing but a full compilation, so they are looked for on demand.
-    """
-    aside, constant, contradiction = [], [], None
-    if objective is not None and polynomial_degree(objective.expr) not in {0, 1}:
-        aside.append(objective)
-    for constraint in model.component_data_objects(Constraint, active=True):
-        degree = polynomial_degree(constraint.body)
-        if degree not in {0, 1}:
-            aside.append(constraint)
-        elif degree == 0 or (look_for_cancelling and not generate_standard_repn(constraint.body).linear_vars):
-            constant.append(constraint)
-            contradiction = contradiction or _false(constraint, generate_standard_repn(constraint.body).constant)
-    return aside, constant, contradiction
 
 
 def _false(constraint: Any, constant: float) -> str | None:
@@ -177,8 +168,6 @@ def _from_standard_form(info: Any, objective: Any) -> LinearParts:
     A = info.A.tocsr()
     c = info.c.toarray()[0] if info.c.shape[0] else np.zeros(len(info.columns))
     rows = [constraints[i] for i in kept] if second.any() else constraints
-    sides = np.fromiter((_one_side(row, kind) for row, kind in zip(rows, kinds[kept], strict=True)), float, len(rows))
-    constant = np.where(np.isfinite(rhs[kept]), sides, 0.0) - np.where(np.isfinite(rhs[kept]), rhs[kept], 0.0)
     return LinearParts(
         columns=list(info.columns),
         rows=rows,
@@ -190,15 +179,9 @@ def _from_standard_form(info: Any, objective: Any) -> LinearParts:
         row_lower=lower[kept],
         row_upper=upper[kept],
         quadratic=[],
-        row_constant=constant,
         unused=[],
         contradiction=None,
     )
-
-
-def _one_side(constraint: Any, kind: int) -> float:
-    side = constraint.ub if kind >= 0 else constraint.lb
-    return 0.0 if side is None else side
 
 
 def _piece(component: Any) -> _Piece:
@@ -235,7 +218,7 @@ def _add_pieces(parts: LinearParts, components: Sequence[Any], objective: Any) -
     parts.c = np.append(parts.c, np.zeros(width - parts.c.size))
     parts.A = sp.csr_array((parts.A.data, parts.A.indices, parts.A.indptr), shape=(parts.A.shape[0], width))
 
-    lower, upper, constant, linear = [], [], [], []
+    lower, upper, linear = [], [], []
     for component, piece in pieces:
         Q = _symmetric(piece.quadratic, index, width)
         if component is objective:
@@ -245,6 +228,9 @@ def _add_pieces(parts: LinearParts, components: Sequence[Any], objective: Any) -
             parts.offset = parts.sign * piece.constant
             parts.Q = None if Q is None else parts.sign * Q
             continue
+        if Q is None and not any(a for _, a in piece.linear):
+            parts.contradiction = parts.contradiction or _false(component, piece.constant)
+            continue
         if Q is not None:
             parts.quadratic.append((len(parts.rows), Q))
         low, up = _sides(component)
@@ -252,11 +238,9 @@ def _add_pieces(parts: LinearParts, components: Sequence[Any], objective: Any) -
         linear.append([(index[id(v)], a) for v, a in piece.linear])
         lower.append(low - piece.constant)
         upper.append(up - piece.constant)
-        constant.append(piece.constant)
     parts.A = sp.vstack([parts.A, _row_block(linear, width)], format="csr") if linear else parts.A
     parts.row_lower = np.append(parts.row_lower, lower)
     parts.row_upper = np.append(parts.row_upper, upper)
-    parts.row_constant = np.append(parts.row_constant, constant)
 
 
 def _row_block(rows: Sequence[Sequence[tuple[int, float]]], width: int) -> Any:

@@ -71,8 +71,6 @@ class MatrixModel:
     quadratic_rows : tuple of QuadraticRow
     lower, upper : (m,) array
     integer : (m,) bool array
-    row_constant : (n,) array
-        Constant of each Pyomo body: body = A x + row_constant.
     unused : list of VarData
         Free variables of active blocks that appear nowhere.
     contradiction : str or None
@@ -94,7 +92,6 @@ class MatrixModel:
     lower: FloatArray
     upper: FloatArray
     integer: BoolArray
-    row_constant: FloatArray
     unused: list[Any] = field(default_factory=list)
     contradiction: str | None = None
     is_false_for_good: bool = False
@@ -154,6 +151,13 @@ class MatrixModel:
         for row in self.quadratic_rows:
             values[row.row] += 0.5 * float(x @ (row.Q @ x))
         return values
+
+    def body_constants(self) -> list[float]:
+        """Give the constant of every row's Pyomo body: what its value has more than ``activity``."""
+        return [
+            row.ub - upper if isfinite(upper) else (row.lb - lower if isfinite(lower) else 0.0)
+            for row, lower, upper in zip(self.rows, self.row_lower.tolist(), self.row_upper.tolist(), strict=True)
+        ]
 
     def violation(self, x: FloatArray) -> float:
         """Give the largest violation of a row or a column bound at a point."""
@@ -260,7 +264,6 @@ def _assemble(parts: LinearParts) -> MatrixModel:
         lower=lower,
         upper=upper,
         integer=integer,
-        row_constant=parts.row_constant,
         unused=parts.unused,
         contradiction=contradiction,
         is_false_for_good=parts.contradiction is not None,

@@ -170,35 +170,33 @@ def read_layers(path: Path, groups: Mapping[str, str], spans: Mapping[str, Span]
         columns = line.split()
         if not columns:
             continue
-        with located(f"line {number}"):
-            if len(columns) != _COLUMNS:
-                raise InputError(f"{len(columns)} columns; expected {_COLUMNS}, as in ASTRA-sim 1.0 workloads")
-            if len(columns[0]) > 200:
-                raise InputError("expected a layer name of at most 200 characters")
-            phases = {
-                phase: _read_phase(columns[first : first + 3], first, groups[phase], prod(spans[phase]))
-                for _, phase, first in _PHASES
-            }
-            layers.append({"name": columns[0], **phases})
+        place = f"line {number}"
+        if len(columns) != _COLUMNS:
+            raise InputError(f"{len(columns)} columns; expected {_COLUMNS}, as in ASTRA-sim 1.0", place=place)
+        if len(columns[0]) > 200:
+            raise InputError("expected a layer name of at most 200 characters", place=place)
+        phases = {
+            phase: _read_phase(columns, first, place, groups[phase], prod(spans[phase])) for _, phase, first in _PHASES
+        }
+        layers.append({"name": columns[0], **phases})
     if not 1 <= len(layers) <= MAX_LAYERS:
         raise InputError(f"{len(layers):,} layers; expected 1 to {MAX_LAYERS:,}")
     return layers
 
 
-def _read_phase(columns: list[str], first: int, group: str, members: int) -> dict[str, Any]:
-    """Read compute time, collective and bytes of one phase, whose columns are counted from ``first``."""
-    compute, collective, size = columns
-    _number(compute, f"column {first + 1}")
-    size_bytes = _number(size, f"column {first + 3}")
+def _read_phase(columns: list[str], first: int, line: str, group: str, members: int) -> dict[str, Any]:
+    """Read compute time, collective and bytes of one phase, which begin at column ``first``, counted from 0."""
+    compute, collective, size = columns[first : first + 3]
+    places = [f"{line}, column {first + i}" for i in (1, 2, 3)]
+    _number(compute, places[0])
     if collective.upper() not in _COLLECTIVES:
-        raise InputError(
-            f"{shown(collective)} is no collective; expected one of {', '.join(_COLLECTIVES)}",
-            place=f"column {first + 2}",
-        )
+        expected = f"expected one of {', '.join(_COLLECTIVES)}"
+        raise InputError(f"{shown(collective)} is no collective; {expected}", place=places[1])
+    size_bytes = _number(size, places[2])
     phase: dict[str, Any] = {"compute": f"{compute} ns"}
     if (kind := _COLLECTIVES[collective.upper()]) is not None:
         if size_bytes.denominator != 1:
-            raise InputError(f"{shown(size)}; expected a whole number of bytes", place=f"column {first + 3}")
+            raise InputError(f"{shown(size)}; expected a whole number of bytes", place=places[2])
         full = size_bytes * members if kind == "all_gather" else size_bytes
         phase["communication"] = [{"collective": kind, "size": f"{full} B", "group": group}]
     return phase

@@ -67,7 +67,9 @@ def supporting_line(problem: Problem, multipliers: Multipliers, *, scale_free: b
     if min(slopes, default=0.0) < 0 or (scale_free and limits > 0):
         return Line(-inf, multipliers, (0.0,) * problem.dimensions)
     traffic = _traffic(problem, multipliers)
-    value = multipliers.time_weight * _constant(problem, multipliers) - limits
+    value = multipliers.time_weight * _constant(problem, multipliers)
+    if not scale_free:  # the smallest multiple of a plan has no limits to charge for
+        value -= limits
     value += sum(2 * sqrt(A * c) for A, c in zip(traffic, slopes, strict=True))
     minimizer = tuple(sqrt(A / c) if c > 0 else 0.0 for A, c in zip(traffic, slopes, strict=True))
     return Line(value, multipliers, minimizer)

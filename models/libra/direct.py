@@ -22,7 +22,7 @@ def solve_direct(problem: Problem, solver: Solver, budget: Budget, gap: float) -
     """Hand the model over; the objective is recomputed from the bandwidths, the bound is the solver's word."""
     with budget.clock.phase("build"):
         model = build_problem(problem)
-    result = solver.solve(model, budget, SolverOptions(rel_gap=gap, feasibility_tolerance=_TOLERANCE))
+    result = solver.solve(model, budget, SolverOptions(rel_gap=gap / 10, feasibility_tolerance=_TOLERANCE))
     size = result.size
     if result.termination in (Termination.INFEASIBLE, Termination.INFEASIBLE_OR_UNBOUNDED):
         clash = clashing_constraints(model, list(model.design.values()), solver, budget)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ...core.budget import Budget
+from ...core.budget import Budget, Progress, silent
 from ...core.design import Comparison
 from ...core.solver import CompiledModel, ModelSize, ResolvingSolver, SolverOptions, SolverResult, Termination
 from .bounds import Line, Multipliers, supporting_line
@@ -112,7 +112,7 @@ class Relaxation:
             for step in range(_FIRST_TANGENTS):
                 self._add_tangent(d, top * _SMALLEST_PART ** (step / (_FIRST_TANGENTS - 1)))
 
-    def minimize(self, time_weight: float, cost_weight: float, gap: float) -> Minimum:
+    def minimize(self, time_weight: float, cost_weight: float, gap: float, tell: Progress = silent) -> Minimum:
         """Minimize ``time_weight * T + cost_weight * C`` (weights per second and per dollar) to a relative gap."""
         problem, best = self.problem, Minimum()
         in_units = time_weight * problem.time_unit_s, cost_weight * problem.cost_unit_usd
@@ -132,6 +132,7 @@ class Relaxation:
             if time_weight:
                 value += time_weight * problem.time.seconds(plan)
             best.update(plan, value, line)
+            tell(f"round {self.rounds}: {best.value:.10g}, bound {best.bound:.10g}, gap {best.gap:.1e}")
             if best.gap <= gap or self.budget.exhausted:
                 break
             if not self._add_tangents(plan, line.minimizer_Bps):
@@ -231,6 +232,11 @@ class Minimum:
     line: Line | None = None
     stopped: SolverResult | None = None
     plans: list[tuple[float, ...]] = field(default_factory=list)
+
+    @property
+    def bound(self) -> float:
+        """Value of the best line."""
+        return -inf if self.line is None else self.line.value
 
     @property
     def gap(self) -> float:

@@ -68,7 +68,7 @@ def solve_by_tangents(problem: Problem, solver: ResolvingSolver, budget: Budget,
                 place="design",
             )
         relaxation.start(largest)
-        minimum = relaxation.minimize(1.0, 0.0, aim)
+        minimum = relaxation.minimize(1.0, 0.0, aim, budget.progress)
         plan = relaxation.cheapest_as_fast(minimum) or minimum.plan_Bps
         if minimum.line is None:
             return finish(problem, relaxation, plan, None, LagrangianCertificate(()), gap)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import fsum
 
 from ...core.record import RunRecord
 from ..libra import PERF, PERF_PER_COST, libra_runs, network_name, workload_name
@@ -19,7 +20,7 @@ def _metric(name: str) -> Callable[[RunRecord], float | None]:
 
 def _seconds(record: RunRecord) -> float | None:
     known = [s for phase in _SOLVING if (s := number(record.seconds.get(phase))) is not None]
-    return sum(known) if known else None
+    return fsum(known) if known else None
 
 
 def _entries(records: Sequence[RunRecord]) -> list[Entry]:

@@ -65,7 +65,7 @@ def random_instances(draw: st.DrawFn, objective: Objective = Objective.PERF) -> 
                 st.builds(
                     Communication,
                     st.sampled_from(KINDS),
-                    st.integers(1, 2**32).map(Fraction),
+                    st.integers(2**10, 2**32).map(Fraction),
                     st.sampled_from(["tp", "dp"]),
                 ),
                 max_size=2,

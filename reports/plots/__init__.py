@@ -1,0 +1,71 @@
+"""The plots by name; each is a function in a module of its own, imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...core.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ...core.record import RunRecord
+
+PLOTS: Mapping[str, str] = {
+    "libra-allocation": "libra_allocation:draw",
+    "libra-speedup": "libra_speedup:draw",
+}
+
+#: Picture formats by the suffix of the file.
+_FORMATS = (".svg", ".pdf", ".png")
+
+
+def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:
+    """Import a plot.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`PLOTS`.
+
+    Returns
+    -------
+    callable
+        Takes records and a format of :func:`picture_format`, gives the file's bytes: the same for the same records.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name; from the callable, if no record fits.
+    """
+    if name not in PLOTS:
+        close = get_close_matches(name, PLOTS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"unknown plot {name!r}; expected one of {', '.join(PLOTS)}{hint}")
+    module, attribute = PLOTS[name].split(":")
+
+    def picture(records: Sequence[RunRecord], form: str) -> bytes:
+        from .look import look, to_bytes
+
+        draw: Callable[[Sequence[RunRecord]], Figure] = getattr(import_module(f".{module}", __package__), attribute)
+        with look():
+            return to_bytes(draw(records), form)
+
+    return picture
+
+
+def picture_format(path: Path) -> str:
+    """Tell the format by the name of a file.
+
+    Raises
+    ------
+    InputError
+        If the suffix is none of a picture.
+    """
+    if path.suffix.lower() not in _FORMATS:
+        raise InputError(f"no picture has this suffix; expected {', '.join(_FORMATS)}", source=str(path))
+    return path.suffix.lower().removeprefix(".")

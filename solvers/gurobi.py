@@ -1,0 +1,48 @@
+"""Gurobi, a commercial solver; its pip licence is free and takes small models."""
+
+from __future__ import annotations
+
+from ..core.budget import Budget
+from ..core.errors import SolverUnavailable
+from ..core.solver import Availability, Capability, SolverOptions
+from .base import Adapter, Session
+
+
+class Gurobi(Adapter):
+    """Direct adapter to gurobipy. Gurobi's own parameters are taken by their names, such as ``MIPFocus``."""
+
+    name = "gurobi"
+    title = "Gurobi"
+    package = "gurobipy"
+    requirement = "cwb[gurobi]"
+    capabilities = (
+        Capability.LP
+        | Capability.MIP
+        | Capability.CONVEX_QP
+        | Capability.NONCONVEX_QP
+        | Capability.QUADRATIC_CONSTRAINTS
+        | Capability.MIP_START
+        | Capability.PROGRESS
+        | Capability.INTERRUPT
+    )
+
+    def open(self, budget: Budget, options: SolverOptions) -> Session:
+        """Start Gurobi with its licence and apply the options."""
+        from .gurobi_session import GurobiSession
+
+        return GurobiSession(budget, options)
+
+    def licensed(self) -> Availability:
+        """Try the licence by starting Gurobi; silent."""
+        found = self.installed()
+        if not found.ok:
+            return found
+        from .gurobi_session import licence
+
+        try:
+            return Availability(True, licence(), found.version)
+        except SolverUnavailable as error:
+            return Availability(False, str(error), found.version)
+
+
+SOLVER = Gurobi()

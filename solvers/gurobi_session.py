@@ -1,0 +1,271 @@
+"""One model inside one Gurobi.
+
+Gurobi prints its licence and every parameter to stdout unless it is started silent. While it runs it takes Ctrl-C
+for itself and prints about it, so the handler that was there before is put back as soon as it runs.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+import gurobipy as gp
+import numpy as np
+import scipy.sparse as sp
+from gurobipy import GRB
+
+from ..core.budget import Budget
+from ..core.errors import CwbError, InputError, SolverUnavailable
+from ..core.solver import SolverOptions, Termination
+from .base import Outcome, Session, Track
+from .matrix import INFINITY, MatrixModel
+
+_TERMINATIONS = {
+    GRB.OPTIMAL: Termination.OPTIMAL,
+    GRB.INFEASIBLE: Termination.INFEASIBLE,
+    GRB.INF_OR_UNBD: Termination.INFEASIBLE_OR_UNBOUNDED,
+    GRB.UNBOUNDED: Termination.UNBOUNDED,
+    GRB.TIME_LIMIT: Termination.TIME_LIMIT,
+    GRB.NODE_LIMIT: Termination.NODE_LIMIT,
+    GRB.ITERATION_LIMIT: Termination.NODE_LIMIT,
+    GRB.SOLUTION_LIMIT: Termination.NODE_LIMIT,
+    GRB.WORK_LIMIT: Termination.NODE_LIMIT,
+    GRB.USER_OBJ_LIMIT: Termination.NODE_LIMIT,
+    GRB.CUTOFF: Termination.NODE_LIMIT,
+    GRB.INTERRUPTED: Termination.INTERRUPTED,
+    GRB.NUMERIC: Termination.NUMERICAL,
+    GRB.SUBOPTIMAL: Termination.NUMERICAL,
+}
+
+_WORDS = {getattr(GRB.Status, name): name.lower() for name in dir(GRB.Status) if name.isupper()}
+
+_ELSEWHERE = {
+    "timelimit": "the budget's time limit",
+    "threads": "the budget's threads",
+    "seed": "the budget's seed",
+    "outputflag": "the budget's log file",
+    "logtoconsole": "the budget's log file",
+    "logfile": "the budget's log file",
+    "mipgap": "rel_gap",
+    "nodelimit": "node_limit",
+    "feasibilitytol": "feasibility_tolerance",
+}
+
+_TOO_LARGE = GRB.Error.SIZE_LIMIT_EXCEEDED
+_FREE_LIMIT = "2000 variables and 2000 rows, 200 variables with quadratic terms"
+
+_WITHOUT_SOLUTION = {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.INFEASIBLE_OR_UNBOUNDED}
+
+
+def _environment() -> Any:
+    """Start a silent Gurobi environment with whatever licence there is."""
+    try:
+        environment = gp.Env(empty=True)
+        environment.setParam("OutputFlag", 0)
+        environment.start()
+    except gp.GurobiError as error:
+        raise SolverUnavailable(
+            f"Gurobi cannot be used: {_one_line(error)}; use --solver highs or scip, or install a licence"
+        ) from None
+    return environment
+
+
+def licence() -> str:
+    """Try the licence and say when it expires.
+
+    Raises
+    ------
+    SolverUnavailable
+        If there is none, or none that is valid.
+    """
+    environment = _environment()
+    try:
+        model = gp.Model(env=environment)
+        expires = str(model.LicenseExpiration)
+        model.dispose()
+    finally:
+        environment.dispose()
+    day = "never" if expires == "99999999" else f"{expires[:4]}-{expires[4:6]}-{expires[6:]}"
+    version = ".".join(map(str, gp.gurobi.version()))
+    return f"Gurobi {version}, licence expires {day}; the free pip licence takes {_FREE_LIMIT}"
+
+
+class GurobiSession(Session):
+    """See :class:`~cwb.solvers.base.Session`."""
+
+    def __init__(self, budget: Budget, options: SolverOptions) -> None:
+        self.track = Track("gurobi")
+        self.version = ".".join(map(str, gp.gurobi.version()))
+        self.environment = _environment()
+        self.model: Any = gp.Model(env=self.environment)
+        self._tolerance = options.feasibility_tolerance
+        self._is_running = threading.Event()
+        try:
+            self._apply(budget, options)
+        except BaseException:
+            self.close()
+            raise
+
+    def _apply(self, budget: Budget, options: SolverOptions) -> None:
+        tolerance = options.feasibility_tolerance
+        wanted: dict[str, object] = {
+            "LogToConsole": 0,
+            "Threads": budget.threads,
+            "Seed": budget.seed % GRB.MAXINT,
+            "MIPGap": options.rel_gap,
+            "MIPGapAbs": 0.0,
+            "FeasibilityTol": max(tolerance, 1e-9),
+            "IntFeasTol": max(tolerance, 1e-9),
+        }
+        if options.node_limit is not None:
+            wanted["NodeLimit"] = options.node_limit
+        for name, value in wanted.items():
+            self._set(name, value)
+        for name, value in options.extra.items():
+            if name.lower() in _ELSEWHERE:
+                raise InputError(f"Gurobi's parameter {name} is set by {_ELSEWHERE[name.lower()]}, not by its own name")
+            self._set(name, value)
+        if budget.log_file is not None:
+            self._set("LogFile", budget.log_file)
+            self._set("OutputFlag", 1)
+
+    def _set(self, name: str, value: object) -> None:
+        try:
+            self.model.setParam(name, value)
+        except (gp.GurobiError, TypeError, ValueError) as error:
+            raise InputError(f"Gurobi does not take {value!r} for its parameter {name}: {_one_line(error)}") from None
+
+    def load(self, matrix: MatrixModel, *, start: bool) -> None:
+        """Hand the model over as matrices; a range becomes two rows."""
+        self.matrix = matrix
+        self.scale = matrix.cost_scale
+        model = self.model
+        self.x = model.addMVar(
+            len(matrix.columns),
+            lb=np.maximum(matrix.lower, -GRB.INFINITY),
+            ub=np.minimum(matrix.upper, GRB.INFINITY),
+            vtype=np.where(matrix.integer, GRB.INTEGER, GRB.CONTINUOUS),
+        )
+        Q = None if matrix.Q is None else sp.csr_matrix(matrix.Q * (0.5 * self.scale))
+        model.setMObjective(Q, matrix.c * self.scale, matrix.offset * self.scale, self.x, self.x, self.x, GRB.MINIMIZE)
+        self._add_rows()
+        if start:
+            values = matrix.start()
+            self.x.Start = np.where(np.isnan(values), GRB.UNDEFINED, values)
+
+    def _add_rows(self) -> None:
+        matrix, model = self.matrix, self.model
+        quadratic = {row.row: row.Q for row in matrix.quadratic_rows}
+        equal = matrix.row_lower == matrix.row_upper
+        has_lower, has_upper = np.isfinite(matrix.row_lower) & ~equal, np.isfinite(matrix.row_upper) & ~equal
+        linear = np.ones(len(matrix.rows), dtype=bool)
+        linear[list(quadratic)] = False
+        sides = (
+            (GRB.EQUAL, equal, matrix.row_lower),
+            (GRB.GREATER_EQUAL, has_lower, matrix.row_lower),
+            (GRB.LESS_EQUAL, has_upper, matrix.row_upper),
+        )
+        for sense, where, right in sides:
+            rows = np.flatnonzero(where & linear)
+            if rows.size:
+                model.addMConstr(sp.csr_matrix(matrix.A[rows]), self.x, sense, right[rows])
+            for i, Q in quadratic.items():
+                if where[i]:
+                    part = slice(matrix.A.indptr[i], matrix.A.indptr[i + 1])
+                    a = np.zeros(len(matrix.columns))
+                    a[matrix.A.indices[part]] = matrix.A.data[part]
+                    model.addMQConstr(sp.csr_matrix(0.5 * Q), a, sense, float(right[i]), self.x, self.x, self.x)
+
+    def run(self, limit_s: float | None) -> Outcome:
+        """Solve; infeasible is told from unbounded by solving again without costs."""
+        outcome = self._optimize(limit_s)
+        unclear = outcome.termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
+            outcome.termination is Termination.UNBOUNDED and self.matrix.is_mixed_integer
+        )
+        if not unclear:
+            return outcome
+        self.model.setObjective(0.0)
+        without_costs = self._optimize(limit_s)
+        if without_costs.termination is Termination.OPTIMAL:
+            return Outcome(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
+        return Outcome(without_costs.termination, message=without_costs.message)
+
+    def _optimize(self, limit_s: float | None) -> Outcome:
+        self._set("TimeLimit", GRB.INFINITY if limit_s is None else limit_s)
+        try:
+            self.model.optimize(self._callback)
+        except gp.GurobiError as error:
+            if error.errno == _TOO_LARGE:
+                size = self.matrix.size
+                raise SolverUnavailable(
+                    f"Gurobi's licence is too small: the model has {size.variables} variables and {size.constraints} "
+                    f"rows, the free pip licence takes {_FREE_LIMIT}; use --solver highs or scip, or install a licence"
+                ) from None
+            raise CwbError(f"Gurobi failed: {_one_line(error)}") from None
+        finally:
+            self._is_running.clear()
+        return self._read()
+
+    def _read(self) -> Outcome:
+        model = self.model
+        termination = _TERMINATIONS.get(model.Status, Termination.ERROR)
+        values = None
+        if model.SolCount > 0 and termination not in _WITHOUT_SOLUTION:
+            values = np.array(self.x.X)
+            # A linear program that was stopped has a point, but it need not be feasible.
+            if termination is not Termination.OPTIMAL and self.matrix.violation(values) > 10 * self._tolerance:
+                values = None
+        return Outcome(
+            termination,
+            values,
+            self._bound(termination),
+            int(model.NodeCount),
+            int(model.IterCount + model.BarIterCount),
+            "" if termination is Termination.OPTIMAL else _WORDS.get(model.Status, str(model.Status)),
+        )
+
+    def _bound(self, termination: Termination) -> float | None:
+        """Give the search's bound; a continuous convex model has one when it is solved: its objective."""
+        try:
+            bound = self.model.ObjBound
+        except (AttributeError, gp.GurobiError):
+            bound = GRB.INFINITY
+        if abs(bound) >= INFINITY and termination is Termination.OPTIMAL:
+            bound = self.model.ObjVal
+        return float(bound) / self.scale if abs(bound) < INFINITY else None
+
+    def _callback(self, model: Any, where: int) -> None:
+        self._is_running.set()
+        if self.track.cancel.is_set():
+            model.terminate()
+        elif where == GRB.Callback.MIPSOL:
+            self.track.values = np.array(model.cbGetSolution(self.x))
+        elif where == GRB.Callback.MIP:
+            best, bound = model.cbGet(GRB.Callback.MIP_OBJBST), model.cbGet(GRB.Callback.MIP_OBJBND)
+            self.track.tell(
+                int(model.cbGet(GRB.Callback.MIP_NODCNT)),
+                best / self.scale if abs(best) < INFINITY else None,
+                bound / self.scale if abs(bound) < INFINITY else None,
+            )
+
+    def tick(self) -> None:
+        """Put back the Ctrl-C handler that Gurobi has replaced when it began to run."""
+        if self._is_running.is_set() and threading.current_thread() is threading.main_thread():
+            handler = signal.getsignal(signal.SIGINT)
+            if handler is not None:
+                signal.signal(signal.SIGINT, handler)
+
+    def ask(self) -> None:
+        """Ask to stop."""
+        self.track.cancel.set()
+        self.model.terminate()
+
+    def close(self) -> None:
+        """Free the model and give the licence back."""
+        self.model.dispose()
+        self.environment.dispose()
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

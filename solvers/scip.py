@@ -1,0 +1,36 @@
+"""SCIP, a free solver that also takes nonconvex quadratic objectives and quadratic constraints."""
+
+from __future__ import annotations
+
+from ..core.budget import Budget
+from ..core.solver import Capability, SolverOptions
+from .base import Adapter, Session
+
+
+class Scip(Adapter):
+    """Direct adapter to pyscipopt. SCIP's own parameters are taken by their names, such as ``limits/solutions``."""
+
+    name = "scip"
+    title = "SCIP"
+    package = "pyscipopt"
+    requirement = "cwb[scip]"
+    capabilities = (
+        Capability.LP
+        | Capability.MIP
+        | Capability.CONVEX_QP
+        | Capability.NONCONVEX_QP
+        | Capability.QUADRATIC_CONSTRAINTS
+        | Capability.MIP_START
+        | Capability.PROGRESS
+        | Capability.INTERRUPT
+    )
+    numbers_threads = True
+
+    def open(self, budget: Budget, options: SolverOptions) -> Session:
+        """Start SCIP and apply the options."""
+        from .scip_session import ScipSession
+
+        return ScipSession(budget, options)
+
+
+SOLVER = Scip()

@@ -1,0 +1,249 @@
+"""One model inside one SCIP.
+
+A quadratic objective becomes a variable above it: SCIP's objective is linear. ``optimize`` would hold the Python
+lock, so that nobody could wait with a limit; ``optimizeNogil`` does not. SCIP's own Ctrl-C handler is switched off,
+its clock is switched from processor to wall time, and its screen output is off: it would fill the pipe of whoever
+captures it and block for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import pyscipopt
+import scipy.sparse as sp
+from pyscipopt import SCIP_EVENTTYPE, Eventhdlr, ExprCons
+
+from ..core.budget import Budget
+from ..core.errors import InputError
+from ..core.solver import SolverOptions, Termination
+from .base import Outcome, Session, Track
+from .matrix import INFINITY, MatrixModel
+
+_TERMINATIONS = {
+    "optimal": Termination.OPTIMAL,
+    "gaplimit": Termination.OPTIMAL,
+    "infeasible": Termination.INFEASIBLE,
+    "unbounded": Termination.UNBOUNDED,
+    "inforunbd": Termination.INFEASIBLE_OR_UNBOUNDED,
+    "timelimit": Termination.TIME_LIMIT,
+    "nodelimit": Termination.NODE_LIMIT,
+    "totalnodelimit": Termination.NODE_LIMIT,
+    "stallnodelimit": Termination.NODE_LIMIT,
+    "sollimit": Termination.NODE_LIMIT,
+    "bestsollimit": Termination.NODE_LIMIT,
+    "restartlimit": Termination.NODE_LIMIT,
+    "primallimit": Termination.NODE_LIMIT,
+    "duallimit": Termination.NODE_LIMIT,
+    "userinterrupt": Termination.INTERRUPTED,
+}
+
+_ELSEWHERE = {
+    "limits/time": "the budget's time limit",
+    "display/verblevel": "the budget's log file",
+    "randomization/randomseedshift": "the budget's seed",
+    "limits/gap": "rel_gap",
+    "limits/totalnodes": "node_limit",
+    "numerics/feastol": "feasibility_tolerance",
+    "misc/catchctrlc": "the budget",
+    "timing/clocktype": "the budget",
+}
+
+_WITHOUT_SOLUTION = {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.INFEASIBLE_OR_UNBOUNDED}
+
+
+class ScipSession(Session):
+    """See :class:`~cwb.solvers.base.Session`."""
+
+    def __init__(self, budget: Budget, options: SolverOptions) -> None:
+        self.track = Track("scip")
+        self.watch: _Watch | None = None
+        self.model: Any = pyscipopt.Model()
+        self.model.hideOutput()
+        self.version = f"{pyscipopt.__version__} (SCIP {self.model.version():g})"
+        wanted: dict[str, object] = {
+            "display/verblevel": 0 if budget.log_file is None else 4,
+            "misc/catchctrlc": False,
+            "timing/clocktype": 2,
+            "randomization/randomseedshift": budget.seed % 2**31,
+            "limits/gap": options.rel_gap,
+            "numerics/feastol": options.feasibility_tolerance,
+        }
+        if options.node_limit is not None:
+            wanted["limits/totalnodes"] = options.node_limit
+        for name, value in wanted.items():
+            self._set(name, value)
+        for name, value in options.extra.items():
+            if name in _ELSEWHERE:
+                raise InputError(f"SCIP's parameter {name} is set by {_ELSEWHERE[name]}, not by its own name")
+            self._set(name, value)
+        if budget.log_file is not None:
+            self.model.setLogfile(budget.log_file)
+
+    def _set(self, name: str, value: object) -> None:
+        try:
+            self.model.setParam(name, value)
+        except KeyError:
+            close = get_close_matches(name, list(self.model.getParams()), n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise InputError(f"SCIP has no parameter {name!r}{hint}") from None
+        except (TypeError, ValueError, LookupError, OverflowError):
+            raise InputError(f"SCIP does not take {value!r} for its parameter {name}") from None
+
+    def load(self, matrix: MatrixModel, *, start: bool) -> None:
+        """Hand the model over, row by row: pyscipopt takes no sparse matrices."""
+        self.matrix = matrix
+        self.scale = matrix.cost_scale
+        model = self.model
+        self.variables = [
+            model.addVar(name=f"x{j}", vtype="I" if integer else "C", lb=lower, ub=upper, obj=cost)
+            for j, (integer, lower, upper, cost) in enumerate(
+                zip(
+                    matrix.integer.tolist(),
+                    _none_where_infinite(matrix.lower),
+                    _none_where_infinite(matrix.upper),
+                    (matrix.c * self.scale).tolist(),
+                    strict=True,
+                )
+            )
+        ]
+        quadratic = {row.row: row.Q for row in matrix.quadratic_rows}
+        lower, upper = np.maximum(matrix.row_lower, -INFINITY), np.minimum(matrix.row_upper, INFINITY)
+        for i in range(len(matrix.rows)):
+            part = slice(matrix.A.indptr[i], matrix.A.indptr[i + 1])
+            terms = zip(matrix.A.indices[part].tolist(), matrix.A.data[part].tolist(), strict=True)
+            self._add_row(terms, quadratic.get(i), float(lower[i]), float(upper[i]))
+        self.above: Any = None
+        if matrix.Q is not None:
+            self.above = model.addVar(name="objective", lb=None, ub=None, obj=1.0)
+            model.addCons(ExprCons(self._form(matrix.Q * self.scale) - self.above, lhs=-INFINITY, rhs=0.0))
+        model.addObjoffset(matrix.offset * self.scale)
+        if start:
+            self._add_start()
+        self.watch = _Watch(self)
+        model.includeEventhdlr(self.watch, "cwb", "tells of progress and stops on demand")
+
+    def _add_row(self, terms: Iterable[tuple[int, float]], Q: Any, lower: float, upper: float) -> None:
+        if Q is None:
+            # Adding coefficients to an empty row is faster than building an expression.
+            row = self.model.addCons(ExprCons(0.0 * self.variables[0], lhs=lower, rhs=upper))
+            for j, a in terms:
+                self.model.addConsCoeff(row, self.variables[j], a)
+            return
+        linear = pyscipopt.quicksum(a * self.variables[j] for j, a in terms)
+        self.model.addCons(ExprCons(self._form(Q) + linear, lhs=lower, rhs=upper))
+
+    def _form(self, Q: Any) -> Any:
+        """Give 1/2 x' Q x as an expression."""
+        upper = sp.coo_array(sp.triu(Q))
+        x = self.variables
+        return pyscipopt.quicksum(
+            (0.5 * a if i == j else a) * x[i] * x[j]
+            for i, j, a in zip(upper.row.tolist(), upper.col.tolist(), upper.data.tolist(), strict=True)
+        )
+
+    def _add_start(self) -> None:
+        values = self.matrix.start()
+        solution = self.model.createPartialSol()
+        for variable, value in zip(self.variables, values.tolist(), strict=True):
+            if value == value:  # noqa: PLR0124 - not NaN: the variable has a value
+                self.model.setSolVal(solution, variable, value)
+        if self.above is not None and np.isfinite(values).all():
+            self.model.setSolVal(solution, self.above, 0.5 * self.scale * float(values @ (self.matrix.Q @ values)))
+        self.model.addSol(solution)
+
+    def run(self, limit_s: float | None) -> Outcome:
+        """Solve; infeasible is told from unbounded by solving again without costs."""
+        self._optimize(limit_s)
+        outcome = self._read()
+        unclear = outcome.termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
+            outcome.termination is Termination.UNBOUNDED and self.matrix.is_mixed_integer
+        )
+        if not unclear:
+            return outcome
+        self.model.freeTransform()
+        self.model.setObjective(0.0 * self.variables[0])
+        self._optimize(limit_s)
+        without_costs = self._read()
+        if without_costs.termination is Termination.OPTIMAL:
+            return Outcome(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
+        return Outcome(without_costs.termination, message=without_costs.message)
+
+    def _optimize(self, limit_s: float | None) -> None:
+        self._set("limits/time", 1e20 if limit_s is None else limit_s)
+        self.model.optimizeNogil()
+
+    def _read(self) -> Outcome:
+        words = self.model.getStatus()
+        termination = _TERMINATIONS.get(words, Termination.ERROR)
+        has_solution = self.model.getNSols() > 0 and termination not in _WITHOUT_SOLUTION
+        bound = self.model.getDualbound()
+        if abs(bound) >= INFINITY and self._may_branch_for_ever():
+            words += "; SCIP bounds a quadratic form by branching, which needs bounds on its variables"
+        return Outcome(
+            termination,
+            self.best() if has_solution else None,
+            None if abs(bound) >= INFINITY else float(bound) / self.scale,
+            int(self.model.getNTotalNodes()),
+            int(self.model.getNLPIterations()),
+            "" if termination is Termination.OPTIMAL else words,
+        )
+
+    def _may_branch_for_ever(self) -> bool:
+        forms = ([] if self.matrix.Q is None else [self.matrix.Q]) + [row.Q for row in self.matrix.quadratic_rows]
+        unbounded = ~(np.isfinite(self.matrix.lower) & np.isfinite(self.matrix.upper))
+        return any(unbounded[np.diff(Q.indptr) > 0].any() for Q in forms)
+
+    def best(self) -> Any:
+        """Give the best point found so far, as an array."""
+        solution = self.model.getBestSol()
+        return np.array([self.model.getSolVal(solution, variable) for variable in self.variables])
+
+    def ask(self) -> None:
+        """Ask to stop: SCIP looks between its steps, and the event handler asks once more."""
+        self.track.cancel.set()
+        self.model.interruptSolve()
+
+    def close(self) -> None:
+        """Free the problem and let go of the event handler, which holds this session."""
+        self.model.setLogfile(None)
+        self.model.freeProb()
+        self.variables = []
+        self.watch = None
+        self.model = None
+
+
+class _Watch(Eventhdlr):  # type: ignore[misc] # pyscipopt has no types
+    """Takes in new solutions and bounds, and stops when asked to."""
+
+    def __init__(self, session: ScipSession) -> None:
+        self.session = session
+
+    def eventinit(self) -> None:
+        """Choose the events."""
+        for kind in (SCIP_EVENTTYPE.BESTSOLFOUND, SCIP_EVENTTYPE.NODESOLVED, SCIP_EVENTTYPE.PRESOLVEROUND):
+            self.model.catchEvent(kind, self)
+
+    def eventexec(self, event: Any) -> None:
+        """Take in one event."""
+        session, track = self.session, self.session.track
+        if track.cancel.is_set():
+            self.model.interruptSolve()
+            return
+        is_solution = event.getType() == SCIP_EVENTTYPE.BESTSOLFOUND
+        if is_solution:
+            track.values = session.best()
+        if event.getType() != SCIP_EVENTTYPE.PRESOLVEROUND:
+            best, bound = self.model.getPrimalbound(), self.model.getDualbound()
+            track.tell(
+                int(self.model.getNTotalNodes()),
+                None if abs(best) >= INFINITY else best / session.scale,
+                None if abs(bound) >= INFINITY else bound / session.scale,
+            )
+
+
+def _none_where_infinite(bounds: Any) -> list[float | None]:
+    return [bound if abs(bound) < INFINITY else None for bound in bounds.tolist()]

@@ -1,0 +1,253 @@
+"""The commands that tell what there is: list, show, doctor."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from cwb import solvers
+from cwb.cli import listing
+from cwb.cli.main import run
+from cwb.core.errors import SolverUnavailable
+from cwb.core.solver import Availability, SolverResult, Termination
+from cwb.instances import generators
+from cwb.instances.loader import shipped, shipped_workloads
+from cwb.models import registry
+
+Cwb = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def cwb(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cwb:
+    """Run a command in this process on a terminal of 200 columns; give exit status, stdout and stderr."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def command(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            run(list(words))
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    return command
+
+
+NAMES: dict[str, Callable[[], tuple[str, ...]]] = {
+    "models": registry.names,
+    "instances": shipped,
+    "solvers": solvers.names,
+    "topologies": generators.names,
+    "workloads": shipped_workloads,
+}
+
+
+def test_everything_that_has_names_is_listed() -> None:
+    """There is a listing of models, instances, solvers, topologies and workloads."""
+    assert set(listing.LISTINGS) == set(NAMES)
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_a_listing_has_a_line_for_each_name(cwb: Cwb, what: str) -> None:
+    """Every name begins a line, and every line says more than the name; the first line has the headings."""
+    status, out, err = cwb("list", what)
+    assert (status, err) == (0, "")
+    heading, *lines = out.splitlines()
+    assert heading.startswith("name")
+    assert tuple(line.split()[0] for line in lines) == NAMES[what]()
+    assert all(len(line.split()) > 1 for line in lines)
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_a_listing_is_json_too(cwb: Cwb, what: str) -> None:
+    """With --json there is one JSON list on stdout, of objects whose values are short texts in one line."""
+    status, out, err = cwb("list", what, "--json")
+    assert (status, err) == (0, "")
+    rows: list[dict[str, str]] = json.loads(out)
+    assert tuple(row["name"] for row in rows) == NAMES[what]()
+    for row in rows:
+        assert all(value and "\n" not in value for value in row.values())
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_models_are_listed_as_they_declare_themselves(name: str) -> None:
+    """Kind and summary, which are read without importing the method, are those of the imported method."""
+    method = registry.get(name)
+    (row,) = [row for row in listing.models() if row["name"] == name]
+    assert row == {"name": name, "kind": method.kind.value, "summary": method.summary}
+
+
+def test_solvers_tell_their_version_and_capabilities() -> None:
+    """The default solver is installed with a version and solves linear programs; what is missing is said to be."""
+    rows = {row["name"]: row for row in listing.solvers()}
+    assert rows[solvers.DEFAULT]["version"][0].isdigit()
+    assert "lp" in rows[solvers.DEFAULT]["capabilities"].split(", ")
+    for name, row in rows.items():
+        assert (row["version"] == "not installed") is not solvers.get(name).installed().ok
+
+
+#: Libraries that take longer to import than a listing may take.
+HEAVY = ("pyomo", "highspy", "gurobipy", "pyscipopt", "matplotlib", "pandas", "scipy")
+
+
+@pytest.mark.parametrize("what", [*NAMES, None], ids=str)
+def test_listing_and_help_are_quick(what: str | None) -> None:
+    """A listing, and --help, import no heavy library and take less than 0.4 s of a processor in a process of their own."""
+    words = ["--help"] if what is None else ["list", what]
+    program = (
+        "import sys, time\n"
+        "from cwb.cli.main import run\n"
+        "try:\n"
+        f"    run({words!r})\n"
+        "finally:\n"
+        f"    heavy = [name for name in {HEAVY!r} if name in sys.modules]\n"
+        "    print(time.process_time(), *heavy, file=sys.stderr)\n"
+    )
+    seconds: list[float] = []
+    for _ in range(3):  # the best of three, and not by the wall: other tests may run beside this one
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+        spent, *heavy = done.stderr.split()
+        assert heavy == []
+        seconds.append(float(spent))
+    assert min(seconds) < 0.4
+
+
+def test_an_instance_is_shown_with_everything_that_defines_it(cwb: Cwb) -> None:
+    """Network, prices, groups, computation and bytes of every phase, and the design of gpt-3-4d-multiple are shown."""
+    status, out, err = cwb("show", "gpt-3-4d-multiple")
+    assert (status, err) == (0, "")
+    lines = [" ".join(line.replace("│", " ").split()) for line in out.splitlines()]
+    for line in (
+        "network: RI(4)_FC(8)_RI(4)_SW(32), 4,096 NPUs",
+        "4 SW(32) inter-pod no 57.40012",
+        "tp 4 4 1 1",
+        "dp 1 2 4 32",
+        "forward 228.149 ms all_reduce tp 4 3 GiB",
+        "input gradient 228.149 ms all_reduce tp 4 3 GiB",
+        "all_gather tp 2 1.5 GiB",
+        "weight gradient 228.149 ms all_reduce dp 1 432 MiB",
+        "inter-package 4.00002 none 13.00002",
+        "objective perf",
+        "total bandwidth per NPU = 1000 GB/s",
+        "constraint B1 >= B2 >= B3",
+    ):
+        assert line in lines
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_shipped_instance_can_be_shown(cwb: Cwb, name: str) -> None:
+    """No shipped instance breaks the tables."""
+    status, out, err = cwb("show", name)
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{name}: ")
+
+
+def test_a_described_transformer_is_shown_with_what_follows_from_it(cwb: Cwb) -> None:
+    """The description is shown, and the computation and bytes that are derived from it."""
+    _, out, _ = cwb("show", "msft-1t-hp-4d")
+    assert "transformer of 128 layers, hidden size 25,600" in out
+    assert "HP-(128, 32)" in out
+    assert "reduce_scatter" in out
+
+
+def test_a_graph_is_shown_by_its_links(cwb: Cwb) -> None:
+    """A 4 x 4 torus has 16 NPUs and 64 directed links of one kind."""
+    _, out, _ = cwb("show", "torus(4,4)")
+    assert "network: 16 NPUs, 0 switches, 64 directed links\n" in out
+    assert "50 GB/s" in out
+    assert "500 ns" in out
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_a_model_is_shown_with_its_options(cwb: Cwb, name: str) -> None:
+    """Every option of a method is shown with its description, beside the paper that the method is from."""
+    status, out, _ = cwb("show", name)
+    method = registry.get(name)
+    flat = " ".join(out.replace("│", " ").split())
+    assert status == 0
+    assert f"paper: {method.paper}" in out
+    for option, field in method.options.model_fields.items():
+        assert field.description
+        assert f"{option} " in flat
+        assert field.description in flat
+
+
+def test_a_generator_is_shown_with_its_arguments(cwb: Cwb) -> None:
+    """The name of a generator without arguments shows how it is called."""
+    status, out, _ = cwb("show", "torus")
+    assert status == 0
+    assert out.startswith("torus(sizes")
+
+
+def test_the_doctor_finds_the_default_solver_well(cwb: Cwb) -> None:
+    """Versions are shown, the default solver solves the test model, and the exit status is 0."""
+    status, out, err = cwb("doctor")
+    assert (status, err) == (0, "")
+    for name in ("cwb", "Python", "Pyomo", *solvers.names()):
+        assert name in out
+    (line,) = [line for line in out.splitlines() if f"{solvers.DEFAULT} (default)" in line]
+    assert "solved" in line
+
+
+class Patient:
+    """A solver that is ill in one way."""
+
+    name = "highs"
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = {
+            "installed": Availability(True, "", "9.9"),
+            "licensed": Availability(True, "free"),
+            "solve": SolverResult("highs", "9.9", Termination.OPTIMAL, True, 9.0),
+        } | answers
+
+    def _give(self, question: str) -> Any:
+        answer = self.answers[question]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def installed(self) -> Availability:
+        """Say whether it is installed."""
+        return self._give("installed")
+
+    def licensed(self) -> Availability:
+        """Say whether it has a licence."""
+        return self._give("licensed")
+
+    def solve(self, *arguments: object) -> SolverResult:
+        """Solve."""
+        return self._give("solve")
+
+
+GOOD = SolverResult("highs", "9.9", Termination.OPTIMAL, True, 9.0)
+ILL = [
+    (Patient(installed=Availability(False, "pip install highspy")), "pip install highspy"),
+    (Patient(installed=ImportError("libfoo.so is missing")), "ImportError: libfoo.so is missing"),
+    (Patient(licensed=Availability(False, "the licence has expired")), "the licence has expired"),
+    (Patient(solve=SolverUnavailable("model too large for the licence")), "model too large for the licence"),
+    (Patient(solve=RuntimeError("out of order")), "RuntimeError: out of order"),
+    (Patient(solve=replace(GOOD, objective=8.0)), "wrong: optimal"),
+    (Patient(solve=replace(GOOD, objective=None, termination=Termination.ERROR)), "wrong: error"),
+]
+
+
+@pytest.mark.parametrize(("patient", "finding"), ILL, ids=[finding for _, finding in ILL])
+def test_the_doctor_says_what_is_wrong(
+    cwb: Cwb, monkeypatch: pytest.MonkeyPatch, patient: Patient, finding: str
+) -> None:
+    """A default solver that is missing, broken, without licence or wrong is told with the reason, and the exit status is 6."""
+    monkeypatch.setattr(solvers, "get", lambda name: patient)
+    status, out, err = cwb("doctor")
+    assert status == 6
+    assert finding in out
+    assert err == "cwb: the default solver, highs, does not work\n"
+
+
+def test_the_doctor_accepts_a_well_patient(cwb: Cwb, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests above fail for the illness and not for the stand-in: a well one passes."""
+    monkeypatch.setattr(solvers, "get", lambda name: Patient())
+    assert cwb("doctor")[0] == 0

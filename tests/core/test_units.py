@@ -1,0 +1,123 @@
+"""Quantities: from text to exact numbers and back."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from cwb.core.errors import InputError
+from cwb.core.units import Kind, parse, show
+from hypothesis import given
+from hypothesis import strategies as st
+
+KINDS_AND_UNITS = [(kind, unit) for kind in Kind for unit in kind.units]
+
+
+@pytest.mark.parametrize(("kind", "unit"), KINDS_AND_UNITS, ids=lambda value: getattr(value, "name", value))
+def test_every_unit_is_read_exactly(kind: Kind, unit: str) -> None:
+    """Three of any unit are three times its size in base units, with and without a space before the unit."""
+    assert parse(f"3 {unit}", kind) == parse(f"3{unit}", kind) == 3 * kind.units[unit]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("1 GiB", Kind.SIZE, 2**30),
+        ("1 kB", Kind.SIZE, 1000),
+        ("8 Gb/s", Kind.RATE, 10**9),
+        ("8 Gbps", Kind.RATE, 10**9),
+        ("25 GiB/s", Kind.RATE, 25 * 2**30),
+        ("0.7 us", Kind.TIME, Fraction(7, 10**7)),
+        ("0.7 µs", Kind.TIME, Fraction(7, 10**7)),
+        ("2 min", Kind.TIME, 120),
+        ("15e6 USD", Kind.MONEY, 15 * 10**6),
+        ("7.8 USD/(GB/s)", Kind.PRICE, Fraction(78, 10**10)),
+        ("7.8 USD/GB/s", Kind.PRICE, Fraction(78, 10**10)),
+        ("2 $/(GiB/s)", Kind.PRICE, Fraction(2, 2**30)),
+        ("234 TFLOPS", Kind.SPEED, 234 * 10**12),
+        (" +1.5e-3  s ", Kind.TIME, Fraction(15, 10**4)),
+    ],
+)
+def test_values_agree_with_hand_computation(text: str, kind: Kind, value: Fraction) -> None:
+    """Binary and decimal prefixes, bits, money and exponents mean what they mean elsewhere."""
+    assert parse(text, kind) == value
+
+
+@given(st.decimals(min_value=0, max_value=10**12, places=12), st.sampled_from(KINDS_AND_UNITS))
+def test_decimals_stay_exact(number: object, chosen: tuple[Kind, str]) -> None:
+    """The fraction that is read is exactly the decimal that was written, to the last digit."""
+    kind, unit = chosen
+    text = f"{number:f}"
+    assert parse(f"{text} {unit}", kind) == Fraction(text) * kind.units[unit]
+
+
+@given(st.integers(1, 999_999), st.integers(-9, 9), st.sampled_from(KINDS_AND_UNITS))
+def test_what_is_shown_is_read_back(digits: int, exponent: int, chosen: tuple[Kind, str]) -> None:
+    """A quantity of six digits survives being shown and read again, in every unit."""
+    kind, unit = chosen
+    value = parse(f"{digits}e{exponent} {unit}", kind)
+    assert parse(show(value, unit), kind) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("50", "has no unit"),
+        (50, "has no unit"),
+        (50.0, "has no unit"),
+        (None, "has no unit"),
+        (True, "has no unit"),
+        (["50 GB/s"], "has no unit"),
+        ("", "is not a quantity"),
+        ("GB/s", "is not a quantity"),
+        ("fast", "is not a quantity"),
+        ("1..2 GB/s", "is not a quantity"),
+        ("1e GB/s", "is not a quantity"),
+        ("1_000 GB/s", "is not a quantity"),
+        ("٣ GB/s", "is not a quantity"),
+        ("1 GB/s more", "is not a quantity"),
+        ("nan GB/s", "is not a quantity"),
+        ("NaN GB/s", "is not a quantity"),
+        ("inf GB/s", "is not a quantity"),
+        ("Infinity GB/s", "is not a quantity"),
+        ("50 GB", "unknown unit"),
+        ("50 gb/s", "unknown unit"),
+        ("50 parsecs", "unknown unit"),
+        ("-1 GB/s", "must not be negative"),
+        ("1e999 GB/s", "is too large"),
+        ("1e-999 GB/s", "is too small"),
+        ("1e9999 GB/s", "is not a quantity"),
+        ("9" * 41 + " GB/s", "is not a quantity"),
+    ],
+)
+def test_wrong_quantities_are_refused_with_value_and_expectation(value: object, reason: str) -> None:
+    """A missing or wrong unit, a sign, NaN, infinity and absurd numbers are told in one line that shows how to write it."""
+    with pytest.raises(InputError, match=reason) as caught:
+        parse(value, Kind.RATE)
+    assert "expected a bandwidth with its unit, such as '50 GB/s'" in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_zero_is_refused_only_where_it_makes_no_sense() -> None:
+    """Zero is a size, but no bandwidth, if the caller says so."""
+    assert parse("0 GB/s", Kind.RATE) == 0
+    with pytest.raises(InputError, match="must be greater than zero"):
+        parse("0 GB/s", Kind.RATE, allow_zero=False)
+
+
+@given(st.one_of(st.text(max_size=30), st.from_regex(r"[0-9.eE+-]{0,12} ?[A-Za-z/()$]{0,8}", fullmatch=True)))
+def test_no_text_breaks_the_parser(text: str) -> None:
+    """Whatever the text, there is a number that fits a float, or an input error, and nothing else."""
+    for kind in Kind:
+        try:
+            value = parse(text, kind)
+        except InputError:
+            continue
+        assert value >= 0
+        assert float(value) < 1e31
+
+
+def test_an_unknown_unit_cannot_be_shown() -> None:
+    """Asking for a unit that does not exist is a mistake of the program and says so."""
+    with pytest.raises(ValueError, match="unknown unit"):
+        show(1, "parsecs")

@@ -1,0 +1,208 @@
+"""Commands and code on the pages do what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import click
+import cwb
+import pytest
+from cwb.bench.plan import cells, load_suite
+from cwb.cli.main import cwb as program
+from cwb.cli.options import parse_duration, parse_options
+from cwb.core.errors import ExitStatus, InputError, located
+from cwb.core.fields import validated
+from cwb.instances import generators, load
+from cwb.instances.build import build_instance
+from cwb.instances.loader import find_workload, network_from_text
+from cwb.instances.schema import InstanceFile
+from cwb.models import registry
+from cwb.reports.plots import PLOTS
+from cwb.reports.tables import TABLES
+
+README_COMMANDS = (
+    "python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/cwb solve --model libra instances/4d.json",
+    'python3 -m venv .venv && .venv/bin/pip install -e ".[test]" && .venv/bin/pytest',
+)
+
+
+@pytest.fixture(autouse=True)
+def in_the_root(root, monkeypatch):
+    """Pages name files as seen from the root of a checkout."""
+    monkeypatch.chdir(root)
+
+
+@pytest.fixture(scope="module")
+def commands(blocks) -> list[tuple[str, list[str]]]:
+    """Every ``cwb`` command of a console block, as a page and its arguments."""
+    found: list[tuple[str, list[str]]] = []
+    for page, text in blocks("console", "bash", "sh", "shell"):
+        for line in text.replace("\\\n", " ").splitlines():
+            for part in line.removeprefix("$ ").split(" && "):
+                words = part.strip().removeprefix(".venv/bin/")
+                if words.startswith("cwb "):
+                    found.append((page, shlex.split(words)[1:]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def mentions(pages) -> list[tuple[str, list[str]]]:
+    """Every ``cwb`` command in running text, which may leave arguments out."""
+    found: list[tuple[str, list[str]]] = []
+    for page, text in pages.items():
+        prose = re.sub(r"^(`{3,}|:{3,}).*?^\1", "", text, flags=re.MULTILINE | re.DOTALL)
+        for words in re.findall(r"(?<!`)`(?:\.venv/bin/)?cwb ([^`\n]+)`(?!`)", prose):
+            found.append((page, shlex.split(words.split(">")[0].replace("...", ""))))
+    return found
+
+
+def parsed(arguments: list[str], *, partial: bool = False) -> click.Context | None:
+    """Parse a command line with the program's own parser, down to the last command; None for the program alone."""
+    command: click.Command = program
+    while isinstance(command, click.Group):
+        options = []
+        while arguments and arguments[0].startswith("-"):
+            options.append(arguments.pop(0))
+        command.make_context("cwb", options, resilient_parsing=True)
+        if not arguments or arguments[0].isupper():
+            return None
+        name = arguments.pop(0)
+        found = command.get_command(click.Context(command), name)
+        assert found is not None, f"no command {name!r}"
+        command = found
+    return command.make_context(command.name, list(arguments), resilient_parsing=partial)
+
+
+def check_solve(params: dict[str, object]) -> None:
+    """The method and the instance exist, and the options are the method's and fit the instance."""
+    method = registry.get(str(params["model"]))
+    with located(source="-O"):
+        options = validated(lambda: method.options.model_validate(parse_options(params["options"])))
+    instance = load(str(params["instance"]))
+    assert method.supports(instance) is None
+    method.pose(instance, options)
+    parse_duration(params["time_limit"], "--time-limit")
+
+
+def check_show(params: dict[str, object]) -> None:
+    """There is something of that name."""
+    what = str(params["what"])
+    if what not in {*registry.names(), *generators.names()}:
+        load(what)
+
+
+CHECKS = {
+    "solve": check_solve,
+    "show": check_show,
+    "compare": lambda params: cells(load_suite(params["suite"])),
+    "table": lambda params: TABLES[params["name"]],
+    "plot": lambda params: PLOTS[params["name"]],
+}
+
+
+def test_the_readme_begins_with_the_two_commands(blocks):
+    """The README's first two blocks are the two commands that a fresh machine needs, to the letter."""
+    console = [text.strip() for page, text in blocks("console") if page == "README.md"]
+    assert tuple(console[:2]) == README_COMMANDS
+
+
+def test_every_command_in_a_block_can_be_run(commands):
+    """Each ``cwb`` line parses with its command's own parser, and names a method, options, instance, suite, table or plot that exist."""
+    assert len(commands) > 20
+    for page, arguments in commands:
+        line = f"{page}: cwb {shlex.join(arguments)}"
+        try:
+            context = parsed(list(arguments))
+            if context is not None and context.command.name in CHECKS:
+                CHECKS[context.command.name](context.params)
+        except InputError as error:
+            # A page may show what is wrong with an input: then the next line is the error.
+            assert f"cwb: error: {error}" in Path(page).read_text(), f"{line}: {error}"
+        except Exception as error:
+            raise AssertionError(f"{line}: {error!r}") from error
+
+
+def test_every_command_in_the_text_exists(mentions):
+    """Each ``cwb`` command that running text mentions exists, with the options that it is mentioned with."""
+    assert len(mentions) > 10
+    for page, arguments in mentions:
+        try:
+            parsed(list(arguments), partial=True)
+        except click.ClickException as error:
+            raise AssertionError(f"{page}: cwb {shlex.join(arguments)}: {error.message}") from error
+
+
+def test_error_lines_are_those_that_are_printed(blocks):
+    """Where a page shows a command and then ``cwb: error:``, this is what the command prints, with exit status 2."""
+    shown = 0
+    for page, text in blocks("console"):
+        lines = text.splitlines()
+        for command, output in pairwise(lines):
+            if output.startswith("cwb: error: "):
+                shown += 1
+                arguments = shlex.split(command.removeprefix("$ "))[1:]
+                done = subprocess.run(
+                    [sys.executable, "-m", "cwb", *arguments], capture_output=True, text=True, check=False
+                )
+                assert (done.returncode, done.stderr.strip()) == (2, output), page
+    assert shown >= 2
+
+
+def test_the_readme_shows_what_the_first_command_prints(blocks):
+    """The numbers in the README's output are those of a fresh solve; bandwidths and cost within half a percent, since optima are flat."""
+    ((_, text),) = [block for block in blocks("text") if block[0] == "README.md"]
+    record = cwb.solve("4d", "libra")
+    metrics = record.metrics
+    rows = re.findall(r"│ (\d) +│ \S+ +│ \S+ +│ +([\d.]+) │", text)
+    assert [int(row) for row, _ in rows] == [1, 2, 3, 4]
+    for (_, bandwidth), expected in zip(rows, metrics["bandwidth_GBps"], strict=True):
+        assert float(bandwidth) == pytest.approx(expected, rel=5e-3)
+    shown = {
+        name: float(value.replace(",", ""))
+        for name, value in re.findall(r"│ ([a-zA-Z -]+?) +│ +([\d.,e-]+)(?: [^│]*)? │", text)
+    }
+    assert shown["iteration time"] == pytest.approx(metrics["iteration_time_s"], rel=1e-7)
+    assert shown["network cost"] == pytest.approx(metrics["network_cost_usd"], rel=5e-3)
+    assert shown["speedup over EqualBW"] == pytest.approx(metrics["speedup"], abs=1e-4)
+    assert shown["perf-per-cost over EqualBW"] == pytest.approx(metrics["perf_per_cost_gain"], rel=5e-3)
+    assert shown["proved bound"] == pytest.approx(record.bound, rel=1e-7)
+    assert shown["gap"] < 1e-7
+    assert re.search(rf"│ status +│ +{record.status} │", text)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])
+def test_exit_statuses_are_all_listed(pages, page):
+    """The tables of exit statuses list every status of the program, and 130 for an interrupt."""
+    _, _, section = pages[page].partition("## Exit statuses")
+    numbers = [int(n) for n in re.findall(r"^\| (\d+) \|", section.partition("\n## ")[0], flags=re.MULTILINE)]
+    assert numbers == [*map(int, ExitStatus), 130]
+
+
+def test_json_examples_are_instances(blocks):
+    """Every JSON example of the instance format is accepted by the loader, alone or in the place that it is an example of."""
+    examples = [text for page, text in blocks("json") if page.startswith("docs/instances/")]
+    assert len(examples) > 5
+    for text in examples:
+        data = json.loads(text if text.lstrip().startswith("{") else f"{{{text}}}")
+        if "groups" in data:
+            data = {"workloads": [{"use": "gpt-3", **data}]}
+        if "constraints" in data:
+            data = {"design": data}
+        data.setdefault("network", "RI(4)_FC(8)_RI(4)_SW(32)")
+        if "workloads" in data and "layers" in data["workloads"][0]:
+            data["network"] = "RI(4)_SW(8)"
+        build_instance(InstanceFile.model_validate(data), "example", find_workload, network_from_text)
+
+
+def test_python_examples_run(blocks):
+    """The Python examples of README and documentation run as they stand."""
+    examples = blocks("python")
+    assert len(examples) >= 3
+    for page, text in examples:
+        exec(compile(text, page, "exec"), {})  # noqa: S102 (the text is ours)

@@ -1,0 +1,167 @@
+"""The pages are complete and name nothing that is not there."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import cwb
+import pytest
+import yaml
+from cwb import solvers
+from cwb.core.record import RunRecord
+from cwb.instances import schema
+from cwb.instances.generators import GENERATORS
+from cwb.models import registry
+from pydantic import BaseModel
+
+#: Absolute paths of somebody's machine.
+_MACHINE_PATH = re.compile(r"(?<![\w.)\]}/:-])/(?:work|tmp|root|home|Users|mnt|opt|var|srv|usr|data)(?:/|\b)")
+_LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
+
+
+def links(text: str) -> Iterator[str]:
+    """Targets of the links and pictures of a page that lead into the repository."""
+    prose = re.sub(r"^(`{3,})[^{\n]*\n.*?^\1", "", text, flags=re.MULTILINE | re.DOTALL)
+    for link, picture in _LINK.findall(prose):
+        target = link or picture
+        if not re.match(r"[a-z]+:", target):
+            yield target
+
+
+def slugs(text: str) -> set[str]:
+    """Anchors of a page's headings that GitHub and MyST make alike, so that a link with one works on both."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    headings = [re.sub(r"[`*]", "", h).lower() for h in re.findall(r"^#+ +(.+)$", prose, re.MULTILINE)]
+    on_github = {re.sub(r"[^\w\- ]", "", h).replace(" ", "-") for h in headings}
+    return on_github & {re.sub(r"[^a-z0-9]+", "-", h).strip("-") for h in headings}
+
+
+def test_internal_links_lead_somewhere(pages, root):
+    """Every relative link or picture of a page is a file of the repository, and every anchor a heading in it."""
+    for page, text in pages.items():
+        folder = (root / page).parent
+        for target in links(text):
+            file, _, anchor = target.partition("#")
+            path = (folder / file).resolve() if file else root / page
+            assert path.is_file(), f"{page}: {target}"
+            assert path.is_relative_to(root), f"{page}: {target}"
+            if anchor:
+                assert anchor in slugs(path.read_text(encoding="utf-8")), f"{page}: {target}"
+
+
+def test_no_page_names_a_path_of_a_machine(pages, root):
+    """No page, notebook or configuration of the documentation names an absolute path of the machine that it was written on."""
+    texts = dict(pages)
+    for name in ("CITATION.cff", "docs/conf.py", *(str(p.relative_to(root)) for p in (root / "docs").rglob("*.toml"))):
+        texts[name] = (root / name).read_text(encoding="utf-8")
+    for name, text in texts.items():
+        found = _MACHINE_PATH.search(text)
+        assert found is None, f"{name}: {text[max(0, found.start() - 40) : found.end() + 20]!r}"
+
+
+def test_notebooks_are_shipped_without_output(root):
+    """Notebooks hold no output: the documentation's build makes it, so that it is never stale."""
+    import json
+
+    for path in (root / "docs").rglob("*.ipynb"):
+        if "_build" in path.parts or "jupyter_execute" in path.parts:
+            continue
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            assert not cell.get("outputs"), path.name
+            assert cell.get("execution_count") is None, path.name
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_method_and_option_is_documented(name, pages):
+    """Every method has a row in the list of methods, and each of its options one on the page of its family."""
+    family = registry.METHODS[name].split(".")[0]
+    page = pages[f"docs/methods/{family}.md"]
+    assert re.search(rf"^\| `{name}` \|", pages["docs/methods/index.md"], flags=re.MULTILINE)
+    for option in registry.get(name).options.model_fields:
+        assert re.search(rf"^\| `{option}` \|", page, flags=re.MULTILINE), option
+
+
+def test_every_metric_is_documented(pages):
+    """Every metric that LIBRA's records have stands in the table of metrics."""
+    table = pages["docs/methods/libra.md"].partition("## Metrics")[2].partition("\n## ")[0]
+    for record in (cwb.solve("3d-torus", "libra"), cwb.solve("msft-1t-hp-4d", "libra-codesign", tensor_parallel=[64])):
+        for metric in record.metrics:
+            assert f"`{metric}`" in table, metric
+
+
+def test_every_solver_is_documented(pages):
+    """The page on solvers has every solver and every capability of the adapters."""
+    page = pages["docs/solvers.md"]
+    for name in solvers.names():
+        solver = solvers.get(name)
+        assert f"| {solver.title} |" in page
+        for capability in solver.capabilities:
+            assert f"| `{capability.name.lower().replace('_', '-')}`" in page, capability
+
+
+def formats() -> list[type[BaseModel]]:
+    """Every class of the instance format."""
+    return [
+        c
+        for c in vars(schema).values()
+        if isinstance(c, type) and issubclass(c, BaseModel) and c.__name__.endswith("File")
+    ]
+
+
+@pytest.mark.parametrize("model", formats(), ids=lambda model: model.__name__)
+def test_every_field_of_the_format_is_documented(model, pages):
+    """Every field of the instance format has a row in a table of the pages on instances."""
+    rows = [
+        cell
+        for name, text in pages.items()
+        if name.startswith("docs/instances/")
+        for cell in re.findall(r"^\| (`[^|]+) \|", text, flags=re.MULTILINE)
+    ]
+    documented = {word for cell in rows for word in re.findall(r"`([^`]+)`", cell)}
+    for name, field in model.model_fields.items():
+        assert (field.alias or name) in documented, f"{model.__name__}.{name}"
+
+
+def test_every_generator_is_documented(pages):
+    """The page on networks includes the module of every generator."""
+    for entry in GENERATORS.values():
+        module = entry.split(":")[0]
+        assert f"automodule:: cwb.instances.generators.{module}\n" in pages["docs/instances/networks.md"]
+
+
+def test_every_field_of_the_record_is_documented(pages):
+    """The page on the command line has a row for every field of the record."""
+    cells = re.findall(r"^\| (`[^|]+) \|", pages["docs/cli.md"], flags=re.MULTILINE)
+    documented = {word for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
+    assert {field.name for field in fields(RunRecord)} <= documented
+
+
+def test_tests_that_pages_name_exist(pages, root):
+    """Every test that the checklists name is there, so that a reader can run it."""
+    named = {
+        (page, path, test)
+        for page, text in pages.items()
+        for path, test in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
+    }
+    assert len(named) > 20
+    for page, path, test in named:
+        file: Path = root / path
+        assert file.is_file(), f"{page}: {path}"
+        if test:
+            functions = {node.name for node in ast.parse(file.read_text()).body if isinstance(node, ast.FunctionDef)}
+            assert test in functions, f"{page}: {path}::{test}"
+
+
+def test_changelog_and_citation_have_the_version(root, pages):
+    """The version of the package has a section in the changelog, and is the one to cite."""
+    version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
+    citation = yaml.safe_load((root / "CITATION.cff").read_text())
+    assert f"\n## {version}" in pages["CHANGELOG.md"]
+    assert citation["version"] == version
+    assert citation["license"] == "MIT"
+    assert all(reference["authors"] and reference["title"] for reference in citation["references"])

@@ -1,0 +1,208 @@
+"""From a path, a name or an expression to an instance."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cwb import load
+from cwb.core.errors import InputError
+from cwb.core.fabric import Fabric
+from cwb.core.topology import Topology
+from cwb.instances.loader import MAX_KEYS, read_json, shipped, shipped_workloads
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+INSTANCE: dict[str, Any] = {
+    "network": "RI(4)_SW(8)",
+    "workloads": [{"use": "gpt-3", "groups": {"tp": 4, "dp": 8}}],
+    "design": {"total_bandwidth": "100 GB/s"},
+}
+
+
+def written(path: Path, data: object) -> Path:
+    """Write data as JSON."""
+    path.write_text(json.dumps(data))
+    return path
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_shipped_instance_loads(name: str) -> None:
+    """What comes with cwb has its file's name, a description, a source, a network of the stated size and something to train."""
+    instance = load(name)
+    assert instance.name == name
+    assert instance.description
+    assert instance.source
+    assert instance.training()
+    assert instance.design is not None
+    assert instance.cost_model is not None
+
+
+def test_the_instances_of_the_paper_are_there() -> None:
+    """The five workloads on both 4K networks, the sets of several constraints, the shapes of table 4.3 and the cost example."""
+    workloads = ("gpt-3", "msft-1t", "turing-nlg", "resnet-50", "dlrm")
+    wanted = {f"{w}-{n}" for w in workloads for n in ("3d", "4d", "4d-multiple")}
+    wanted |= {"3d", "4d", "3d-512", "3d-1k", "4d-2k", "3d-torus", "cost-example"}
+    assert wanted <= set(shipped())
+    assert set(shipped_workloads()) == set(workloads)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "npus"),
+    [
+        ("4d", "RI(4)_FC(8)_RI(4)_SW(32)", 4096),
+        ("3d", "RI(16)_FC(8)_SW(32)", 4096),
+        ("3d-512", "SW(16)_SW(8)_SW(4)", 512),
+        ("3d-1k", "FC(8)_RI(16)_SW(8)", 1024),
+        ("4d-2k", "RI(4)_SW(4)_SW(8)_SW(16)", 2048),
+        ("3d-torus", "RI(4)_RI(4)_RI(4)", 64),
+    ],
+)
+def test_shapes_are_those_of_table_4_3(name: str, shape: str, npus: int) -> None:
+    """Each network has the building blocks and the number of NPUs of the dissertation's table 4.3."""
+    instance = load(name)
+    assert (str(instance.fabric), instance.npus) == (shape, npus)
+
+
+def test_an_instance_is_found_in_every_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shipped name, the README's path without a checkout, a path and a Path give an instance; building blocks and expressions a network."""
+    monkeypatch.chdir(tmp_path)
+    assert load("4d").sha256 == load("4d.json").sha256 == load("instances/4d.json").sha256
+    path = written(tmp_path / "mine.json", INSTANCE)
+    assert load("mine.json").name == load(path).name == "mine"
+    assert isinstance(load("RI(4)_FC(4)_SW(4)").network, Fabric)
+    assert isinstance(load("torus(4,4)").network, Topology)
+    generated = load('libra(workload=gpt-3, dims="RI(4)_FC(8)_RI(4)_SW(32)")')
+    assert generated.training()[0].groups == load("4d").training()[0].groups
+
+
+def test_a_file_goes_before_a_shipped_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of the user with a shipped name is the user's."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "4d.json", INSTANCE)
+    assert load("4d.json").npus == 32
+
+
+def test_a_workload_file_is_found_beside_the_instance(tmp_path: Path) -> None:
+    """A relative path of a workload is relative to the instance, wherever cwb is started."""
+    workload = {"name": "tiny", "layers": [{"name": "only", "forward": {"compute": "1 us"}}]}
+    written(tmp_path / "w.json", {"$schema": "schema.json", **workload})
+    path = written(tmp_path / "i.json", INSTANCE | {"workloads": [{"use": "w.json"}]})
+    assert load(path).workloads[0].name == "tiny"
+
+
+def test_an_error_in_a_workload_file_names_that_file(tmp_path: Path) -> None:
+    """The file and the place are those of the workload; a missing one is told at the place that names it."""
+    path = written(tmp_path / "i.json", INSTANCE | {"workloads": [{"use": "w.json"}]})
+    with pytest.raises(InputError, match=r"i\.json: workloads\[0\]\.use: no such file '.*w\.json'"):
+        load(path)
+    written(tmp_path / "w.json", {"name": "tiny", "layers": [{}]})
+    with pytest.raises(InputError) as caught:
+        load(path)
+    assert str(caught.value) == f"{tmp_path / 'w.json'}: layers[0].name: missing, but required"
+
+
+def test_names_and_texts_do_not_change_the_digest(tmp_path: Path) -> None:
+    """The digest is that of the problem: it survives another name, description and order of keys, but not another number."""
+    first = load(written(tmp_path / "a.json", INSTANCE))
+    second = load(written(tmp_path / "b.json", dict(reversed(INSTANCE.items())) | {"description": "x", "source": "y"}))
+    third = load(written(tmp_path / "c.json", INSTANCE | {"design": {"total_bandwidth": "101 GB/s"}}))
+    assert first.sha256 == second.sha256 != third.sha256
+
+
+def test_equal_quantities_in_other_units_are_equal(tmp_path: Path) -> None:
+    """0.1 TB/s is 100 GB/s, exactly."""
+    first = load(written(tmp_path / "a.json", INSTANCE))
+    second = load(written(tmp_path / "b.json", INSTANCE | {"design": {"total_bandwidth": "0.1 TB/s"}}))
+    assert first.sha256 == second.sha256
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("", "an empty text"),
+        ("4dd", "did you mean '4d'"),
+        ("nothing like it", "no such file, shipped instance or expression"),
+        ("nope.json", "no such file or directory"),
+        ("instances/nope.json", "no such file or directory"),
+        ("RI(4)_XX(8)", "dimension 2 is 'XX(8)'"),
+        ("RI(4)_SW(99999999)", "dimension 2 is 'SW(99999999)'"),
+        ("tours(4,4)", "did you mean 'torus'"),
+        ("torus(4,4", "no such file"),
+        ("a" * 5000, "no such file"),
+        ("x\0y", "no such file"),
+        ("x\0y.json", "no file has such a name"),
+        ("ring(" + "1," * 5000 + "1)", "expected at most"),
+        (".", "is a directory"),
+        ("/", "is a directory"),
+    ],
+)
+def test_what_is_not_there_is_refused(spec: str, reason: str) -> None:
+    """A wrong name, path, notation or expression is one line; close names are suggested."""
+    with pytest.raises(InputError) as caught:
+        load(spec)
+    assert reason in str(caught.value)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.one_of(st.text(max_size=40), st.from_regex(r"[a-zA-Z]{1,8}(\([0-9a-z,=\[\]\" .-]{0,20}\))?", fullmatch=True)))
+def test_no_text_breaks_the_loader(text: str) -> None:
+    """Whatever is given as an instance, there is one or an input error, and nothing else."""
+    try:
+        load(text)
+    except InputError as error:
+        assert str(error)
+
+
+def test_a_gigabyte_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """A sparse file of 1 GB is refused by its size."""
+    path = tmp_path / "large.json"
+    with path.open("wb") as stream:
+        stream.truncate(10**9)
+    with pytest.raises(InputError, match="1,000,000,000 bytes; expected at most 67,108,864"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "line 1, column 1: not JSON"),
+        (b'{"network": ', "line 1, column 13: not JSON"),
+        (b'{\n"network": "RI(4)"\n"name": "x"}', "line 3, column 1: not JSON"),
+        (b"\xff{}", "not UTF-8"),
+        (b'{"network": "RI(4)\xff"}', "not UTF-8"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b'{"network": "RI(4)", "network": "RI(8)"}', "key 'network' is given twice"),
+        (b'{"network": NaN}', "NaN is not a number that JSON allows"),
+        (b'{"network": -Infinity}', "-Infinity is not a number that JSON allows"),
+        (b'{"network": ' + b"9" * 5000 + b"}", "thousands of digits"),
+    ],
+)
+def test_broken_json_is_refused_with_the_place(tmp_path: Path, content: bytes, reason: str) -> None:
+    """Truncated, undecodable, deeply nested and ambiguous JSON is told in one line."""
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert reason in str(caught.value)
+
+
+def test_a_million_mistakes_are_told_as_the_first(tmp_path: Path) -> None:
+    """Neither a list of wrong objects nor an object of wrong keys makes the loader collect all that is wrong."""
+    links = {"network": {"nodes": [{"name": "a"}], "links": [{}] * 300_000}}
+    with pytest.raises(InputError, match=r"network\.links\[0\]\.source: missing"):
+        load(written(tmp_path / "a.json", links))
+    keys = {"network": "RI(4)", **{f"k{i}": 1 for i in range(MAX_KEYS)}}
+    with pytest.raises(InputError, match="an object has 10,001 keys"):
+        load(written(tmp_path / "b.json", keys))
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    """Some editors begin a file with one."""
+    path = tmp_path / "x.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(INSTANCE).encode())
+    assert read_json(path) == INSTANCE
