@@ -66,8 +66,8 @@ def simulate(file: Path, mode: str, barrier: bool, pieces: int, as_json: bool, t
     instance, answer = read_schedule(file)[:2]
     trace = run(instance, answer, SimulationMode(mode), barrier=barrier, pieces=pieces)
     if trace_file is not None:
+        from ..core.files import write_whole
         from ..schedules.simulate.chrome import chrome_trace
-        from .solve import write_whole
 
         write_whole(trace_file, "".join(chrome_trace(instance, answer, trace, pieces=pieces)).encode())
     found = measures(instance, trace) | {"barrier": barrier, "pieces": pieces}

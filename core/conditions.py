@@ -45,26 +45,27 @@ def conditions(demand: Demand, npus: int) -> Conditions:
     if len(ranks) < 2:
         raise InputError("a collective needs at least two ranks", place="collective.ranks")
     everyone = tuple(sorted(ranks))
-    root, others = ranks[0], everyone
+    root = ranks[0]
     part = demand.size_bytes / len(ranks)
     match demand.collective:
         case CollectiveKind.ALL_GATHER:
-            return Conditions({((r,), everyone, False): part for r in everyone})
+            found = {((r,), everyone, False): part for r in everyone}
         case CollectiveKind.REDUCE_SCATTER:
-            return Conditions({(everyone, (r,), True): part for r in everyone})
+            found = {(everyone, (r,), True): part for r in everyone}
         case CollectiveKind.ALL_REDUCE:
-            return Conditions({(everyone, everyone, True): demand.size_bytes})
+            found = {(everyone, everyone, True): demand.size_bytes}
         case CollectiveKind.ALL_TO_ALL:
-            return Conditions({((s,), (t,), False): part for s in everyone for t in everyone if s != t})
+            found = {((s,), (t,), False): part for s in everyone for t in everyone if s != t}
         case CollectiveKind.BROADCAST:
-            return Conditions({((root,), others, False): demand.size_bytes})
+            found = {((root,), everyone, False): demand.size_bytes}
         case CollectiveKind.REDUCE:
-            return Conditions({(everyone, (root,), True): demand.size_bytes})
+            found = {(everyone, (root,), True): demand.size_bytes}
         case CollectiveKind.GATHER:
-            return Conditions({((r,), (root,), False): part for r in everyone if r != root})
+            found = {((r,), (root,), False): part for r in everyone if r != root}
         case CollectiveKind.SCATTER:
-            return Conditions({((root,), (r,), False): part for r in everyone if r != root})
+            found = {((root,), (r,), False): part for r in everyone if r != root}
         case CollectiveKind.POINT_TO_POINT:
             if len(ranks) != 2:
                 raise InputError("a point-to-point message has two ranks", place="collective.ranks")
-            return Conditions({((ranks[0],), (ranks[1],), False): demand.size_bytes})
+            found = {((ranks[0],), (ranks[1],), False): demand.size_bytes}
+    return Conditions(found)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ...core.answers import ChunkOrders
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome
 from ...core.solver import Solver
 from .blueconnect import run as run_blueconnect
 from .options import QueueOptions, ThemisOptions, pose, supports, supports_all_orders
-from .orders import ChunkOrders
 from .themis import run as run_themis
 
 THEMIS_PAPER = "Rashidi et al., Themis: A Network Bandwidth-Aware Collective Scheduling Policy, ISCA 2022"

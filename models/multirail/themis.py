@@ -8,8 +8,8 @@ order 1, 2, ..., N of the baseline is kept.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
+from ...core.answers import ChunkOrders
 from ...core.budget import Budget
 from ...core.collective import Demand
 from ...core.fabric import WiredFabric
@@ -17,7 +17,6 @@ from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import Solver
 from .options import ThemisOptions, demand_of, wired
-from .orders import ChunkOrders
 from .stages import loads_s, stage_s
 
 #: The part of a chunk whose time is the threshold.
@@ -27,7 +26,7 @@ _THRESHOLD = Fraction(1, 16)
 def run(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptions) -> Outcome:
     """Order the chunks greedily (``Method.run``)."""
     del solver, budget
-    answer: Any = ChunkOrders(greedy_orders(wired(instance), demand_of(instance)), options.queue)
+    answer = ChunkOrders(greedy_orders(wired(instance), demand_of(instance)), options.queue)
     return Outcome(Status.FEASIBLE, answer)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import factorial
-from typing import Any
 
 import pyomo.environ as pyo
 
+from ...core.answers import ChunkOrders
 from ...core.bounds import Certificate, DimensionWeights, SolverBound
 from ...core.budget import Budget
 from ...core.instance import Instance
@@ -16,7 +16,6 @@ from ...core.method import Outcome, Status
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult
 from .formulation import Problem, build_problem, pose_problem
 from .options import ThemisOptions, demand_of
-from .orders import ChunkOrders
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptions) -> Outcome:
@@ -38,7 +37,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptio
         )
     bound, certificate = bound_s(problem, result, weights)
     shares = [max(0.0, pyo.value(model.share[o])) for o in model.O]
-    answer: Any = ChunkOrders(deal(problem.orders, shares, demand_of(instance).chunks), options.queue)
+    answer = ChunkOrders(deal(problem.orders, shares, demand_of(instance).chunks), options.queue)
     return Outcome(
         Status.FEASIBLE,
         answer,

@@ -50,6 +50,8 @@ def down(trees: Sequence[Sequence[int]], slices: int) -> Moves:
     ]
     rows.sort(key=lambda row: row[3])
     block, source, target, step = np.array(rows, dtype=np.int64).T.copy()
+    if len(rows) == len(trees) == len(set(target)):  # two ranks that exchange: every step is for both
+        return Moves(block, source, target, np.zeros_like(step), slices, stride=1)
     return Moves(block, source, target, step - step.min(), slices, stride=2)
 
 

@@ -37,9 +37,9 @@ def chrome_trace(instance: Instance, answer: object, trace: Trace, *, pieces: in
     yield '{"displayTimeUnit": "ns", "traceEvents": [\n'
     for node, number in process.items():
         yield _named("process_name", topology.nodes[node].name, pid=number) + ",\n"
-    for index, (link, (source, _)) in enumerate(zip(topology.links, topology.link_ends, strict=True)):
-        yield _named("thread_name", f"{link.source} -> {link.target}", pid=process[source], tid=index) + ",\n"
     pids = [process[source] for source, _ in topology.link_ends]
+    for index, wire in enumerate(topology.links):
+        yield _named("thread_name", f"{wire.source} -> {wire.target}", pid=pids[index], tid=index) + ",\n"
     start, length = trace.hop_start_s * 1e6, (trace.hop_end_s - trace.hop_start_s) * 1e6
     for row in np.argsort(trace.hop_start_s, kind="stable").tolist():
         link, send = int(sends.path_links[row]), int(sends.hop_send[row])
