@@ -262,6 +262,24 @@ def test_ctrl_c(times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_ctrl_c_in_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while a method runs reaches the method as its request to stop, and ends the comparison."""
+    from cwb.core.method import Outcome, Status
+    from cwb.models.libra import equal
+
+    asked: list[bool] = []
+
+    def slow(instance: Any, solver: Any, budget: Any, options: Any) -> Outcome:
+        os.kill(os.getpid(), signal.SIGINT)
+        asked.append(budget.stop.wait(5))
+        return Outcome(Status.LIMIT)
+
+    monkeypatch.setattr(equal, "run", slow)
+    comparison = run_cells([cell()] * 3, tmp_path / "records.jsonl")
+    assert asked == [True]
+    assert (comparison.interrupted, comparison.records) == (True, [])
+
+
 def test_ctrl_c_between_runs(tmp_path: Path) -> None:
     """Ctrl-C between two runs keeps the record that was just written and starts no other."""
     comparison = run_cells([cell()] * 3, tmp_path / "r.jsonl", lambda _: os.kill(os.getpid(), signal.SIGINT))
