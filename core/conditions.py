@@ -47,6 +47,7 @@ def conditions(demand: Demand, npus: int) -> Conditions:
     everyone = tuple(sorted(ranks))
     root = ranks[0]
     part = demand.size_bytes / len(ranks)
+    found: dict[Condition, Fraction]
     match demand.collective:
         case CollectiveKind.ALL_GATHER:
             found = {((r,), everyone, False): part for r in everyone}

@@ -82,22 +82,20 @@ def fair_rates(path_links: Ints, path_offset: Ints, flows: Ints, bandwidth_Bps: 
     """
     hops = path_offset[flows + 1] - path_offset[flows]
     within = np.arange(hops.sum()) - np.repeat(np.cumsum(hops) - hops, hops)
-    names, link = np.unique(path_links[np.repeat(path_offset[flows], hops) + within], return_inverse=True)
-    flow = np.repeat(np.arange(len(flows)), hops)
-    capacity = bandwidth_Bps[names]
-    rates = np.zeros(len(flows))
-    open_flows = np.arange(len(flows))
-    while len(open_flows):
-        share = capacity / np.maximum(np.bincount(link, minlength=len(names)), 1)
-        begins = np.flatnonzero(np.diff(flow, prepend=-1))
-        found = np.minimum.reduceat(share[link], begins)
-        smallest = np.full(len(names), np.inf)
-        np.minimum.at(smallest, link, np.repeat(found, np.diff(begins, append=len(flow))))
+    link = path_links[np.repeat(path_offset[flows], hops) + within]
+    capacity, links = bandwidth_Bps.copy(), len(bandwidth_Bps)
+    rates, unsettled = np.zeros(len(flows)), np.arange(len(flows))
+    while len(unsettled):
+        share = capacity / np.maximum(np.bincount(link, minlength=links), 1)
+        first = np.cumsum(hops) - hops
+        found = np.minimum.reduceat(share[link], first)
+        smallest = np.full(links, np.inf)
+        np.minimum.at(smallest, link, np.repeat(found, hops))
         bottleneck = smallest >= share * (1 - SAME_TIME)
-        settled = np.logical_or.reduceat(bottleneck[link], begins)
-        rates[open_flows[settled]] = found[settled]
-        of_settled = np.repeat(settled, np.diff(begins, append=len(flow)))
-        capacity -= np.bincount(link[of_settled], rates[flow[of_settled]], minlength=len(names))
+        settled = np.logical_or.reduceat(bottleneck[link], first)
+        rates[unsettled[settled]] = found[settled]
+        gone = np.repeat(settled, hops)
+        capacity -= np.bincount(link[gone], np.repeat(found[settled], hops[settled]), links)
         capacity = np.maximum(capacity, 0)
-        link, flow, open_flows = link[~of_settled], flow[~of_settled], open_flows[~settled]
+        link, hops, unsettled = link[~gone], hops[~settled], unsettled[~settled]
     return rates

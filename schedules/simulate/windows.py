@@ -18,10 +18,10 @@ from .transfers import Transfers
 #: A window is shorter than d by this part of it, so that rounded times stay out of it.
 MARGIN = 1e-6
 
-#: With fewer hops than this per window, on the average, the event loop is faster.
-WORTHWHILE = 64
+#: A window costs as much as so many hops in the event loop, and one more for every so many hops that are kept waiting.
+HOPS_PER_WINDOW, WAITING_PER_HOP = 32, 512
 
-#: Number of windows after which the average is looked at.
+#: Number of windows before the costs are compared.
 TRIAL = 64
 
 
@@ -40,7 +40,7 @@ def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Tim
     Returns
     -------
     Timeline or None
-        None where windows are so short that little happens in them.
+        None where windows are so short that too little happens in them.
     """
     sends, links = transfers.sends, transfers.sends.path_links
     owner = sends.hop_send
@@ -60,9 +60,9 @@ def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Tim
     )
     entry: Ints = sends.path_offset[gates.at_start()]
     asks: Floats = np.zeros(len(entry))
-    windows = served = 0
+    windows, gain = 0, 0.0
     while len(entry):
-        if windows == TRIAL and served < WORTHWHILE * windows:
+        if windows >= TRIAL and gain < 0:
             return None
         now = asks < asks.min() + ahead
         chosen, send = entry[now], owner[entry[now]]
@@ -75,6 +75,7 @@ def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Tim
         came[released] = times
         entry = np.concatenate([entry[~now], chosen[~over] + 1, sends.path_offset[released]])
         asks = np.concatenate([asks[~now], (head if rules.streaming else tail)[~over], times])
-        windows, served = windows + 1, served + len(chosen)
+        windows += 1
+        gain += len(chosen) - HOPS_PER_WINDOW - len(now) / WAITING_PER_HOP
     gates.require_all_open()
     return Timeline(end_s, hop_start, hop_end)

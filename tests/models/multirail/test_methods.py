@@ -7,6 +7,7 @@ from fractions import Fraction
 import pyomo.environ as pyo
 import pytest
 from cwb import solvers
+from cwb.core.answers import ChunkOrders
 from cwb.core.bounds import DimensionWeights, SolverBound
 from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
@@ -17,7 +18,6 @@ from cwb.models.multirail.formulation import build
 from cwb.models.multirail.methods import BLUECONNECT, THEMIS, THEMIS_LP
 from cwb.models.multirail.options import Options
 from cwb.models.multirail.options import pose as pose_options
-from cwb.models.multirail.orders import ChunkOrders
 from cwb.schedules.multirail import evaluate, weighted_bound_s
 from hypothesis import given, settings
 from hypothesis import strategies as st

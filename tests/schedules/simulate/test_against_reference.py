@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -63,7 +65,7 @@ def test_schedules_in_time_are_served_in_their_order(make, mode):
 def test_all_ways_to_simulate_queues_agree(make, mode, hold_latency, monkeypatch):
     """Level by level, window by window and event by event give the same times for every hop, and those of the slow simulator."""
     monkeypatch.setattr("cwb.schedules.simulate.levels.WORTHWHILE", 0)
-    monkeypatch.setattr("cwb.schedules.simulate.windows.TRIAL", -1)
+    monkeypatch.setattr("cwb.schedules.simulate.windows.TRIAL", 10**9)
     seen = {"levels": 0, "windows": 0}
 
     @settings(max_examples=200, deadline=None)
@@ -111,3 +113,48 @@ def test_the_order_in_which_sends_are_listed_does_not_matter_across_steps(make, 
         assert np.array_equal(again.hop_end_s, straight.hop_end_s)
 
     check()
+
+
+@pytest.mark.parametrize("mode", QUEUED)
+@pytest.mark.parametrize("alike", [True, False])
+def test_many_sends_end_alike_in_windows_and_events(make, mode, alike):
+    """A thousand sends over up to four hops, on links that are alike or not: windows and events agree bit by bit with numbers of any kind."""
+    generator = np.random.default_rng(1)
+    n = 32
+    speeds = [(Fraction(10**9), Fraction(1, 10**6))] * 3 * n
+    if not alike:
+        speeds = [
+            (Fraction(int(generator.integers(1, 99)) * 10**7), Fraction(int(generator.integers(1, 99)), 10**7))
+            for _ in speeds
+        ]
+    pairs = [(i, (i + step) % n) for step in (1, 5, 11) for i in range(n)]
+    instance = make.network(n, [(*pair, *speed) for pair, speed in zip(pairs, speeds, strict=True)])
+    rows = []
+    for chunk in range(1000):
+        node, path = int(generator.integers(n)), []
+        for _ in range(int(generator.integers(1, 5))):
+            which = int(generator.integers(3))
+            path.append(which * n + node)
+            node = (node + (1, 5, 11)[which]) % n
+        rows.append((int(generator.integers(4)), chunk % 300, tuple(path)))
+    schedule = make.steps(instance, generator.integers(1, 10**5, 300), rows)
+    transfers, columns = transfers_of(instance, schedule), wires(instance.network)
+    events = simulate_by_events(transfers, columns, rules(mode))
+    windows = simulate_by_windows(transfers, columns, rules(mode))
+    assert (windows is not None) or not alike
+    if windows is not None:
+        assert np.array_equal(windows.hop_start_s, events.hop_start_s)
+        assert np.array_equal(windows.end_s, events.end_s)
+    ends = np.empty(len(rows))
+    ends[transfers.place] = events.end_s
+    assert np.array_equal(simulate(instance, schedule, mode).end_s, ends)
+
+
+def test_short_windows_are_left_to_the_event_loop(make):
+    """Where a link is so fast that hardly anything happens within its time, windows give up, and the answer is the event loop's."""
+    instance = make.network(3, [(0, 1, 10**9, 0), (1, 2, 1, 0)])
+    schedule = make.steps(instance, [1] * 300, [(0, i, (i % 2,)) for i in range(300)])
+    transfers, columns = transfers_of(instance, schedule), wires(instance.network)
+    assert simulate_by_windows(transfers, columns, rules(AWARE)) is None
+    assert simulate_by_windows(transfers, columns, rules(CUT)) is None
+    assert simulate(instance, schedule, AWARE).completion_s == 150
