@@ -11,7 +11,6 @@ import click
 from ..core.errors import ExitStatus, InputError
 
 if TYPE_CHECKING:
-    from ..core.bounds import Certificate
     from ..core.instance import Instance
     from ..schedules.files import ScheduleFile
     from ..schedules.verify import Report
@@ -62,25 +61,16 @@ def _same_instance(file: Path, found: Instance, spec: str) -> None:
 
 def recomputed_bound(read: ScheduleFile) -> tuple[float | None, list[str]]:
     """Recompute the bound of a certificate; also say where the file claims more than it proves."""
+    from ..schedules.collective import proved_bound
+
     try:
-        bound = _proved(read.instance, read.certificate)
+        bound = proved_bound(read.instance, read.certificate)
     except InputError as error:
         return None, [f"certificate: {error}"]
     claimed = read.extra.get("bound_s")
     if bound is not None and isinstance(claimed, int | float) and claimed > bound * (1 + 1e-9):
         return bound, [f"certificate: claimed bound {claimed!r} s, it proves {bound!r} s"]
     return bound, []
-
-
-def _proved(instance: Instance, certificate: Certificate | None) -> float | None:
-    from ..core.bounds import CutCertificate, DistanceCertificate
-    from ..schedules.certificate_cut import recomputed_cut_bound, recomputed_distance_bound
-
-    if isinstance(certificate, CutCertificate):
-        return float(recomputed_cut_bound(instance, certificate))
-    if isinstance(certificate, DistanceCertificate):
-        return float(recomputed_distance_bound(instance, certificate))
-    return None
 
 
 def _verdict(

@@ -10,6 +10,8 @@ from ..core.bounds import (
     CutCertificate,
     DimensionWeights,
     DistanceCertificate,
+    LengthCertificate,
+    PartitionCertificate,
 )
 from ..core.budget import Clock
 from ..core.errors import InputError
@@ -19,7 +21,6 @@ from ..core.schedule import Schedule, StepSchedule
 from ..core.trace import SimulationMode
 from ..core.trees import TreePacking
 from ..core.verdict import Verdict
-from .certificate_cut import recomputed_cut_bound, recomputed_distance_bound
 from .multirail import evaluate, weighted_bound_s
 from .simulate import simulate
 from .verify import verify
@@ -60,7 +61,7 @@ def judge_collective(
         "busiest_link": [busiest, share],
         "warnings": len(report.warnings),
     }
-    return _measured(instance, trace.completion_s, _bound(instance, certificate), metrics)
+    return _measured(instance, trace.completion_s, proved_bound(instance, certificate), metrics)
 
 
 def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
@@ -74,7 +75,7 @@ def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certific
         return Verdict((str(error),))
     busy = [float(seconds) for seconds in pipeline.busy_s]
     completion_s = float(pipeline.completion_s)
-    return _measured(instance, completion_s, _bound(instance, certificate), {"dimension_busy_s": busy})
+    return _measured(instance, completion_s, proved_bound(instance, certificate), {"dimension_busy_s": busy})
 
 
 def _measured(instance: Instance, seconds: float, bound: float | None, metrics: dict[str, object]) -> Verdict:
@@ -88,14 +89,24 @@ def _measured(instance: Instance, seconds: float, bound: float | None, metrics: 
     return Verdict((), seconds, bound, measured | metrics)
 
 
-def _bound(instance: Instance, certificate: Certificate | None) -> float | None:
-    """Recompute what a certificate proves; None if there is none, or none that can be recomputed here."""
+def proved_bound(instance: Instance, certificate: Certificate | None) -> float | None:
+    """Recompute what a certificate proves, in seconds; None if there is none, or none that can be recomputed here.
+
+    Raises
+    ------
+    InputError
+        If the certificate names what the instance does not have.
+    """
     proved: Fraction | None = None
     match certificate:
         case CutCertificate():
             proved = recomputed_cut_bound(instance, certificate)
         case DistanceCertificate():
             proved = recomputed_distance_bound(instance, certificate)
+        case PartitionCertificate():
+            proved = recomputed_partition_bound(instance, certificate)
+        case LengthCertificate():
+            proved = recomputed_length_bound(instance, certificate)
         case DimensionWeights() if isinstance(instance.network, WiredFabric) and instance.demand is not None:
             proved = weighted_bound_s(instance.network, instance.demand, certificate.weights)
         case _:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.bounds import Certificate, CutCertificate, DistanceCertificate, SolverBound
+from ..core.bounds import (
+    Certificate,
+    CutCertificate,
+    DistanceCertificate,
+    LengthCertificate,
+    PartitionCertificate,
+    SolverBound,
+)
 from ..core.collective import CollectiveKind, Demand
 from ..core.errors import InputError, located
 from ..core.instance import Instance
@@ -145,13 +152,26 @@ def read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
 
 def read_certificate(file: Fields) -> Certificate:
     """Read a certificate."""
-    kind = file.word("certificate", ["cut", "distance", "solver"])
+    kind = file.word("certificate", ["cut", "distance", "partition", "lengths", "solver"])
     certificate: Certificate
     if kind == "cut":
         certificate = CutCertificate(tuple(file.integers("nodes", 0, _MANY).tolist()))
     elif kind == "distance":
         certificate = DistanceCertificate(file.integer("source", 0, _MANY), file.integer("target", 0, _MANY))
+    elif kind == "partition":
+        parts = file.list_("parts")
+        rows = [_row(part, f"{file.at('parts')}[{index}]") for index, part in enumerate(parts)]
+        certificate = PartitionCertificate(tuple(rows))
+    elif kind == "lengths":
+        certificate = LengthCertificate(tuple(file.integers("lengths", 0, _MANY).tolist()))
     else:
         certificate = SolverBound(file.word("solver"), file.word("version"))
     file.done()
     return certificate
+
+
+def _row(values: object, place: str) -> tuple[int, ...]:
+    """Read one list of nodes."""
+    if not isinstance(values, list):
+        raise InputError("expected a list of nodes", place=place)
+    return tuple(integers(values, 0, _MANY, place).tolist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ...core.budget import Budget
@@ -12,6 +13,7 @@ from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver
+from ..common.schedule_bounds import best_bound
 from .assemble import Algorithm, answer
 from .problem import Problem, pose_problem, why_not
 
@@ -57,7 +59,8 @@ def define(
     def run(instance: Instance, solver: Solver, budget: Budget, given: Any) -> Outcome:
         del solver, budget
         problem = pose_problem(instance)
-        return answer(problem, algorithm(problem, given))
+        bound, certificate = best_bound(instance)
+        return replace(answer(problem, algorithm(problem, given)), bound=float(bound), certificate=certificate)
 
     return Method(
         name=name,

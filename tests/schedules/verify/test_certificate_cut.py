@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from cwb.core.bounds import CutCertificate, DistanceCertificate
 from cwb.core.errors import InputError
-from cwb.schedules.certificate_cut import recomputed_cut_bound, recomputed_distance_bound
+from cwb.schedules.network_bounds import recomputed_cut_bound, recomputed_distance_bound
 from families import RATE, UNIT, full, instance_of, network, ring_of, star
 
 
