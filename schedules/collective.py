@@ -22,6 +22,12 @@ from ..core.trace import SimulationMode
 from ..core.trees import TreePacking
 from ..core.verdict import Verdict
 from .multirail import evaluate, weighted_bound_s
+from .network_bounds import (
+    recomputed_cut_bound,
+    recomputed_distance_bound,
+    recomputed_length_bound,
+    recomputed_partition_bound,
+)
 from .simulate import simulate
 from .verify import verify
 
