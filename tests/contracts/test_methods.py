@@ -39,7 +39,7 @@ EXAMPLES = {
     "dbt": TORUS,
     "knomial": TORUS,
     "torus-rings": TORUS,
-    "shifted-ring": TORUS,
+    "shifted-ring": ("circulant(n=9, offsets=[1,2])", TORUS[1], {}),
     "swing": TORUS,
     "blueconnect": RAILS,
     "themis": RAILS,

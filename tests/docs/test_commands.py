@@ -16,6 +16,7 @@ import pytest
 from cwb.bench.plan import cells, load_suite
 from cwb.cli.main import cwb as program
 from cwb.cli.options import parse_duration, parse_options
+from cwb.cli.solve import with_demand
 from cwb.core.errors import ExitStatus, InputError, located
 from cwb.core.fields import validated
 from cwb.instances import generators, load
@@ -84,7 +85,8 @@ def check_solve(params: dict[str, object]) -> None:
     method = registry.get(str(params["model"]))
     with located(source="-O"):
         options = validated(lambda: method.options.model_validate(parse_options(params["options"])))
-    instance = load(str(params["instance"]))
+    asked = (params["collective"], params["size"], params["chunks"])
+    instance = with_demand(load(str(params["instance"])), *asked)
     assert method.supports(instance) is None
     method.pose(instance, options)
     parse_duration(params["time_limit"], "--time-limit")

@@ -1,0 +1,114 @@
+"""Gantt chart of a schedule: what every link carries, over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...core.schedule import Floats, Ints
+from ...core.trace import SimulationMode, Trace
+from .look import COLOURS, new_figure, short
+from .schedule_view import FEW, SCALE, Traffic, seconds_unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Rows of a picture: more links cannot be read.
+ROWS = 40
+
+#: More bars than this are drawn as pixels, whatever the format.
+_VECTORS = 5_000
+
+
+class Bars(NamedTuple):
+    """Hops on the chosen links.
+
+    Parameters
+    ----------
+    links : list of int
+        The links, in the order of the rows.
+    hop : array of int
+        Hops on them.
+    row : array of int
+        Row of each.
+    """
+
+    links: list[int]
+    hop: Ints
+    row: Ints
+
+
+def busiest(traffic: Traffic, trace: Trace, most: int) -> Bars:
+    """Choose the busiest links; their rows are in the order of the topology."""
+    used = np.bincount(traffic.sends.path_links, minlength=len(traffic.topology.links)) > 0
+    ranked = np.lexsort((np.arange(len(used)), -trace.link_busy_s, ~used))
+    links = np.sort(ranked[: min(most, int(used.sum()))])
+    row_of = np.full(len(used), -1, dtype=np.int64)
+    row_of[links] = np.arange(len(links))
+    row = row_of[traffic.sends.path_links]
+    hop = np.flatnonzero(row >= 0)
+    return Bars(links.tolist(), hop, row[hop])
+
+
+def shares_links(trace: Trace) -> bool:
+    """Whether several sends may be on a link at once."""
+    return trace.mode in (SimulationMode.ALPHA_BETA, SimulationMode.FAIR_SHARE)
+
+
+def draw(traffic: Traffic, trace: Trace) -> Figure:
+    """Draw the busiest links; the colour tells the step, or the chunk where there are no steps."""
+    bars = busiest(traffic, trace, ROWS)
+    unit, size = seconds_unit(trace.completion_s)
+    rows = len(bars.links)
+    figure = new_figure(1.3 + max(0.6, 0.125 * rows), 7.0)
+    axes = figure.subplots()
+    sends = traffic.hop_send[bars.hop]
+    what, value = ("chunk", traffic.sends.chunk) if traffic.step is None else ("step", traffic.step)
+    start, end = trace.hop_start_s[bars.hop] / size, trace.hop_end_s[bars.hop] / size
+    _bars(axes, np.stack([start, end, bars.row]), value[sends], what, 0.6 if shares_links(trace) else 1.0)
+    axes.set_xlim(0, trace.completion_s / size or 1.0)
+    axes.set_ylim(max(rows, 1) - 0.5, -0.5)
+    axes.set_yticks(range(rows), [short(traffic.link_names[link], 24) for link in bars.links], size=6)
+    axes.tick_params(axis="y", length=0, pad=2)
+    axes.set_xlabel(f"time ({unit}), {trace.mode.value}")
+    axes.grid(axis="x")
+    total = len(traffic.topology.links)
+    which = f"all {total} links" if rows == total else f"the {rows:,} busiest of {total:,} links"
+    axes.set_title(f"{short(traffic.title, 70)}: {which}", loc="left")
+    return figure
+
+
+def _bars(axes: Axes, boxes: Floats, value: Ints, what: str, alpha: float) -> None:
+    """Draw bars from start to end in their rows, with a legend of colours."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.collections import PolyCollection
+    from matplotlib.colors import Normalize, to_rgba
+    from matplotlib.patches import Patch
+
+    start, end, row = boxes
+    x = np.stack([start, start, end, end], axis=1)
+    y = row[:, None] + np.array([-0.4, 0.4, 0.4, -0.4])
+    top = int(value.max(initial=0))
+    norm = Normalize(0, max(top, 1))
+    if top < FEW:
+        colours = np.array([to_rgba(colour) for colour in COLOURS])[value]
+    else:
+        colours = colormaps[SCALE](norm(value))
+    drawn = PolyCollection(np.stack([x, y], axis=2), facecolors=colours, alpha=alpha)  # type: ignore[arg-type]
+    # A thin white edge sets neighbours apart where there is room for it.
+    per_row = np.bincount(row.astype(np.int64)).max(initial=0)
+    drawn.set_edgecolor("white" if per_row <= 150 else "none")
+    drawn.set_linewidth(0.3 if per_row <= 150 else 0.0)
+    drawn.set_rasterized(len(value) > _VECTORS)
+    axes.add_collection(drawn)
+    figure = axes.figure
+    if top < FEW:
+        handles = [Patch(facecolor=COLOURS[v], label=str(v)) for v in sorted(set(value.tolist()))]
+        figure.legend(handles=handles, loc="outside right upper", title=what)
+    else:
+        bar = figure.colorbar(ScalarMappable(norm, SCALE), ax=axes, fraction=0.025, pad=0.01)
+        bar.set_label(what)
+        bar.outline.set_linewidth(0.6)  # type: ignore[operator]
