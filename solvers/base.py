@@ -9,6 +9,7 @@ Inside a session everything is minimized, and the costs are multiplied by ``Matr
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import threading
 from abc import ABC, abstractmethod
@@ -112,6 +113,9 @@ class Session(ABC):
 
     def tick(self) -> None:  # noqa: B027 - most sessions have nothing to do here
         """Do what has to be done in the waiting thread while the solver runs."""
+
+    def fall_silent(self) -> None:  # noqa: B027 - most sessions need not
+        """Call back no more: the process ends while the solver, which was left behind, still runs."""
 
 
 class Adapter(ABC):
@@ -222,7 +226,11 @@ def run_session(session: Session, matrix: MatrixModel, worker: Worker, budget: B
             budget.progress(line)
             shown = line
 
-    guarded = worker.run(lambda: session.run(limit_s), budget, limit_s=limit_s, ask=session.ask, tick=tick)
+    try:
+        guarded = worker.run(lambda: session.run(limit_s), budget, limit_s=limit_s, ask=session.ask, tick=tick)
+    finally:
+        if worker.abandoned:
+            atexit.register(session.fall_silent)
     tick()
     return _explain(guarded, track, budget)
 

@@ -127,6 +127,10 @@ class HighsSession(Session):
             for callback in (self.highs.cbSimplexInterrupt, self.highs.cbIpmInterrupt):
                 callback.subscribe(self._stop_if_asked)
 
+    def fall_silent(self) -> None:
+        """Take the callbacks away: one that finds Python gone would abort the process."""
+        self.highs.disableCallbacks()
+
     def close(self) -> None:
         """Free the model and let go of the callbacks, which hold this session."""
         self.highs.clearCallbacks()

@@ -50,7 +50,7 @@ def stopped(solver: Solver, folder: Path) -> None:
 def ctrl_c(solver: Solver, folder: Path) -> None:
     model, budget = models.hard_mip(), Budget(time_limit_s=LONG_S)
     before = signal.getsignal(signal.SIGINT)
-    with _later(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)):
+    with _later(2.0, lambda: os.kill(os.getpid(), signal.SIGINT)):
         result = solver.solve(model, budget)
     assert result.termination is Termination.INTERRUPTED, result
     assert budget.stop.is_set()

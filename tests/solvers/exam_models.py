@@ -340,7 +340,7 @@ def medium_mip() -> Any:
     return hard_mip(30, 8)
 
 
-def hard_mip(n: int = 120, rows: int = 40) -> Any:
+def hard_mip(n: int = 300, rows: int = 80) -> Any:
     """A knapsack with many resources: points are found at once, none of the solvers proves the best in minutes."""
     # A multiplicative generator, so that the model is the same everywhere.
     state = 12345
