@@ -137,10 +137,11 @@ def _traffic(read: ScheduleFile) -> Traffic:
 
 def _title(instance: Instance, read: ScheduleFile) -> str:
     """Say what a schedule is for, and which method it is by, if its file says so."""
-    from ..core.units import show as quantity
+    from ..reports.plots.schedule_view import bytes_unit
 
     method = read.extra.get("model", read.extra.get("method"))
     words = [method] if isinstance(method, str) else []
     if (demand := instance.demand) is not None:
-        words.append(f"{demand.collective.value} of {quantity(float(demand.size_bytes), 'MiB')}")
+        unit, size = bytes_unit(float(demand.size_bytes))
+        words.append(f"{demand.collective.value} of {float(demand.size_bytes) / size:.6g} {unit}")
     return f"{' '.join(words)} on {instance.name}" if words else instance.name

@@ -54,6 +54,14 @@ class FabricFile(Strict):
         None, max_length=MAX_DIMENSIONS, description="Per dimension, whether its switches reduce all-reduces."
     )
     npus: PositiveInt | None = Field(None, description="Number of NPUs, to be checked against the dimensions.")
+    bandwidth: list[Rate] | None = Field(
+        None,
+        max_length=MAX_DIMENSIONS,
+        description="Bandwidth per NPU of each dimension, where it is not to be designed.",
+    )
+    latency: list[Duration] | None = Field(
+        None, max_length=MAX_DIMENSIONS, description="Latency of a link of each dimension; 0 unless given."
+    )
 
 
 class NodeFile(Strict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -50,14 +51,16 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
     if len(bars.links) == links < (total := int((traffic.link_bytes > 0).sum())):
         notes.append(f"The Gantt chart has the {links:,} busiest of {total:,} used links.")
     if together > 1:
-        notes.append(f"{len(bars.hop):,} hops are too many for a page: a bar stands for up to {together:,} on its link.")
+        notes.append(
+            f"{len(bars.hop):,} hops are too many for a page: a bar stands for up to {together:,} on its link."
+        )
     if found.block > 1:
         notes.append(f"A cell of the heat map is the largest of {found.block} x {found.block} pairs of nodes.")
     data = {
         "mode": trace.mode.value,
         "completion": _digits(trace.completion_s),
         "overlap": shares_links(trace),
-        "what": ["chunk"] if traffic.step is None else ["step", "chunk"],
+        "what": list(traffic.told_by),
         "colours": list(COLOURS),
         "nodes": [node.name for node in names],
         "links": [[*traffic.topology.link_ends[link], _digits(float(trace.link_busy_s[link]))] for link in bars.links],
@@ -72,14 +75,15 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
             "bytes": [_digits(v) for v in found.matrix[source, target].tolist()],
         },
     }
-    text = (
-        PAGE.replace("@TITLE@", html.escape(traffic.title))
-        .replace("@NOTES@", "".join(f"<p class=note>{html.escape(note)}</p>" for note in notes))
-        .replace("@SCRIPT@", SCRIPT)
-    )
-    # Data last, so that nothing in it is taken for a mark.
-    head, tail = text.split("@DATA@")
-    return (head + _embedded(data) + tail).encode("utf-8", "backslashreplace")
+    parts = {
+        "TITLE": html.escape(traffic.title),
+        "NOTES": "".join(f'<p class="note">{html.escape(note)}</p>' for note in notes),
+        "DATA": _embedded(data),
+        "SCRIPT": SCRIPT,
+    }
+    # In one pass, so that nothing filled in is taken for a mark.
+    text = re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], PAGE)
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _embedded(data: Any) -> str:

@@ -40,7 +40,7 @@ function show(event, text) {
 const R = D.names.length, rows = new Array(R + 1).fill(N), longest = new Array(R).fill(0);
 for (let i = N - 1; i >= 0; i--) { rows[B.row[i]] = i; longest[B.row[i]] = Math.max(longest[B.row[i]], B.end[i] - B.start[i]); }
 for (let r = R - 1; r >= 0; r--) rows[r] = Math.min(rows[r], rows[r + 1]);
-const T = D.completion || 1, LEFT = 150, BOTTOM = 26, gantt = $('gantt');
+const T = D.completion || 1, LEFT = 210, BOTTOM = 26, gantt = $('gantt');
 const few = Math.max(1, Math.min(R, 26));
 let view = { t0: 0, t1: T, r0: 0, rn: few };
 for (const what of D.what) { const o = document.createElement('option'); o.value = o.textContent = what; $('colour').append(o); }

@@ -58,19 +58,20 @@ def shares_links(trace: Trace) -> bool:
 
 
 def draw(traffic: Traffic, trace: Trace) -> Figure:
-    """Draw the busiest links; the colour tells the step, or the chunk where there are no steps."""
+    """Draw the busiest links; the colour tells the step, or the chunk where there are no several steps."""
     bars = busiest(traffic, trace, ROWS)
     unit, size = seconds_unit(trace.completion_s)
     rows = len(bars.links)
     figure = new_figure(1.3 + max(0.6, 0.125 * rows), 7.0)
     axes = figure.subplots()
     sends = traffic.hop_send[bars.hop]
-    what, value = ("chunk", traffic.sends.chunk) if traffic.step is None else ("step", traffic.step)
+    what = traffic.told_by[0]
+    value = traffic.step if what == "step" and traffic.step is not None else traffic.sends.chunk
     start, end = trace.hop_start_s[bars.hop] / size, trace.hop_end_s[bars.hop] / size
     _bars(axes, np.stack([start, end, bars.row]), value[sends], what, 0.6 if shares_links(trace) else 1.0)
     axes.set_xlim(0, trace.completion_s / size or 1.0)
     axes.set_ylim(max(rows, 1) - 0.5, -0.5)
-    axes.set_yticks(range(rows), [short(traffic.link_names[link], 24) for link in bars.links], size=6)
+    axes.set_yticks(range(rows), [_name(traffic, link) for link in bars.links], size=6)
     axes.tick_params(axis="y", length=0, pad=2)
     axes.set_xlabel(f"time ({unit}), {trace.mode.value}")
     axes.grid(axis="x")
@@ -78,6 +79,12 @@ def draw(traffic: Traffic, trace: Trace) -> Figure:
     which = f"all {total} links" if rows == total else f"the {rows:,} busiest of {total:,} links"
     axes.set_title(f"{short(traffic.title, 70)}: {which}", loc="left")
     return figure
+
+
+def _name(traffic: Traffic, link: int) -> str:
+    """Name a link so that both of its ends can be told, however long they are."""
+    source, target = traffic.link_names[link].split(" → ") if traffic.link_names[link].count(" → ") == 1 else ("", "")
+    return f"{short(source, 13)} → {short(target, 13)}" if source else short(traffic.link_names[link], 29)
 
 
 def _bars(axes: Axes, boxes: Floats, value: Ints, what: str, alpha: float) -> None:

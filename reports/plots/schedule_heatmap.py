@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 #: More nodes than this are labelled sparsely.
 _LABELS = 20
+
+#: Cells of no more nodes than this are set apart by white lines.
+_GRID = 32
 
 
 def draw(traffic: Traffic) -> Figure:
@@ -37,7 +40,7 @@ def draw(traffic: Traffic) -> Figure:
     note = f"{used:,} of {links:,} links used; white: no link"
     if found.block > 1:
         note += f"; a cell is the largest of {found.block} x {found.block}"
-    figure.text(0.0, 0.0, note, size=6, color="#555555", va="bottom")
+    figure.text(0.01, 0.005, note, size=6, color="#555555", va="bottom")
     figure.get_layout_engine().set(rect=(0, 0.035, 1, 0.965))  # type: ignore[union-attr]
     return figure
 
@@ -48,10 +51,13 @@ def paint(axes: Axes, matrix: Floats, largest: float | None = None) -> AxesImage
 
     top = float(np.nanmax(matrix, initial=0.0)) if largest is None else largest
     scale = colormaps[SCALE].with_extremes(bad="white")
-    # The layout must not shift the picture by parts of a pixel: cells are sharp squares.
     image = axes.imshow(np.ma.masked_invalid(matrix), scale, vmin=0.0, vmax=top or 1.0, interpolation="nearest")
     for side in ("top", "right"):
         axes.spines[side].set_visible(True)
+    if len(matrix) <= _GRID:
+        for line in range(1, len(matrix)):
+            axes.axhline(line - 0.5, color="white", linewidth=0.5)
+            axes.axvline(line - 0.5, color="white", linewidth=0.5)
     axes.tick_params(length=2, width=0.5, pad=1.5)
     return image
 
@@ -72,4 +78,6 @@ def _labels(axes: Axes, traffic: Traffic, found: Loads) -> None:
             line(edge, color="#777777", linewidth=0.6, linestyle=(0, (3, 2)))
         if len(names) > _LABELS:
             middle = (edge + rows - 0.5) / 2
-            axes.text(rows - 0.2, middle, "switches", rotation=90, size=6, color="#555555", va="center", clip_on=False)
+            style: dict[str, Any] = {"size": 6, "color": "#555555", "clip_on": False}
+            axes.text(rows - 0.2, middle, "switches", rotation=90, va="center", ha="left", **style)
+            axes.text(middle, -0.7, "switches", va="bottom", ha="center", **style)

@@ -36,12 +36,13 @@ def draw(title: str, edges_s: Floats, used: Floats) -> Figure:
         raise InputError("nothing takes any time; there is no utilization to draw")
     unit, size = seconds_unit(float(edges_s[-1]))
     mean, largest = used.mean(axis=0), used.max(axis=0)
-    figure = new_figure(2.5, 4.6)
+    figure = new_figure(2.5, 5.0)
     axes = figure.subplots()
     edges = edges_s / size
+    busiest = f"busiest link in each 1/{len(mean)} of the time"
     axes.stairs(mean, edges, fill=True, color=COLOURS[5], alpha=0.35)
     axes.stairs(mean, edges, color=COLOURS[0], linewidth=1.2, label="mean of all links", baseline=None)
-    axes.stairs(largest, edges, color=COLOURS[4], linestyle="--", label="busiest link of the moment", baseline=None)
+    axes.stairs(largest, edges, color=COLOURS[4], linewidth=0.7, label=busiest, baseline=None)
     average = float(mean.mean())
     axes.axhline(average, color="#555555", linewidth=0.7, linestyle=":", label=f"mean over time: {average:.1%}")
     axes.set_xlim(0, edges[-1])

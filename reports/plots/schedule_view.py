@@ -57,6 +57,13 @@ class Traffic:
         return np.bincount(self.sends.path_links, weights, minlength=len(self.topology.links)).astype(np.float64)
 
     @cached_property
+    def told_by(self) -> tuple[str, ...]:
+        """What colours may tell, the most telling first: steps if there are several, and chunks."""
+        if self.step is None:
+            return ("chunk",)
+        return ("step", "chunk") if self.step.max(initial=0) > 0 else ("chunk", "step")
+
+    @cached_property
     def link_names(self) -> list[str]:
         """Names of the links; of parallel ones, all but the first are numbered."""
         seen: dict[tuple[str, str], int] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -99,12 +100,15 @@ def check_show(params: dict[str, object]) -> None:
         load(what)
 
 
+#: How names of schedule files end.
+SCHEDULES = (".json", ".json.gz")
+
 CHECKS = {
     "solve": check_solve,
     "show": check_show,
     "compare": lambda params: cells(load_suite(params["suite"])),
     "table": lambda params: TABLES[params["name"]],
-    "plot": lambda params: PLOTS[params["name"]],
+    "plot": lambda params: str(params["name"]).endswith(SCHEDULES) or PLOTS[params["name"]],
 }
 
 
@@ -176,6 +180,23 @@ def test_the_readme_shows_what_the_first_command_prints(blocks):
     assert shown["proved bound"] == pytest.approx(record.bound, rel=1e-7)
     assert shown["gap"] < 1e-7
     assert re.search(rf"│ status +│ +{record.status} │", text)
+
+
+def test_the_readme_shows_what_its_schedule_takes(blocks, tmp_path, monkeypatch):
+    """The lines under the README's commands for schedules are those that the commands print."""
+    ((_, text),) = [b for b in blocks("console") if b[0] == "README.md" and "cwb check" in b[1]]
+    monkeypatch.chdir(tmp_path)
+    printed: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            arguments = [sys.executable, "-m", "cwb", *shlex.split(line)[2:]]
+            done = subprocess.run(
+                arguments, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "80"}
+            )
+            printed = [row.rstrip() for row in done.stdout.splitlines()]
+        else:
+            assert line in printed, line
+    assert text.count("│") > 10
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])
