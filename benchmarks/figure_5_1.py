@@ -3,12 +3,13 @@
     python benchmarks/figure_5_1.py figure_5_1.svg     # 64 NPUs
     python benchmarks/figure_5_1.py --smoke x.png      # 16 NPUs, and 8 in the three-dimensional network
 
-An all-reduce of 1 GiB by ``ring``, ``direct``, ``rhd`` and ``dbt`` on a fully connected network, a ring, a two-dimensional mesh and a
-three-dimensional hypercube. The figure's text does not say how many NPUs; 64 are those of figure 5.2, of the same section. Its hypercube is a mesh
-in three dimensions (section 5.6 has one of 5 x 5 x 5). As in the figure, the colours of a network run to its own largest load, and a red frame
-marks an algorithm on the network that it prefers (table 5.1). Other than in the figure, a pair without a link is white, dbt stands where
-the figure has TACOS, and the ring goes through the ranks in their order, as libraries do that do not know the network; ``--cycle`` has it look for
-a cycle of links first.
+An all-reduce of 1 GiB by ``ring``, ``direct``, ``rhd`` and ``dbt`` on a fully connected network, a ring, a two-
+dimensional mesh and a three-dimensional hypercube. The figure's text does not say how many NPUs; 64 are those of
+figure 5.2, of the same section. Its hypercube is a mesh in three dimensions (figure 5.17 has one of 5 x 5 x 5). As in
+the figure, the colours of a network run to its own largest load, and a red frame marks an algorithm on the network
+that it prefers (table 5.1). Other than in the figure, a pair without a link is white and an unused link grey, dbt
+stands where the figure has TACOS, and the ring goes through the ranks in their order, as libraries do that do not
+know the network; ``--cycle`` has it look for a cycle of links first.
 """
 
 from __future__ import annotations
@@ -76,18 +77,19 @@ def draw(cells: dict[str, dict[str, Traffic]]) -> Figure:
             ticks = sparse(len(one.topology.nodes), 5)
             axes.set_xticks(ticks)
             axes.set_yticks(ticks if column == 0 else [])
-            axes.set_title(f"max {float(one.link_bytes.max()) / size:.3g} {unit}", size=6, pad=2)
+            own, own_size = bytes_unit(float(one.link_bytes.max()))
+            axes.set_title(f"max {float(one.link_bytes.max()) / own_size:.4g} {own}", size=6, pad=2)
             if row == 0:
                 axes.annotate(algorithm, (0.5, 1.2), xycoords="axes fraction", ha="center", size=8)
             if column == 0:
-                axes.set_ylabel(f"{network}\nsource" if row == len(cells) - 1 else network)
-            if row == len(cells) - 1:
-                axes.set_xlabel("target")
+                axes.set_ylabel(network, size=8)
             if (algorithm, network) in PREFERRED:
                 for spine in axes.spines.values():
                     spine.set(color="#D50000", linewidth=1.8)
         bar = figure.colorbar(image, ax=grid[row, :], fraction=0.03, pad=0.01, aspect=14)
         bar.set_label(f"bytes over the link ({unit})", size=6)
+    figure.supxlabel("target", size=7)
+    figure.supylabel("source", size=7)
     return figure
 
 

@@ -9,13 +9,16 @@ import click
 
 from ..core.errors import InputError
 from ..core.files import write_whole
-from ..core.trace import SimulationMode
 from .table import RECORDS
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
+    from ..core.trace import SimulationMode
     from ..reports.plots.schedule_view import Traffic
     from ..schedules.files import ScheduleFile
+
+#: Simulation modes, the default first; not taken from their class, which would load numpy.
+MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share")
 
 #: Pictures of a schedule.
 KINDS = ("heatmap", "gantt", "utilization", "trees")
@@ -33,7 +36,7 @@ _PARTS, _CELLS = 200, 20_000_000
 @click.option("--kind", type=click.Choice(KINDS), help="Picture of a schedule.  [default: heatmap]")
 @click.option(
     "--mode",
-    type=click.Choice([mode.value for mode in SimulationMode]),
+    type=click.Choice(MODES),
     help="How time passes on links, for a schedule.  [default: congestion-aware]",
 )
 @click.option(
@@ -55,7 +58,7 @@ def plot(name: str | None, records: tuple[Path, ...], kind: str | None, mode: st
     if name is not None and name.endswith((".json", ".json.gz")):
         if records:
             raise InputError("a schedule is drawn from its own file alone; expected no records", source=str(records[0]))
-        plot_schedule(Path(name), kind, SimulationMode(mode or SimulationMode.CONGESTION_AWARE.value), output)
+        plot_schedule(Path(name), kind, mode or MODES[0], output)
         return
     from ..reports.plots import PLOTS, get, picture_format
     from ..reports.records import load_records
@@ -72,7 +75,7 @@ def plot(name: str | None, records: tuple[Path, ...], kind: str | None, mode: st
     write_whole(output, draw(load_records(records or RECORDS), form))
 
 
-def plot_schedule(file: Path, kind: str | None, mode: SimulationMode, output: Path | None) -> None:
+def plot_schedule(file: Path, kind: str | None, mode: str, output: Path | None) -> None:
     """Draw a schedule file; by default its heat map, beside it.
 
     Raises
@@ -80,6 +83,7 @@ def plot_schedule(file: Path, kind: str | None, mode: SimulationMode, output: Pa
     InputError
         If it is no schedule, there is no such picture of it, or the picture cannot be written.
     """
+    from ..core.trace import SimulationMode
     from ..reports.plots import picture_format
     from ..schedules.files import read_schedule
 
@@ -91,7 +95,7 @@ def plot_schedule(file: Path, kind: str | None, mode: SimulationMode, output: Pa
     form = "html" if paged else picture_format(output)
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
-    content = _drawn(read_schedule(file), kind or KINDS[0], mode, form, file)
+    content = _drawn(read_schedule(file), kind or KINDS[0], SimulationMode(mode), form, file)
     write_whole(output, content)
 
 
@@ -100,7 +104,7 @@ def _drawn(read: ScheduleFile, kind: str, mode: SimulationMode, form: str, file:
     from ..core.trees import TreePacking
     from ..reports.plots import html, schedule_gantt, schedule_heatmap, schedule_trees, schedule_utilization
     from ..reports.plots.look import look, to_bytes
-    from ..schedules.simulate import simulate, utilization
+    from ..schedules.simulate.run import simulate, utilization
 
     instance, answer = read.instance, read.answer
     traffic = _traffic(read)

@@ -92,10 +92,17 @@ def build_instance(file: InstanceFile, name: str, find: FindWorkload, network: M
     if file.collective is not None:
         with located("collective"):
             demand = build_demand(file.collective, built.npus if isinstance(built, Fabric) else len(built.ranks))
+    also: list[Demand] = []
+    for index, further in enumerate(file.also):
+        with located(f"also[{index}]"):
+            if demand is None:
+                raise InputError("given without a first collective")
+            also.append(build_demand(further, built.npus if isinstance(built, Fabric) else len(built.ranks)))
     return Instance(
         name=file.name or name,
         network=built,
         demand=demand,
+        also=tuple(also),
         workloads=tuple(workloads),
         transformers=tuple(transformers),
         cost_model=cost_model,

@@ -238,6 +238,11 @@ class InstanceFile(Strict):
         description="Building blocks, an explicit graph, or a text: building-block notation or a generator expression."
     )
     collective: DemandFile | None = None
+    also: list[DemandFile] = Field(
+        default=[],
+        max_length=10_000,
+        description="Further collectives at the same time, such as of other process groups.",
+    )
     workloads: list[TrainingFile] = Field(fail_fast=True, default=[], max_length=1000)
     cost_model: (
         Annotated[

@@ -86,11 +86,12 @@ def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certific
 
 def _measured(instance: Instance, seconds: float, bound: float | None, metrics: dict[str, object]) -> Verdict:
     """Give the verdict of a schedule that is right."""
-    demand = instance.demand
-    assert demand is not None  # noqa: S101 (it was verified against it)
-    ranks = instance.npus if demand.ranks is None else len(demand.ranks)
-    algbw = float(demand.size_bytes) / seconds / 1e9 if seconds else None
-    busbw = None if algbw is None else algbw * float(demand.collective.busbw_factor(ranks))
+    algbw = busbw = None
+    if len(instance.demands) == 1 and seconds:  # of several collectives there is no one size
+        (demand,) = instance.demands
+        ranks = instance.npus if demand.ranks is None else len(demand.ranks)
+        algbw = float(demand.size_bytes) / seconds / 1e9
+        busbw = algbw * float(demand.collective.busbw_factor(ranks))
     measured = {"completion_time_s": seconds, "algbw_GBps": algbw, "busbw_GBps": busbw, "lower_bound_s": bound}
     return Verdict((), seconds, bound, measured | metrics)
 

@@ -51,21 +51,15 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
             tuple(map(Node, names, map(NodeKind, of_kind), multicast, limits)),
             tuple(map(Link, (names[a] for a in source), (names[b] for b in target), rates, latencies)),
         )
-    ranks = None
-    if collective.has("ranks"):
-        ranks = tuple(collective.integers("ranks", 0, len(topology.ranks)).tolist())
-        if len(set(ranks)) < len(ranks):
-            raise InputError("a rank is given twice", place=collective.at("ranks"))
-    demand = Demand(
-        CollectiveKind(collective.word("kind", [kind.value for kind in CollectiveKind])),
-        collective.fraction("size_bytes"),
-        collective.integer("chunks", 1, _MANY),
-        ranks,
+    demand = _read_demand(collective, len(topology.ranks))
+    also = tuple(
+        _read_demand(Fields(data, f"{file.at('also')}[{index}]"), len(topology.ranks))
+        for index, data in enumerate(file.list_("also") if file.has("also") else [])
     )
     name = file.word("name")
-    for part in (file, network, nodes, links, collective):
+    for part in (file, network, nodes, links):
         part.done()
-    return Instance(name, topology, demand), topology
+    return Instance(name, topology, demand, also), topology
 
 
 def _offsets(lengths: Ints, total: int, place: str) -> Ints:
@@ -101,6 +95,23 @@ def read_sends(file: Fields, sha256: str, topology: Topology, *, timed: bool) ->
     part.done()
     columns.done()
     return answer
+
+
+def _read_demand(file: Fields, count: int) -> Demand:
+    """Read a collective among some of so many ranks."""
+    ranks = None
+    if file.has("ranks"):
+        ranks = tuple(file.integers("ranks", 0, count).tolist())
+        if len(set(ranks)) < len(ranks):
+            raise InputError("a rank is given twice", place=file.at("ranks"))
+    demand = Demand(
+        CollectiveKind(file.word("kind", [kind.value for kind in CollectiveKind])),
+        file.fraction("size_bytes"),
+        file.integer("chunks", 1, _MANY),
+        ranks,
+    )
+    file.done()
+    return demand
 
 
 def _read_chunks(file: Fields, ranks: int) -> Chunks:

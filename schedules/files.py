@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.bounds import Certificate
+from ..core.collective import Demand
 from ..core.errors import InputError, located
 from ..core.instance import Instance
 from ..core.schedule import Schedule, StepSchedule
@@ -154,12 +155,17 @@ def _instance_data(instance: Instance) -> dict[str, Any]:
                 "latency_s": [str(link.latency_s) for link in topology.links],
             },
         },
-        "collective": {
-            "kind": demand.collective.value,
-            "size_bytes": str(demand.size_bytes),
-            "chunks": demand.chunks,
-            "ranks": None if demand.ranks is None else list(demand.ranks),
-        },
+        "collective": _demand_data(demand),
+        "also": [_demand_data(further) for further in instance.also],
+    }
+
+
+def _demand_data(demand: Demand) -> dict[str, Any]:
+    return {
+        "kind": demand.collective.value,
+        "size_bytes": str(demand.size_bytes),
+        "chunks": demand.chunks,
+        "ranks": None if demand.ranks is None else list(demand.ranks),
     }
 
 

@@ -7,7 +7,10 @@ reduce-scatter schedule on a network is an all-gather schedule on the transposed
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
+from math import gcd, lcm
 
 import numpy as np
 
@@ -119,3 +122,44 @@ def concatenate(first: StepSchedule, second: StepSchedule) -> StepSchedule:
         np.concatenate([s.path_links, t.path_links]),
     )
     return replace(first, chunks=chunks, sends=sends, step=np.concatenate([first.step, second.step + first.steps]))
+
+
+def merge(instance_sha256: str, schedules: Sequence[StepSchedule]) -> StepSchedule:
+    """Run schedules side by side, such as those of several process groups: step i of all of them is step i of the whole.
+
+    Parameters
+    ----------
+    instance_sha256 : str
+        Digest of the instance that asks for all of them.
+    schedules : sequence of StepSchedule
+        At least one; their chunks are different data.
+    """
+    if len(schedules) == 1:
+        return replace(schedules[0], instance_sha256=instance_sha256)
+    parts = [schedule.chunks for schedule in schedules]
+    groups = tuple(dict.fromkeys(group for part in parts for group in part.groups))
+    index = {group: position for position, group in enumerate(groups)}
+    place = [np.array([index[group] for group in part.groups], dtype=np.int64) for part in parts]
+    # One unit that every schedule's unit is a multiple of: the greatest common divisor of fractions.
+    scale = lcm(*(part.unit_bytes.denominator for part in parts))
+    unit = Fraction(gcd(*(int(part.unit_bytes * scale) for part in parts)), scale)
+    chunks = Chunks(
+        np.concatenate([part.units * int(part.unit_bytes / unit) for part in parts]),
+        unit,
+        groups,
+        np.concatenate([where[part.held_by] for where, part in zip(place, parts, strict=True)]),
+        np.concatenate([where[part.needed_by] for where, part in zip(place, parts, strict=True)]),
+        np.concatenate([part.reduced for part in parts]),
+    )
+    first_chunk = np.cumsum([0, *(len(part) for part in parts)])
+    all_sends = [schedule.sends for schedule in schedules]
+    offset = np.concatenate([[0], np.cumsum(np.concatenate([sends.hops for sends in all_sends]))]).astype(np.int64)
+    sends = Sends(
+        np.concatenate([sends.chunk + first for sends, first in zip(all_sends, first_chunk, strict=False)]),
+        np.concatenate([sends.source for sends in all_sends]),
+        np.concatenate([sends.target for sends in all_sends]),
+        np.concatenate([sends.reduce for sends in all_sends]),
+        offset,
+        np.concatenate([sends.path_links for sends in all_sends]),
+    )
+    return StepSchedule(instance_sha256, chunks, sends, np.concatenate([schedule.step for schedule in schedules]))

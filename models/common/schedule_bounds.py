@@ -64,6 +64,8 @@ def best_bound(instance: Instance) -> Bound:
     InputError
         If the instance has no explicit network or no demand, or data cannot reach a rank that needs it.
     """
+    if instance.also:  # each of several collectives takes its time also without the others
+        return max((best_bound(instance.of_one(demand)) for demand in instance.demands), key=itemgetter(0))
     found: list[Bound] = [latency_bound(instance), rank_bound(instance)]
     kind = group_of(instance).kind
     if kind is CollectiveKind.ALL_REDUCE:

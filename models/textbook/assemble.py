@@ -11,7 +11,6 @@ import numpy as np
 
 from ...core.collective import CollectiveKind
 from ...core.errors import Unsupported
-from ...core.method import Outcome, Status
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule
 from ..common.compose import concatenate
 from ..common.routing import route
@@ -80,12 +79,6 @@ class Algorithm:
     mirror: Algorithm | None = None
 
 
-def answer(problem: Problem, algorithm: Algorithm) -> Outcome:
-    """Give the schedule as an outcome; its time is for the judge to find."""
-    check_size(fewest_sends(problem))
-    return Outcome(Status.FEASIBLE, assemble(problem, algorithm))
-
-
 def fewest_sends(problem: Problem) -> int:
     """Give how many sends any algorithm needs that gives every chunk to everybody who lacks it, one at a time."""
     n, kind = problem.n, problem.collective
@@ -100,8 +93,9 @@ def assemble(problem: Problem, algorithm: Algorithm) -> StepSchedule:
     Raises
     ------
     Unsupported
-        If the algorithm does not define the collective.
+        If the algorithm does not define the collective, or the schedule would be too large.
     """
+    check_size(fewest_sends(problem))
     schedules = [build(problem, *phase) for phase in phases(problem, algorithm)]
     return schedules[0] if len(schedules) == 1 else concatenate(*schedules)
 

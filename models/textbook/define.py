@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from ...core.budget import Budget
 from ...core.collective import CollectiveKind
 from ...core.fields import Strict
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome
+from ...core.method import Kind, Method, Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver
+from ..common.compose import merge
 from ..common.schedule_bounds import best_bound
-from .assemble import Algorithm, answer
+from .assemble import Algorithm, assemble
 from .problem import Problem, pose_problem, why_not
 
 
@@ -53,14 +53,22 @@ def define(
         ``fits(problem) -> str | None``: the reason why the network or the group does not fit.
     """
 
-    def supports(instance: Instance) -> str | None:
+    def fault(instance: Instance) -> str | None:
         return why_not(instance, collectives) or fits(pose_problem(instance))
+
+    def supports(instance: Instance) -> str | None:
+        if not instance.demands:
+            return fault(instance)
+        faults = (fault(instance.of_one(demand)) for demand in instance.demands)
+        return next((reason for reason in faults if reason is not None), None)
 
     def run(instance: Instance, solver: Solver, budget: Budget, given: Any) -> Outcome:
         del solver, budget
-        problem = pose_problem(instance)
+        problems = [pose_problem(instance.of_one(demand)) for demand in instance.demands]
+        schedules = [assemble(problem, algorithm(problem, given)) for problem in problems]
         bound, certificate = best_bound(instance)
-        return replace(answer(problem, algorithm(problem, given)), bound=float(bound), certificate=certificate)
+        schedule = merge(instance.sha256, schedules)
+        return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate)
 
     return Method(
         name=name,

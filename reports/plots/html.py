@@ -14,7 +14,7 @@ from ...core.trace import Trace
 from .html_page import PAGE
 from .html_script import SCRIPT
 from .look import COLOURS
-from .schedule_gantt import Bars, busiest, shares_links
+from .schedule_gantt import Bars, abreast, busiest
 from .schedule_view import Traffic, loads
 
 #: Bars that a page has at most.
@@ -43,7 +43,7 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
     """
     links = max(1, min(LINKS, most // 2))
     bars = busiest(traffic, trace, links)
-    rows, together = _bars(traffic, trace, bars, most)
+    rows, lanes, together = _bars(traffic, trace, bars, most)
     found = loads(traffic.topology, traffic.link_bytes, NODES)
     source, target = np.nonzero(~np.isnan(found.matrix))
     names = traffic.topology.nodes
@@ -59,7 +59,7 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
     data = {
         "mode": trace.mode.value,
         "completion": _digits(trace.completion_s),
-        "overlap": shares_links(trace),
+        "lanes": lanes,
         "what": list(traffic.told_by),
         "colours": list(COLOURS),
         "nodes": [node.name for node in names],
@@ -97,8 +97,8 @@ def _digits(value: float) -> float:
     return float(f"{value:.9g}")
 
 
-def _bars(traffic: Traffic, trace: Trace, bars: Bars, most: int) -> tuple[dict[str, list[Any]], int]:
-    """Give columns of bars by row and time, and the number of neighbouring hops that a bar stands for."""
+def _bars(traffic: Traffic, trace: Trace, bars: Bars, most: int) -> tuple[dict[str, list[Any]], list[int], int]:
+    """Give columns of bars by row and time, the lanes of every row, and the number of neighbouring hops that a bar stands for."""
     order = np.lexsort((bars.hop, trace.hop_start_s[bars.hop], bars.row))
     hop, row = bars.hop[order], bars.row[order]
     room = max(1, most - len(bars.links))
@@ -122,11 +122,12 @@ def _bars(traffic: Traffic, trace: Trace, bars: Bars, most: int) -> tuple[dict[s
     }
     if traffic.step is not None:
         columns["step"] = traffic.step[send][first]
+    columns["lane"], lanes = abreast(columns["row"], columns["start"], columns["end"], len(bars.links))
     plain: dict[str, list[Any]] = {}
     for name, column in columns.items():
         values = column.tolist()
         plain[name] = [_digits(v) for v in values] if column.dtype.kind == "f" else values
-    return plain, together
+    return plain, lanes.tolist(), together
 
 
 def _by_bar(what: np.ufunc, column: Floats, first: Ints) -> Floats:

@@ -35,7 +35,7 @@ wheel: zoom time; shift and wheel: more or fewer rows; drag: move; double click:
 </p>
 <canvas id="gantt" tabindex="0" aria-label="Gantt chart of the links"></canvas>
 <h2>Bytes over every directed link</h2>
-<p>source (down) by target (across); white: no link</p>
+<p>source (down) by target (across); grey: unused, white: no link</p>
 <canvas id="heat" aria-label="heat map of the links"></canvas>
 <div id="tip" role="status"></div>
 <noscript><p>The pictures are drawn by a script, which this browser does not run.</p></noscript>

@@ -72,14 +72,15 @@ function drawGantt() {
     c.beginPath(); c.moveTo(X(t), 0); c.lineTo(X(t), H); c.stroke();
     c.fillText(round(t / unit[1]) + ' ' + unit[0], clamp(X(t), LEFT + 20, w - 26), H + BOTTOM / 2);
   }
-  c.save(); c.beginPath(); c.rect(LEFT, 0, w - LEFT, H); c.clip(); c.globalAlpha = D.overlap ? 0.6 : 1;
+  c.save(); c.beginPath(); c.rect(LEFT, 0, w - LEFT, H); c.clip();
   for (let r = Math.floor(view.r0); r < Math.min(R, view.r0 + view.rn + 1); r++) {
     const y = (r - view.r0) * tall, gap = Math.min(2, tall * 0.15);
     for (let i = firstBar(r, view.t0 - longest[r]), n = firstBar(r, view.t1); i < n; i++) {
       const a = X(B.start[i]), b = X(B.end[i]);
       if (b < LEFT) continue;
       c.fillStyle = colour(i, what);
-      c.fillRect(a, y + gap, Math.max(0.7, b - a - (b - a > 4 ? 0.7 : 0)), tall - 2 * gap);
+      const lanes = D.lanes[r], high = (tall - 2 * gap) / lanes;
+      c.fillRect(a, y + gap + B.lane[i] * high, Math.max(0.7, b - a - (b - a > 4 ? 0.7 : 0)), high - (high > 5 && lanes > 1 ? 0.7 : 0));
     }
   }
   c.restore();
@@ -97,7 +98,8 @@ function zoom(factor, at) {
 function all() { view = { t0: 0, t1: T, r0: 0, rn: few }; drawGantt(); }
 const place = event => {
   const box = gantt.getBoundingClientRect();
-  return { x: (event.clientX - box.left - LEFT) / (box.width - LEFT), y: (event.clientY - box.top) / (box.height - BOTTOM), w: box.width - LEFT, h: box.height - BOTTOM };
+  const w = box.width - LEFT, h = box.height - BOTTOM;
+  return { x: (event.clientX - box.left - LEFT) / w, y: (event.clientY - box.top) / h, w, h };
 };
 gantt.addEventListener('wheel', event => {
   event.preventDefault();
@@ -119,9 +121,12 @@ gantt.addEventListener('pointermove', event => {
   }
   const r = Math.floor(view.r0 + p.y * view.rn);
   if (r < 0 || r >= R || p.y > 1) return show(event, '');
+  const lane = Math.floor((view.r0 + p.y * view.rn - r) * D.lanes[r]);
   const t = view.t0 + p.x * (view.t1 - view.t0), slack = 2 / p.w * (view.t1 - view.t0), hits = [];
   if (p.x >= 0) for (let i = firstBar(r, t - longest[r] - slack), n = firstBar(r, t + slack); i < n; i++)
-    if (B.end[i] >= t - slack) hits.push(i);
+    if (B.end[i] >= t - slack && B.lane[i] === lane) hits.push(i);
+  const exact = hits.filter(i => B.start[i] <= t && t < B.end[i]);
+  if (exact.length) hits.splice(0, hits.length, ...exact);
   const text = hits.slice(0, 3).map(bar);
   if (hits.length > 3) text.push('and ' + (hits.length - 3) + ' more');
   const busy = 'link ' + D.names[r] + ', busy ' + round(100 * D.links[r][2] / T) + ' %';
@@ -142,7 +147,8 @@ gantt.addEventListener('dblclick', all);
 gantt.addEventListener('keydown', event => {
   const span = view.t1 - view.t0, move = { ArrowLeft: -0.1, ArrowRight: 0.1 }[event.key], rows = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (move) { view.t0 += move * span; view.t1 += move * span; } else if (rows) view.r0 += rows;
-  else if (event.key === '+') return zoom(0.7, 0.5); else if (event.key === '-') return zoom(1 / 0.7, 0.5); else if (event.key === '0') return all(); else return;
+  else if (event.key === '+') return zoom(0.7, 0.5);
+  else if (event.key === '-') return zoom(1 / 0.7, 0.5); else if (event.key === '0') return all(); else return;
   event.preventDefault(); drawGantt();
 });
 $('in').onclick = () => zoom(0.5, 0.5); $('out').onclick = () => zoom(2, 0.5); $('reset').onclick = all; $('colour').onchange = drawGantt;
@@ -158,7 +164,7 @@ const nodeName = k => {
 function drawHeat() {
   const [c, w, h] = fit(heat), side = Math.min(w - MARGIN - BAR, h - MARGIN - 6), cell = side / Math.max(1, D.size);
   K.bytes.forEach((v, i) => {
-    c.fillStyle = shade(most ? v / most : 0);
+    c.fillStyle = v ? shade(v / most) : '#ddd';
     const x = MARGIN + K.target[i] * cell, y = 6 + K.source[i] * cell, line = cell > 6 ? 0.6 : 0;
     c.fillRect(x, y, Math.max(0.8, cell - line), Math.max(0.8, cell - line));
   });
@@ -182,7 +188,9 @@ heat.addEventListener('pointermove', event => {
   const i = cellAt.get(s * D.size + t);
   show(event, nodeName(s) + ' → ' + nodeName(t) + '\n' + (i === undefined ? 'no link' : size(K.bytes[i])));
 });
-$('summary').textContent = 'completed after ' + time(D.completion) + ' (' + D.mode + '); ' + N.toLocaleString('en') + ' bars on ' + R.toLocaleString('en') + ' links';
+const count = x => x.toLocaleString('en');
+const told = 'completed after ' + time(D.completion) + ' (' + D.mode + '); ' + count(N) + ' bars on ' + count(R) + ' links';
+$('summary').textContent = told;
 const draw = () => { drawGantt(); drawHeat(); };
 window.addEventListener('resize', draw); draw();
 """

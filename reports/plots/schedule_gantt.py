@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ...core.schedule import Floats, Ints
-from ...core.trace import SimulationMode, Trace
+from ...core.trace import Trace
 from .look import COLOURS, new_figure, short
 from .schedule_view import FEW, SCALE, Traffic, seconds_unit
 
@@ -20,6 +21,9 @@ ROWS = 40
 
 #: More bars than this are drawn as pixels, whatever the format.
 _VECTORS = 5_000
+
+#: Bars have edges where they are thicker than this part of a row, and no more than so many are side by side.
+_THIN, _EDGED = 0.2, 150
 
 
 class Bars(NamedTuple):
@@ -52,9 +56,27 @@ def busiest(traffic: Traffic, trace: Trace, most: int) -> Bars:
     return Bars(links.tolist(), hop, row[hop])
 
 
-def shares_links(trace: Trace) -> bool:
-    """Whether several sends may be on a link at once."""
-    return trace.mode in (SimulationMode.ALPHA_BETA, SimulationMode.FAIR_SHARE)
+def abreast(row: Ints | Floats, start: Floats | Ints, end: Floats | Ints, rows: int) -> tuple[Ints, Ints]:
+    """Give bars that overlap in a row lanes of their own: the lane of every bar, and the number of lanes of every row."""
+    lane = np.zeros(len(row), dtype=np.int64)
+    lanes = np.ones(rows, dtype=np.int64)
+    order = np.lexsort((end, start, row))
+    same = 1e-9 * float(end.max(initial=0.0))  # a bar that ends when another one starts does not overlap it
+    free: list[int] = []
+    taken: list[tuple[float, int]] = []
+    here, count = -1, 0
+    columns = zip(order.tolist(), row[order].tolist(), start[order].tolist(), end[order].tolist(), strict=True)
+    for bar, at, begin, finish in columns:
+        if at != here:
+            free, taken, here, count = [], [], at, 0
+        while taken and taken[0][0] <= begin + same:
+            heappush(free, heappop(taken)[1])
+        if not free:
+            free, count = [count], count + 1
+            lanes[int(at)] = count
+        lane[bar] = heappop(free)
+        heappush(taken, (finish, int(lane[bar])))
+    return lane, lanes
 
 
 def draw(traffic: Traffic, trace: Trace) -> Figure:
@@ -68,7 +90,10 @@ def draw(traffic: Traffic, trace: Trace) -> Figure:
     what = traffic.told_by[0]
     value = traffic.step if what == "step" and traffic.step is not None else traffic.sends.chunk
     start, end = trace.hop_start_s[bars.hop] / size, trace.hop_end_s[bars.hop] / size
-    _bars(axes, np.stack([start, end, bars.row]), value[sends], what, 0.6 if shares_links(trace) else 1.0)
+    lane, lanes = abreast(bars.row, start, end, rows)
+    high = 0.8 / lanes[bars.row]
+    top = bars.row - 0.4 + lane * high
+    _bars(axes, np.stack([start, end, top, top + high]), value[sends], what)
     axes.set_xlim(0, trace.completion_s / size or 1.0)
     axes.set_ylim(max(rows, 1) - 0.5, -0.5)
     axes.set_yticks(range(rows), [_name(traffic, link) for link in bars.links], size=6)
@@ -87,28 +112,27 @@ def _name(traffic: Traffic, link: int) -> str:
     return f"{short(source, 13)} → {short(target, 13)}" if source else short(traffic.link_names[link], 29)
 
 
-def _bars(axes: Axes, boxes: Floats, value: Ints, what: str, alpha: float) -> None:
-    """Draw bars from start to end in their rows, with a legend of colours."""
+def _bars(axes: Axes, boxes: Floats, value: Ints, what: str) -> None:
+    """Draw bars of a start, an end, a top and a bottom, with a legend of colours."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import Normalize, to_rgba
     from matplotlib.patches import Patch
 
-    start, end, row = boxes
+    start, end, high, low = boxes
     x = np.stack([start, start, end, end], axis=1)
-    y = row[:, None] + np.array([-0.4, 0.4, 0.4, -0.4])
+    y = np.stack([high, low, low, high], axis=1)
     top = int(value.max(initial=0))
     norm = Normalize(0, max(top, 1))
-    if top < FEW:
-        colours = np.array([to_rgba(colour) for colour in COLOURS])[value]
-    else:
-        colours = colormaps[SCALE](norm(value))
-    drawn = PolyCollection(np.stack([x, y], axis=2), facecolors=colours, alpha=alpha)  # type: ignore[arg-type]
+    named = np.array([to_rgba(colour) for colour in COLOURS])
+    colours = named[value] if top < FEW else colormaps[SCALE](norm(value))
+    drawn = PolyCollection(np.stack([x, y], axis=2), facecolors=colours)  # type: ignore[arg-type]
     # A thin white edge sets neighbours apart where there is room for it.
-    per_row = np.bincount(row.astype(np.int64)).max(initial=0)
-    drawn.set_edgecolor("white" if per_row <= 150 else "none")
-    drawn.set_linewidth(0.3 if per_row <= 150 else 0.0)
+    thick = float((low - high).min(initial=1.0)) > _THIN
+    roomy = thick and np.unique(high, return_counts=True)[1].max(initial=0) <= _EDGED
+    drawn.set_edgecolor("white" if roomy else "none")
+    drawn.set_linewidth(0.3 if roomy else 0.0)
     drawn.set_rasterized(len(value) > _VECTORS)
     axes.add_collection(drawn)
     figure = axes.figure
@@ -118,4 +142,4 @@ def _bars(axes: Axes, boxes: Floats, value: Ints, what: str, alpha: float) -> No
     else:
         bar = figure.colorbar(ScalarMappable(norm, SCALE), ax=axes, fraction=0.025, pad=0.01)
         bar.set_label(what)
-        bar.outline.set_linewidth(0.6)  # type: ignore[operator]
+        bar.outline.set_linewidth(0.6)

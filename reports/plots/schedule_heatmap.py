@@ -23,7 +23,7 @@ _GRID = 32
 
 
 def draw(traffic: Traffic) -> Figure:
-    """Draw the heat map of one schedule; white where there is no link."""
+    """Draw the heat map of one schedule; grey where a link is unused, white where there is none."""
     found = loads(traffic.topology, traffic.link_bytes)
     unit, size = bytes_unit(float(traffic.link_bytes.max(initial=0.0)))
     figure = new_figure(3.9, 4.4)
@@ -32,26 +32,26 @@ def draw(traffic: Traffic) -> Figure:
     _labels(axes, traffic, found)
     axes.set_xlabel("target")
     axes.set_ylabel("source")
-    axes.set_title(short(traffic.title, 60), loc="left")
+    axes.set_title(short(traffic.title, 60), loc="left", pad=12)
     bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03)
     bar.set_label(f"bytes over the link ({unit})")
-    bar.outline.set_linewidth(0.6)  # type: ignore[operator]
+    bar.outline.set_linewidth(0.6)
     used, links = int((traffic.link_bytes > 0).sum()), len(traffic.topology.links)
-    note = f"{used:,} of {links:,} links used; white: no link"
+    note = f"{used:,} of {links:,} links used; grey: unused, white: no link"
     if found.block > 1:
         note += f"; a cell is the largest of {found.block} x {found.block}"
-    figure.text(0.01, 0.005, note, size=6, color="#555555", va="bottom")
-    figure.get_layout_engine().set(rect=(0, 0.035, 1, 0.965))  # type: ignore[union-attr]
+    figure.supxlabel(note, size=6, x=0.01, ha="left", color="#555555")
     return figure
 
 
 def paint(axes: Axes, matrix: Floats, largest: float | None = None) -> AxesImage:
-    """Paint a matrix of loads, from 0 to the largest; what is NaN stays white."""
+    """Paint a matrix of loads up to the largest; what is 0 is grey, what is NaN stays white."""
     from matplotlib import colormaps
 
     top = float(np.nanmax(matrix, initial=0.0)) if largest is None else largest
-    scale = colormaps[SCALE].with_extremes(bad="white")
-    image = axes.imshow(np.ma.masked_invalid(matrix), scale, vmin=0.0, vmax=top or 1.0, interpolation="nearest")
+    scale = colormaps[SCALE].with_extremes(bad="white", under="#DDDDDD")
+    painted = np.ma.masked_invalid(np.where(matrix == 0, -1.0, matrix))
+    image = axes.imshow(painted, scale, vmin=0.0, vmax=top or 1.0, interpolation="nearest")
     for side in ("top", "right"):
         axes.spines[side].set_visible(True)
     if len(matrix) <= _GRID:

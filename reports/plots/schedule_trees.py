@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,17 @@ if TYPE_CHECKING:
 #: Trees that are drawn.
 TREES = 4
 
+#: Least width of the picture; its title needs as much.
+_WIDTH_IN = 5.4
+
 #: Names are written into the nodes of trees that are no wider than this.
 _NAMED = 24
+
+#: Shares of the data with a smaller denominator are shown as they are.
+_EXACT = 10_000
+
+#: Longer names do not fit into nodes.
+_LETTERS = 4
 
 _WORDS = {
     TreeKind.OUT: "data flows down (broadcast)",
@@ -48,15 +58,17 @@ def draw(title: str, topology: Topology, packing: TreePacking) -> Figure:
     rows = ceil(count / columns)
     levels = max(depth for tree in spots for _, depth in tree.values())
     wide = max(x for tree in spots for x, _ in tree.values()) + 1
-    width_in = max(3.4, columns * min(9.0, 0.4 + 0.26 * wide))
-    figure = new_figure(0.8 + rows * (0.5 + min(7.0, 0.42 * (levels + 1))), width_in)
+    width_in = max(_WIDTH_IN, columns * min(5.0, 0.5 + 0.2 * wide))
+    figure = new_figure(0.8 + rows * (0.5 + min(4.0, 0.4 * (levels + 1))), width_in)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for tree, axes in enumerate(grid):
         axes.set_axis_off()
         if tree < count:
             _tree(axes, topology, packing, tree, trees[tree], spots[tree])
+            axes.set_ylim(levels + 0.5, -0.5)
     which = f"{count} trees" if count == len(packing) else f"the first {count} of {len(packing):,} trees"
-    figure.suptitle(f"{short(title, 50)}: {which}\n{_WORDS[packing.kind]}; dashed: over several links", size=7)
+    ranks = "" if max(map(len, topology.ranks)) <= _LETTERS else "; nodes are named by rank"
+    figure.suptitle(f"{short(title, 60)}: {which}\n{_WORDS[packing.kind]}; dashed: over several links{ranks}", size=7)
     return figure
 
 
@@ -114,15 +126,16 @@ def _tree(
     x, y = zip(*spots.values(), strict=True)
     wide = max(x) + 1
     named = wide <= _NAMED
+    plain = max(map(len, names)) <= _LETTERS
     colours = [COLOURS[1] if rank == root else COLOURS[5] for rank in spots]
-    axes.scatter(x, y, s=95 if named else 6, c=colours, edgecolors="white", linewidths=0.4, zorder=2)
+    axes.scatter(x, y, s=95 if named else 12, c=colours, edgecolors="white", linewidths=0.4, zorder=2)
     if named:
         for rank, spot in spots.items():
-            axes.text(*spot, short(names[rank], 6), size=5, ha="center", va="center")
-    axes.set_ylim(max(y) + 0.6, -0.6)
+            axes.text(*spot, names[rank] if plain else str(rank), size=5, ha="center", va="center")
     axes.set_xlim(-0.7, max(x) + 0.7)
     size = int(packing.units[tree]) * packing.unit_bytes
     unit, scale = bytes_unit(float(size))
-    share = int(packing.units[tree]) / int(packing.units.sum())
-    weight = f"{float(size) / scale:.4g} {unit} ({share:.3g} of all data)"
+    share = Fraction(int(packing.units[tree]), int(packing.units.sum()))
+    part = str(share) if share.denominator < _EXACT else f"{float(share):.3%}"
+    weight = f"{float(size) / scale:.4g} {unit}, {part} of the data"
     axes.set_title(f"tree {tree}, root {short(names[root], 12)}: {weight}", loc="left", size=6.5)

@@ -24,7 +24,11 @@ def demanded(instance: Instance) -> dict[Condition, Fraction]:
     """
     if instance.demand is None:
         raise InputError("expected a collective to schedule", place="collective")
-    return dict(conditions(instance.demand, instance.npus).bytes_of)
+    total: dict[Condition, Fraction] = defaultdict(Fraction)
+    for demand in instance.demands:
+        for condition, size in conditions(demand, instance.npus).bytes_of.items():
+            total[condition] += size
+    return dict(total)
 
 
 def offered(chunks: Chunks) -> dict[Condition, Fraction]:

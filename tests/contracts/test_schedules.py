@@ -9,7 +9,9 @@ from cwb.bench import Request, run
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.instances import load
 from cwb.models.common import schedule_bounds
+from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.simulate import SimulationMode, simulate
+from cwb.schedules.verify import verify
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -110,3 +112,21 @@ def test_binomial_broadcast_on_a_complete_graph(d, size, alpha_ns, gigabytes):
     spec = f"complete({2**d}, latency='{alpha_ns} ns', bandwidth='{gigabytes} GB/s')"
     rounds = d * (alpha_ns * 1e-9 + float(size) / (gigabytes * 1e9))
     assert completion(spec, K.BROADCAST, "knomial", size, k=2) <= rounds * (1 + 1e-9)
+
+
+def test_several_collectives_at_once(tmp_path):
+    """Two all-reduces of the rows of a torus and an all-gather of a column run side by side, are verified together, and survive a file."""
+    rows = [Demand(K.ALL_REDUCE, SIZE, 2, tuple(range(r, r + 4))) for r in (0, 4)]
+    column = Demand(K.ALL_GATHER, 3 * SIZE, 1, (0, 4, 8, 12))
+    several = load("torus(4,4)").with_changes(demand=rows[0], also=(rows[1], column))
+    done = run(several, Request("ring"))
+    assert done.record.verified is True, done.record.violations
+    assert done.record.bound <= done.record.objective
+    alone = [run(several.of_one(demand), Request("ring")).record.objective for demand in several.demands]
+    assert done.record.objective >= max(alone) * (1 - 1e-12)
+    write_schedule(tmp_path / "s.json", several, done.answer)
+    read = read_schedule(tmp_path / "s.json")
+    assert read.instance.sha256 == several.sha256
+    assert not verify(read.instance, read.answer).violations
+    missing = several.with_changes(also=(rows[1],))
+    assert run(missing, Request("ring")).answer.instance_sha256 != done.answer.instance_sha256

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pyomo.environ as pyo
 import pytest
 from cwb import solvers
-from cwb.core.answers import ChunkOrders
+from cwb.core.answers import ChunkOrders, to_json
 from cwb.core.bounds import DimensionWeights, SolverBound
 from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
@@ -134,7 +134,7 @@ def test_options_state_the_network_and_the_chunks(pose, solve):
     assert posed.network.bandwidth_Bps == (2 * 10**9, 10**9)
     assert posed.network.latency_s == (Fraction(1, 10**6), Fraction(2, 10**6))
     assert posed.demand.chunks == len(outcome.answer.orders) == 3
-    again = ChunkOrders.from_json(outcome.answer.to_json())
+    again = ChunkOrders.from_json(to_json(outcome.answer))
     assert again == outcome.answer
 
 
