@@ -3,8 +3,8 @@
     python benchmarks/figure_5_1.py figure_5_1.svg     # 64 NPUs
     python benchmarks/figure_5_1.py --smoke x.png      # 16 NPUs, and 8 in the three-dimensional network
 
-An all-reduce of 1 GiB by ``ring``, ``direct``, ``rhd`` and ``dbt`` on a fully connected network, a ring, a two-
-dimensional mesh and a three-dimensional hypercube. The figure's text does not say how many NPUs; 64 are those of
+An all-reduce of 1 GiB by ``ring``, ``direct``, ``rhd`` and ``dbt`` on a fully connected network, a ring, a
+two-dimensional mesh and a three-dimensional hypercube. The figure's text does not say how many NPUs; 64 are those of
 figure 5.2, of the same section. Its hypercube is a mesh in three dimensions (figure 5.17 has one of 5 x 5 x 5). As in
 the figure, the colours of a network run to its own largest load, and a red frame marks an algorithm on the network
 that it prefers (table 5.1). Other than in the figure, a pair without a link is white and an unused link grey, dbt

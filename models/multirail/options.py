@@ -52,6 +52,8 @@ def supports(instance: Instance) -> str | None:
         return "it schedules multi-dimensional networks such as RI(4)_SW(32), not explicit graphs"
     if instance.demand is None:
         return "the instance has no collective to schedule"
+    if instance.also:
+        return "it schedules one collective at a time"
     if instance.demand.collective not in COLLECTIVES:
         defined = ", ".join(kind.value for kind in COLLECTIVES)
         return f"it does not define {instance.demand.collective.value}, but {defined}"

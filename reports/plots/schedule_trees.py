@@ -63,6 +63,7 @@ def draw(title: str, topology: Topology, packing: TreePacking) -> Figure:
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for tree, axes in enumerate(grid):
         axes.set_axis_off()
+        axes.set(xticks=[], yticks=[])
         if tree < count:
             _tree(axes, topology, packing, tree, trees[tree], spots[tree])
             axes.set_ylim(levels + 0.5, -0.5)
