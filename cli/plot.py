@@ -92,7 +92,10 @@ def plot_schedule(file: Path, kind: str | None, mode: str, output: Path | None) 
     paged = output.suffix.lower() == ".html"
     if paged and kind not in (None, *PAGE):
         raise InputError(f"the page shows {' and '.join(PAGE)}; expected .svg, .pdf or .png", source=str(output))
-    form = "html" if paged else picture_format(output)
+    try:
+        form = "html" if paged else picture_format(output)
+    except InputError as error:
+        raise InputError(f"{error.problem}, .html", source=error.source) from None
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
     content = _drawn(read_schedule(file), kind or KINDS[0], SimulationMode(mode), form, file)

@@ -178,7 +178,8 @@ function drawHeat() {
   const x = MARGIN + side + 14;
   for (let y = 0; y < side; y++) { c.fillStyle = shade(1 - y / side); c.fillRect(x, 6 + y, 12, 1.5); }
   c.fillStyle = '#222'; c.textAlign = 'left';
-  c.fillText(most ? size(most) : '0 B', x + 16, 12); c.fillText(most ? size(most / 2) : '', x + 16, 6 + side / 2); c.fillText('0 B', x + 16, side);
+  const unit = SIZES.find(u => most >= u[1]) || SIZES[3], said = v => Number((v / unit[1]).toPrecision(4)) + ' ' + unit[0];
+  c.fillText(said(most), x + 16, 12); if (most) c.fillText(said(most / 2), x + 16, 6 + side / 2); c.fillText('0 B', x + 16, side);
   heat.side = side;
 }
 heat.addEventListener('pointermove', event => {

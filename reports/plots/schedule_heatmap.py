@@ -18,13 +18,19 @@ if TYPE_CHECKING:
 #: More nodes than this are labelled sparsely.
 _LABELS = 20
 
+#: Labels with more letters in all stand upright.
+_LETTERS = 44
+
+#: Rows that can still be seen.
+_ROWS = 256
+
 #: Cells of no more nodes than this are set apart by white lines.
 _GRID = 32
 
 
 def draw(traffic: Traffic) -> Figure:
     """Draw the heat map of one schedule; grey where a link is unused, white where there is none."""
-    found = loads(traffic.topology, traffic.link_bytes)
+    found = loads(traffic.topology, traffic.link_bytes, _ROWS)
     unit, size = bytes_unit(float(traffic.link_bytes.max(initial=0.0)))
     figure = new_figure(3.9, 4.4)
     axes = figure.subplots()
@@ -68,7 +74,7 @@ def _labels(axes: Axes, traffic: Traffic, found: Loads) -> None:
     shown = [i for i in sparse(len(names), _LABELS) if i < found.ranks or len(names) <= _LABELS]
     places = [i / found.block + 0.5 / found.block - 0.5 for i in shown]
     labels = [names[i] for i in shown]
-    long = max(map(len, labels), default=0) > 3
+    long = sum(map(len, labels)) > _LETTERS
     axes.set_xticks(places, labels, rotation=90 if long else 0)
     axes.set_yticks(places, labels)
     rows = len(found.matrix)

@@ -99,7 +99,7 @@ def test_the_page_in_every_mode(mode, schedule, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("{s}", "-o", "{tmp}/x.jpg"), "x.jpg: no picture has this suffix; expected .svg"),
+        (("{s}", "-o", "{tmp}/x.jpg"), "x.jpg: no picture has this suffix; expected .svg, .pdf, .png, .html"),
         (("{s}", "-o", "{tmp}/no/x.svg"), "its folder does not exist"),
         (("{s}", "--kind", "trees", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
         (("{s}", "--kind", "utilization", "-o", "{tmp}/x.html"), "the page shows heatmap and gantt"),

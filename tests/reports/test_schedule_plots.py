@@ -103,17 +103,13 @@ def test_nothing_is_cut(kind):
 
 
 def test_loads_add_up_parallel_links_and_put_switches_last():
-    """The matrix has the bytes of both parallel links in one cell, ranks before switches, zero on unused links and NaN where there is none."""
+    """The matrix has the bytes of both parallel links in one cell, ranks before switches, NaN without a link; of many nodes, blocks."""
     traffic = a_traffic()
     found = loads(traffic.topology, traffic.link_bytes)
     assert found.nodes.tolist() == [1, 2, 0]
     nothing = np.nan
     expected = [[nothing, 4096, 1024], [nothing, nothing, 0], [0, 1024, nothing]]
     np.testing.assert_array_equal(found.matrix, expected)
-
-
-def test_many_nodes_become_blocks_of_the_largest():
-    """Where nodes are more than the rows, a cell is the largest load of its block, and a block without a link stays empty."""
     nodes = tuple(Node(str(i)) for i in range(10))
     links = tuple(Link(str(i), str(i + 1), Fraction(1)) for i in range(9))
     found = loads(Topology(nodes, links), np.arange(9.0), limit=4)
@@ -124,23 +120,18 @@ def test_many_nodes_become_blocks_of_the_largest():
     assert np.isnan(found.matrix[1, 0])
 
 
-def test_the_heat_map_tells_unit_and_use():
-    """The colour bar names the unit of the largest load, and the note counts the used links."""
-    with look():
-        shown = texts(FIGURES["heatmap"]())
-    assert "bytes over the link (KiB)" in shown
-    assert any("4 of 6 links used" in text for text in shown)
-
-
 def test_the_heat_map_is_white_where_there_is_no_link():
-    """Cells without a link are painted white, those of unused links in a colour of their own."""
+    """Cells without a link are painted white, those of unused links in a colour of their own; unit and use are told."""
     with look():
         figure = FIGURES["heatmap"]()
+        shown = texts(figure)
         image = figure.axes[0].images[0]
         colours = image.to_rgba(image.get_array())
     assert colours[0, 0].tolist() == [1, 1, 1, 1]
     assert colours[1, 2].tolist() != [1, 1, 1, 1]
     assert colours[1, 2].tolist() == colours[2, 0].tolist() != colours[0, 1].tolist()
+    assert "bytes over the link (KiB)" in shown
+    assert any("4 of 6 links used" in text for text in shown)
 
 
 def test_the_gantt_has_a_bar_for_every_hop():
@@ -154,13 +145,6 @@ def test_the_gantt_has_a_bar_for_every_hop():
     assert "0 → 1 #2" in shown
     assert "1 → s" not in shown
     assert "step" in shown
-
-
-def test_colours_tell_chunks_where_there_is_one_step():
-    """A schedule without steps, or with one, is coloured by chunk."""
-    assert a_traffic().told_by == ("step", "chunk")
-    assert a_traffic(step=None).told_by == ("chunk",)
-    assert a_traffic(step=(0, 0, 0)).told_by[0] == "chunk"
 
 
 def test_bars_that_overlap_are_side_by_side():
@@ -180,10 +164,12 @@ def test_utilization_shows_mean_and_largest():
     assert [0.5, 1.2] in lines
 
 
-def test_utilization_of_nothing_is_an_error():
-    """Without time or links there is nothing to draw."""
+def test_nothing_to_draw_is_an_error():
+    """Without time or links there is no utilization to draw, and an empty packing has no tree."""
     with pytest.raises(InputError, match="nothing takes any time"):
         schedule_utilization.draw("x", np.zeros(3), np.zeros((2, 2)))
+    with pytest.raises(InputError, match="no tree"):
+        schedule_trees.draw("x", network(), packing(0))
 
 
 def test_the_first_trees_are_drawn_with_their_weights():
@@ -196,22 +182,11 @@ def test_the_first_trees_are_drawn_with_their_weights():
     assert "tree 4" not in shown
 
 
-def test_no_tree_is_an_error():
-    """An empty packing cannot be drawn."""
-    with pytest.raises(InputError, match="no tree"):
-        schedule_trees.draw("x", network(), packing(0))
-
-
 def test_the_layout_of_a_tree():
-    """Roots are on level 0, leaves side by side, parents over the middle of their children."""
+    """Roots are on level 0, leaves side by side, parents over the middle of their children, and depth is no matter of recursion."""
     spots = schedule_trees.layout(7, [(7, 1, 1), (7, 2, 1), (1, 3, 1), (1, 4, 1)])
     assert spots == {7: (1.25, 0), 1: (0.5, 1), 2: (2.0, 1), 3: (0.0, 2), 4: (1.0, 2)}
-
-
-def test_a_deep_tree_has_a_layout():
-    """A chain of many thousand ranks is no matter of recursion."""
-    spots = schedule_trees.layout(0, [(i, i + 1, 1) for i in range(5000)])
-    assert spots[5000] == (0.0, 5000)
+    assert schedule_trees.layout(0, [(i, i + 1, 1) for i in range(5000)])[5000] == (0.0, 5000)
 
 
 class Reader(HTMLParser):
@@ -313,8 +288,11 @@ def test_empty_schedules_can_be_drawn():
     assert opened(html.page(empty, trace))[1]["bars"]["row"] == []
 
 
-def test_units_and_labels():
-    """Units fit the largest number, and labels are never more than asked for."""
+def test_units_labels_and_colours():
+    """Units fit the largest number, labels are never more than asked for, and colours tell chunks where there are no several steps."""
+    assert a_traffic().told_by == ("step", "chunk")
+    assert a_traffic(step=None).told_by == ("chunk",)
+    assert a_traffic(step=(0, 0, 0)).told_by[0] == "chunk"
     assert bytes_unit(3 * 2**20) == ("MiB", 2**20)
     assert bytes_unit(0.0) == ("B", 1)
     assert seconds_unit(2e-3) == ("ms", 1e-3)
