@@ -50,10 +50,10 @@ def supports(instance: Instance) -> str | None:
     """Only fabrics with a collective among all NPUs."""
     if not isinstance(instance.network, Fabric):
         return "it schedules multi-dimensional networks such as RI(4)_SW(32), not explicit graphs"
-    if instance.demand is None:
-        return "the instance has no collective to schedule"
-    if instance.also:
-        return "it schedules one collective at a time"
+    if instance.demand is None or instance.also:
+        return "it schedules one collective, " + (
+            "not several at a time" if instance.also else "and the instance has none"
+        )
     if instance.demand.collective not in COLLECTIVES:
         defined = ", ".join(kind.value for kind in COLLECTIVES)
         return f"it does not define {instance.demand.collective.value}, but {defined}"
