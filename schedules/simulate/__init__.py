@@ -7,7 +7,7 @@
 ``windows``          whole windows of time at once, where much happens in them
 ``events``           hop by hop, for everything else, and for schedules that fix the order
 ``fair``             flows that share links, max-min fairly
-``utilization``      how busy the links are, over time
+``occupancy``        how busy the links are, over time
 ===================  =====================================================================
 """
 

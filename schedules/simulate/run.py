@@ -14,7 +14,7 @@ from .levels import simulate_by_levels
 from .network import Wires, network_of, wires
 from .timing import Timeline, rules
 from .transfers import Transfers, sends_of, transfers_of
-from .utilization import link_totals, occupied_s, utilization_over_time
+from .occupancy import link_totals, occupied_s, utilization_over_time
 from .windows import simulate_by_windows
 
 
