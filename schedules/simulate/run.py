@@ -12,9 +12,9 @@ from .events import simulate_by_events, simulate_in_order
 from .fair import simulate_flows
 from .levels import simulate_by_levels
 from .network import Wires, network_of, wires
+from .occupancy import link_totals, occupied_s, utilization_over_time
 from .timing import Timeline, rules
 from .transfers import Transfers, sends_of, transfers_of
-from .occupancy import link_totals, occupied_s, utilization_over_time
 from .windows import simulate_by_windows
 
 
