@@ -1,7 +1,7 @@
 """cwb: an optimization-modelling workbench for collective communication.
 
 The verbs of the command line for a notebook: :func:`load` an instance, :func:`solve` it with a method, :func:`compare` methods
-by a suite, :func:`verify` an answer. Importing ``cwb`` imports no solver and no modelling library.
+by a suite, :func:`verify` and :func:`simulate` an answer. Importing ``cwb`` imports no solver and no modelling library.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from .core.bounds import Certificate
     from .core.instance import Instance
     from .core.record import RunRecord
+    from .core.trace import Trace
     from .core.verdict import Verdict
 
-__all__ = ["compare", "load", "solve", "verify"]
+__all__ = ["compare", "load", "simulate", "solve", "verify"]
 
 
 def load(spec: str | Path) -> Instance:
@@ -89,6 +90,28 @@ def verify(instance: Instance | str | Path, answer: Answer, certificate: Certifi
     from .schedules import judge
 
     return judge(instance if isinstance(instance, InstanceType) else load(instance), answer, certificate)
+
+
+def simulate(instance: Instance | str | Path, answer: Answer, mode: str = "congestion-aware", **settings: Any) -> Trace:
+    """Simulate a schedule: when everything happens, and how busy the links are.
+
+    Parameters
+    ----------
+    instance : Instance, str or Path
+        The instance or what :func:`load` takes.
+    answer : StepSchedule, Schedule or TreePacking
+        The schedule.
+    mode : str
+        ``alpha-beta``, ``congestion-aware``, ``cut-through`` or ``fair-share``.
+    **settings
+        ``barrier``, ``pieces`` and ``hold_latency``, see :func:`cwb.schedules.simulate.simulate`.
+    """
+    from .core.instance import Instance as InstanceType
+    from .core.trace import SimulationMode
+    from .schedules.simulate import simulate as run
+
+    loaded = instance if isinstance(instance, InstanceType) else load(instance)
+    return run(loaded, answer, SimulationMode(mode), **settings)
 
 
 def compare(suite: str | Path, output: str | Path, progress: Callable[[str], None] | None = None) -> list[RunRecord]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .run import Request, run_one
+from .run import Request, Run, run, run_one
 
-__all__ = ["Request", "run_one"]
+__all__ = ["Request", "Run", "run", "run_one"]

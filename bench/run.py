@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from .. import solvers
+from ..core.answers import Answer, to_json
+from ..core.bounds import Certificate
 from ..core.budget import Budget, Progress, silent
 from ..core.errors import CwbError, ExitStatus, InputError, SolverUnavailable, Unsupported, located
 from ..core.fields import validated
@@ -60,9 +62,36 @@ class Request:
     log_file: str | None = None
 
 
+@dataclass(frozen=True)
+class Run:
+    """A record with what it is about.
+
+    Parameters
+    ----------
+    record : RunRecord
+        What is kept.
+    instance : Instance
+        The problem as it was posed to the method and to the judge.
+    answer : Answer or None
+        The answer in full; of a schedule the record has the size only.
+    certificate : Certificate or None
+        What proves the bound.
+    """
+
+    record: RunRecord
+    instance: Instance
+    answer: Answer | None
+    certificate: Certificate | None
+
+
 def run_one(
     instance: Instance, request: Request, progress: Progress = silent, stop: threading.Event | None = None
 ) -> RunRecord:
+    """Run one method on one instance and have its answer judged; see :func:`run`."""
+    return run(instance, request, progress, stop).record
+
+
+def run(instance: Instance, request: Request, progress: Progress = silent, stop: threading.Event | None = None) -> Run:
     """Run one method on one instance and have its answer judged.
 
     Parameters
@@ -78,7 +107,7 @@ def run_one(
 
     Returns
     -------
-    RunRecord
+    Run
         Also where the method does not support the instance, the solver is missing, or the run fails.
 
     Raises
@@ -105,9 +134,9 @@ def run_one(
     outcome, posed, exit_status = _answer(instance, method, solver, budget, options)
     verdict = Verdict()
     if outcome.answer is not None:
-        with clock.phase("verify"):
-            verdict = judge(posed, outcome.answer, outcome.certificate)
-    return _record(instance, posed, request, method, solver, outcome, verdict, exit_status, clock, started_at)
+        verdict = judge(posed, outcome.answer, outcome.certificate, clock)
+    record = _record(instance, posed, request, method, solver, outcome, verdict, exit_status, clock, started_at)
+    return Run(record, posed, outcome.answer, outcome.certificate)
 
 
 def _answer(
@@ -179,7 +208,7 @@ def _record(
             "constraints": outcome.size.constraints,
             "nonzeros": outcome.size.nonzeros,
         },
-        answer=None if outcome.answer is None else outcome.answer.to_json(),
+        answer=None if outcome.answer is None else to_json(outcome.answer),
         certificate=None if outcome.certificate is None else outcome.certificate.to_json(),
         message=outcome.message,
         host=platform.node(),

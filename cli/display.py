@@ -39,31 +39,38 @@ def allocation_table(fabric: Fabric, record: RunRecord) -> Table:
     return table
 
 
+#: What a summary shows of the metrics: name, heading, unit, format. A metric that a record lacks has no row.
+ROWS = (
+    ("iteration_time_s", "iteration time", "s", "{:.9g}"),
+    ("completion_time_s", "completion time", "s", "{:.9g}"),
+    ("alpha_beta_time_s", "without congestion", "s", "{:.9g}"),
+    ("algbw_GBps", "algbw (size / time)", "GB/s", "{:.4f}"),
+    ("busbw_GBps", "busbw", "GB/s", "{:.4f}"),
+    ("network_cost_usd", "network cost", "USD", "{:,.2f}"),
+    ("perf_per_cost", "perf-per-cost", "1/(s USD)", "{:.6g}"),
+    ("speedup", "speedup over EqualBW", "x", "{:.4f}"),
+    ("perf_per_cost_gain", "perf-per-cost over EqualBW", "x", "{:.4f}"),
+)
+
+
 def summary_table(record: RunRecord) -> Table:
     """What has been found and proved, and what it took."""
     table = Table(show_header=False, title=f"{record.model} on {record.solver or 'no solver'}", title_justify="left")
     table.add_column()
     table.add_column(justify="right")
-    metrics = record.metrics
     table.add_row("status", record.status)
     if record.objective is not None:
-        rows: list[tuple[str, str]] = [
-            ("iteration time", _with_unit(metrics.get("iteration_time_s"), "s", "{:.9g}")),
-            ("network cost", _with_unit(metrics.get("network_cost_usd"), "USD", "{:,.2f}")),
-            ("perf-per-cost", _with_unit(metrics.get("perf_per_cost"), "1/(s USD)", "{:.6g}")),
-            ("speedup over EqualBW", _with_unit(metrics.get("speedup"), "x", "{:.4f}")),
-            ("perf-per-cost over EqualBW", _with_unit(metrics.get("perf_per_cost_gain"), "x", "{:.4f}")),
-            ("objective", _with_unit(record.objective, record.objective_unit or "", "{:.12g}")),
-            ("proved bound", _with_unit(record.bound, record.objective_unit or "", "{:.12g}")),
-            ("gap", "n/a" if record.gap is None else f"{record.gap:.2e}"),
-            ("verified", {True: "yes", False: "NO", None: "n/a"}[record.verified]),
-        ]
-        for row in rows:
-            table.add_row(*row)
+        for name, heading, unit, form in ROWS:
+            if name in record.metrics:
+                table.add_row(heading, _with_unit(record.metrics[name], unit, form))
+        table.add_row("objective", _with_unit(record.objective, record.objective_unit or "", "{:.12g}"))
+        table.add_row("proved bound", _with_unit(record.bound, record.objective_unit or "", "{:.12g}"))
+        table.add_row("gap", "n/a" if record.gap is None else f"{record.gap:.2e}")
+    if record.verified is not None:
+        table.add_row("verified", "yes" if record.verified else "NO")
     seconds = record.seconds
-    parts = ", ".join(
-        f"{name} {seconds[name]:.3f}" for name in ("build", "transfer", "solve", "verify") if name in seconds
-    )
+    phases = ("build", "transfer", "solve", "verify", "simulate")
+    parts = ", ".join(f"{name} {seconds[name]:.3f}" for name in phases if name in seconds)
     table.add_row("seconds", f"{seconds.get('total', 0):.3f} ({parts})" if parts else f"{seconds.get('total', 0):.3f}")
     if record.message:
         table.add_row("message", record.message)

@@ -16,6 +16,8 @@ COMMANDS = {
     "compare": "compare:compare",
     "table": "table:table",
     "plot": "plot:plot",
+    "check": "check:check",
+    "simulate": "simulate:simulate",
     "show": "show:show",
     "list": "listing:listing",
     "import": "importing:importing",

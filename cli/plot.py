@@ -1,8 +1,9 @@
-"""``cwb plot``: records to a picture."""
+"""``cwb plot``: records, or a schedule, to a picture."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,27 +11,144 @@ from ..core.errors import InputError
 from ..core.files import write_whole
 from .table import RECORDS
 
+if TYPE_CHECKING:
+    from ..core.instance import Instance
+    from ..core.trace import SimulationMode
+    from ..reports.plots.schedule_view import Traffic
+    from ..schedules.files import ScheduleFile
+
+#: Simulation modes, the default first; not taken from their class, which would load numpy.
+MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share")
+
+#: Pictures of a schedule.
+KINDS = ("heatmap", "gantt", "utilization", "trees")
+
+#: Those that the interactive page has, all in one.
+PAGE = ("heatmap", "gantt")
+
+#: Parts of the time that utilization is told for; fewer where links are many.
+_PARTS, _CELLS = 200, 20_000_000
+
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", metavar="NAME|SCHEDULE", required=False)
 @click.argument("records", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="The picture: a .svg, .pdf or .png file.")
-def plot(name: str | None, records: tuple[Path, ...], output: Path | None) -> None:
-    """Draw the plot NAME from RECORDS: JSONL files, or folders of them (./results).
+@click.option("--kind", type=click.Choice(KINDS), help="Picture of a schedule.  [default: heatmap]")
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    help="How time passes on links, for a schedule.  [default: congestion-aware]",
+)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="A .svg, .pdf or .png file; of a schedule also .html."
+)
+def plot(name: str | None, records: tuple[Path, ...], kind: str | None, mode: str | None, output: Path | None) -> None:
+    """Draw the plot NAME from RECORDS, or a picture of the schedule in a .json or .json.gz file.
 
-    Without NAME the known plots are listed.
+    RECORDS are JSONL files, or folders of them (./results). Without NAME the known plots are listed. A schedule's
+    picture is written beside it unless -o says where; an .html file is a page with the heat map and the Gantt chart
+    to zoom into, which needs nothing else.
 
     \b
     cwb plot libra-allocation results/ -o allocation.svg
     cwb plot libra-speedup results/ -o speedup.pdf
+    cwb plot schedule.json --kind gantt -o gantt.png
+    cwb plot schedule.json -o schedule.html
     """
+    if name is not None and name.endswith((".json", ".json.gz")):
+        if records:
+            raise InputError("a schedule is drawn from its own file alone; expected no records", source=str(records[0]))
+        plot_schedule(Path(name), kind, mode or MODES[0], output)
+        return
     from ..reports.plots import PLOTS, get, picture_format
     from ..reports.records import load_records
 
     if name is None:
-        raise InputError(f"which plot? expected one of {', '.join(PLOTS)}")
+        raise InputError(f"which plot? expected one of {', '.join(PLOTS)}, or a schedule file")
     draw = get(name)
+    for option, given in (("--kind", kind), ("--mode", mode)):
+        if given is not None:
+            raise InputError("only for the picture of a schedule, a .json or .json.gz file", source=option)
     if output is None:
         raise InputError("give the file to write: a .svg, .pdf or .png", source="-o")
     form = picture_format(output)
     write_whole(output, draw(load_records(records or RECORDS), form))
+
+
+def plot_schedule(file: Path, kind: str | None, mode: str, output: Path | None) -> None:
+    """Draw a schedule file; by default its heat map, beside it.
+
+    Raises
+    ------
+    InputError
+        If it is no schedule, there is no such picture of it, or the picture cannot be written.
+    """
+    from ..core.trace import SimulationMode
+    from ..reports.plots import picture_format
+    from ..schedules.files import read_schedule
+
+    if output is None:
+        output = file.with_name(file.name.removesuffix(".gz").removesuffix(".json") + ".svg")
+    paged = output.suffix.lower() == ".html"
+    if paged and kind not in (None, *PAGE):
+        raise InputError(f"the page shows {' and '.join(PAGE)}; expected .svg, .pdf or .png", source=str(output))
+    try:
+        form = "html" if paged else picture_format(output)
+    except InputError as error:
+        raise InputError(f"{error.problem}, .html", source=error.source) from None
+    if not output.parent.is_dir():
+        raise InputError("its folder does not exist", source=str(output))
+    content = _drawn(read_schedule(file), kind or KINDS[0], SimulationMode(mode), form, file)
+    write_whole(output, content)
+
+
+def _drawn(read: ScheduleFile, kind: str, mode: SimulationMode, form: str, file: Path) -> bytes:
+    """Draw one picture, or the page."""
+    from ..core.trees import TreePacking
+    from ..reports.plots import html, schedule_gantt, schedule_heatmap, schedule_trees, schedule_utilization
+    from ..reports.plots.look import look, to_bytes
+    from ..schedules.simulate.run import simulate, utilization
+
+    instance, answer = read.instance, read.answer
+    traffic = _traffic(read)
+    if form == "html":
+        return html.page(traffic, simulate(instance, answer, mode))
+    with look():
+        if kind == "heatmap":
+            return to_bytes(schedule_heatmap.draw(traffic), form)
+        if kind == "trees":
+            if not isinstance(answer, TreePacking):
+                raise InputError("it has no trees; expected a tree-packing, or another --kind", source=str(file))
+            return to_bytes(schedule_trees.draw(traffic.title, traffic.topology, answer), form)
+        trace = simulate(instance, answer, mode)
+        if kind == "gantt":
+            return to_bytes(schedule_gantt.draw(traffic, trace), form)
+        parts = min(_PARTS, max(20, _CELLS // max(1, len(traffic.topology.links))))
+        edges, used = utilization(instance, answer, trace, parts)
+        title = f"{traffic.title}, {mode.value}"
+        return to_bytes(schedule_utilization.draw(title, edges, used), form)
+
+
+def _traffic(read: ScheduleFile) -> Traffic:
+    """Tell what a schedule sends, in the order of a simulation of it."""
+    from ..core.schedule import StepSchedule
+    from ..reports.plots.schedule_view import Traffic
+    from ..schedules.simulate.network import network_of
+    from ..schedules.simulate.transfers import sends_of
+
+    instance, answer = read.instance, read.answer
+    sends, chunk_bytes = sends_of(instance, answer)
+    step = answer.step if isinstance(answer, StepSchedule) else None
+    return Traffic(_title(instance, read), network_of(instance), sends, chunk_bytes, step)
+
+
+def _title(instance: Instance, read: ScheduleFile) -> str:
+    """Say what a schedule is for, and which method it is by, if its file says so."""
+    from ..reports.plots.schedule_view import bytes_unit
+
+    method = read.extra.get("model", read.extra.get("method"))
+    words = [method] if isinstance(method, str) else []
+    if (demand := instance.demand) is not None:
+        unit, size = bytes_unit(float(demand.size_bytes))
+        words.append(f"{demand.collective.value} of {float(demand.size_bytes) / size:.6g} {unit}")
+    return f"{' '.join(words)} on {instance.name}" if words else instance.name

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..core.errors import ExitStatus, InputError
+from ..core.collective import CollectiveKind, Demand
+from ..core.errors import ExitStatus, InputError, located
 from ..core.files import write_whole
+from ..core.units import Kind, parse
 from .options import not_nan, parse_duration, parse_options, progress_on_stderr
 
 if TYPE_CHECKING:
-    from ..core.record import RunRecord
+    from ..bench import Run
+    from ..core.instance import Instance
 
 
 @click.command()
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 @click.option(
     "--gap", type=click.FloatRange(0, 1, max_open=True), callback=not_nan, help="Relative gap at which to stop."
 )
+@click.option("--collective", metavar="NAME", help="Such as all_reduce; replaces the instance's.")
+@click.option("--size", metavar="SIZE", help="Such as '1 GiB': the full buffer of the collective.")
+@click.option("--chunks", type=click.IntRange(1, 10**9), help="Equal chunks that each rank's part is cut into.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
 @click.option("--log-file", type=click.Path(dir_okay=False), help="Where the solver writes its log.")
@@ -42,6 +48,9 @@ def solve(
     options: tuple[str, ...],
     time_limit: str | None,
     gap: float | None,
+    collective: str | None,
+    size: str | None,
+    chunks: int | None,
     seed: int,
     threads: int,
     log_file: str | None,
@@ -57,23 +66,26 @@ def solve(
 
     \b
     cwb solve --model libra instances/4d.json
+    cwb solve --model ring "torus(8,8)" --collective all_reduce --size "1 GiB" -o s.json
     cwb solve --model libra gpt-3-4d -O total_bandwidth="500 GB/s" -O objective=perf-per-cost --json
     """
-    from ..bench import Request, run_one
+    from ..bench import Request
+    from ..bench import run as run_method
     from ..core.record import append_record
     from ..instances import load
 
     for path in (output, append):
         if path is not None and not path.parent.is_dir():
             raise InputError("its folder does not exist", source=str(path))
-    loaded = load(instance)
+    loaded = with_demand(load(instance), collective, size, chunks)
     request = Request(
         model, solver, parse_options(options), seed, threads, parse_duration(time_limit, "--time-limit"), gap, log_file
     )
     with progress_on_stderr(quiet=quiet) as progress:
-        record = run_one(loaded, request, progress)
-    if output is not None and record.answer is not None:
-        record = replace(record, answer=write_answer(output, record))
+        done = run_method(loaded, request, progress)
+    record = done.record
+    if output is not None and done.answer is not None:
+        record = replace(record, answer=write_answer(output, done))
     if as_json:
         click.echo(json.dumps(record.to_json(), allow_nan=False))
     else:
@@ -89,8 +101,48 @@ def solve(
     return record.exit_status
 
 
-def write_answer(path: Path, record: RunRecord) -> dict[str, str]:
-    """Write the answer to a file, whole or not at all, and give its path and digest."""
+def with_demand(instance: Instance, collective: str | None, size: str | None, chunks: int | None) -> Instance:
+    """Give the instance with the collective that the command line asks for.
+
+    Raises
+    ------
+    InputError
+        If the collective is unknown, or neither the instance nor the command line says all of it.
+    """
+    if collective is None and size is None and chunks is None:
+        return instance
+    known = instance.demand
+    kinds = [kind.value for kind in CollectiveKind]
+    if collective is not None and collective not in kinds:
+        raise InputError(f"{collective!r} is unknown; expected one of {', '.join(kinds)}", source="--collective")
+    kind = CollectiveKind(collective) if collective is not None else known.collective if known else None
+    if kind is None:
+        raise InputError("missing, and the instance has no collective", source="--collective")
+    with located(source="--size"):
+        bytes_ = parse(size, Kind.SIZE, allow_zero=False) if size is not None else known.size_bytes if known else None
+    if bytes_ is None:
+        raise InputError("missing, and the instance has no collective", source="--size")
+    ranks = known.ranks if known else None
+    demand = Demand(kind, bytes_, chunks or (known.chunks if known else 1), ranks)
+    return instance.with_changes(demand=demand)
+
+
+def write_answer(path: Path, done: Run) -> dict[str, str]:
+    """Write the answer to a file, whole or not at all, and give its path and digest.
+
+    A schedule is written in the format that ``cwb check`` and ``cwb simulate`` read (compressed if the name ends in ``.gz``).
+    """
+    record = done.record
+    from ..core.schedule import Schedule, StepSchedule
+    from ..core.trees import TreePacking
+
+    if isinstance(done.answer, StepSchedule | Schedule | TreePacking):
+        from ..schedules.files import write_schedule
+
+        certificate = done.certificate
+        write_schedule(path, done.instance, done.answer, certificate, {"model": record.model, "bound_s": record.bound})
+        with path.open("rb") as stream:
+            return {"path": str(path), "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
     data = {
         "schema": "cwb-answer/1",
         "instance": record.instance,

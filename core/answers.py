@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from .instance import plain
+from .schedule import Schedule, StepSchedule
+from .trees import TreePacking
 
 
 @dataclass(frozen=True)
@@ -23,15 +25,52 @@ class BandwidthPlan:
     bandwidth_Bps: tuple[float, ...]
     parallelism: tuple[int, int] | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
-        return {"answer": "bandwidth-plan", **plain(self)}
-
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> BandwidthPlan:
-        """Read what :meth:`to_json` wrote."""
+        """Read what :func:`to_json` wrote."""
         chosen = data.get("parallelism")
         return cls(tuple(data["bandwidth_Bps"]), (chosen[0], chosen[1]) if chosen else None)
 
 
-Answer = BandwidthPlan
+@dataclass(frozen=True)
+class ChunkOrders:
+    """The way of every chunk through the dimensions of a fabric.
+
+    Parameters
+    ----------
+    orders : tuple of tuple of int
+        For each chunk, the dimensions of its reduce-scatter, counted from 0; its all-gather goes the other way.
+    queue : str
+        Which chunk a dimension takes next: ``fifo`` the one that came first, ``scf`` the smallest.
+    """
+
+    orders: tuple[tuple[int, ...], ...]
+    queue: Literal["fifo", "scf"]
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ChunkOrders:
+        """Read what :func:`to_json` wrote."""
+        return cls(tuple(tuple(order) for order in data["orders"]), data["queue"])
+
+
+Answer = BandwidthPlan | ChunkOrders | StepSchedule | Schedule | TreePacking
+
+
+def to_json(answer: Answer) -> dict[str, Any]:
+    """Give an answer as plain data for a record; of a schedule its size only, since it may have millions of sends."""
+    match answer:
+        case BandwidthPlan():
+            return {"answer": "bandwidth-plan", **plain(answer)}
+        case ChunkOrders():
+            return {"answer": "chunk-orders", **plain(answer)}
+        case StepSchedule():
+            return {
+                "answer": "step-schedule",
+                "chunks": len(answer.chunks),
+                "sends": len(answer.sends),
+                "steps": answer.steps,
+            }
+        case Schedule():
+            return {"answer": "schedule", "chunks": len(answer.chunks), "sends": len(answer.sends)}
+        case TreePacking():
+            return {"answer": "tree-packing", "trees": len(answer), "edges": len(answer.parent)}

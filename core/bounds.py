@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from .instance import plain
@@ -86,4 +87,113 @@ class SweepCertificate:
         }
 
 
-Certificate = SolverBound | LagrangianCertificate | SweepCertificate
+@dataclass(frozen=True)
+class CutCertificate:
+    """A set of nodes whose outgoing links must carry what the others need of it.
+
+    The time is at least the bytes that ranks outside need and only ranks inside can give (data that only they have, or sums
+    that need their contributions), over the bandwidth of the links that leave the set. One node alone bounds its egress; all nodes
+    but one bound the ingress of that one.
+
+    Parameters
+    ----------
+    nodes : tuple of int
+        Positions of the nodes in the topology.
+    """
+
+    nodes: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "cut", "nodes": list(self.nodes)}
+
+
+@dataclass(frozen=True)
+class DistanceCertificate:
+    """A pair of ranks that data must travel between: the time is at least the latency of the fastest path.
+
+    Parameters
+    ----------
+    source, target : int
+        The ranks.
+    """
+
+    source: int
+    target: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "distance", "source": self.source, "target": self.target}
+
+
+@dataclass(frozen=True)
+class DimensionWeights:
+    """Weights of the dimensions of a fabric that bound a multi-rail collective.
+
+    The busiest dimension works at least as long as any weighted average of all dimensions does, and that is at least the weighted average
+    of the best single order for all data. With at most a few dimensions, all orders can be tried.
+
+    Parameters
+    ----------
+    weights : tuple of Fraction
+        One for each dimension; at least 0, with a sum of at most 1.
+    """
+
+    weights: tuple[Fraction, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "dimension-weights", **plain(self)}
+
+
+@dataclass(frozen=True)
+class PartitionCertificate:
+    """Disjoint sets of nodes that an all-reduce must connect twice.
+
+    Every byte crosses into the sets at least ``2 (p - 1)`` times, where p is the number of sets with a rank of the group: before the first of them
+    has a full sum, each of the others must send a contribution out, and no two of these arrive as one, since switches do not add; from then
+    on, each of the others must receive. So the time is at least ``2 (p - 1)`` times the size over the bandwidth of the links that enter the sets.
+
+    Parameters
+    ----------
+    parts : tuple of tuple of int
+        Positions of nodes in the topology. Every compute node is in a set; nodes in none of them are switches.
+    """
+
+    parts: tuple[tuple[int, ...], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "partition", "parts": [list(part) for part in self.parts]}
+
+
+@dataclass(frozen=True)
+class LengthCertificate:
+    """Lengths of links that bound an all-to-all: dual values of the maximum concurrent flow.
+
+    A byte from s to t passes links whose lengths sum to at least the distance d(s, t), and in a time T a link passes at most bandwidth times T
+    bytes: ``(bytes per pair) * sum_{s,t} d(s, t) <= T * sum_e bandwidth_e * length_e``.
+
+    Parameters
+    ----------
+    lengths : tuple of int
+        One for every link of the topology, at least 0.
+    """
+
+    lengths: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "lengths", "lengths": list(self.lengths)}
+
+
+Certificate = (
+    SolverBound
+    | LagrangianCertificate
+    | SweepCertificate
+    | CutCertificate
+    | DistanceCertificate
+    | DimensionWeights
+    | PartitionCertificate
+    | LengthCertificate
+)

@@ -7,11 +7,14 @@ of 32: 4,096 NPUs. The fabric stays symbolic here; bandwidth per dimension is a 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from fractions import Fraction
 from math import prod
 
 from .errors import InputError
+from .topology import Link, Node, NodeKind, Topology
 
 
 class Block(Enum):
@@ -80,7 +83,35 @@ class Fabric:
 
     def with_in_network(self, dimensions: frozenset[int]) -> Fabric:
         """Give the same fabric with in-network reduction in these dimensions (counted from 0)."""
-        return Fabric(tuple(replace(d, in_network=i in dimensions) for i, d in enumerate(self.dimensions)))
+        return replace(
+            self, dimensions=tuple(replace(d, in_network=i in dimensions) for i, d in enumerate(self.dimensions))
+        )
+
+
+@dataclass(frozen=True)
+class WiredFabric(Fabric):
+    """A fabric whose bandwidths and latencies are known.
+
+    Parameters
+    ----------
+    bandwidth_Bps, latency_s : tuple of Fraction
+        For each dimension, the bandwidth per NPU in each direction and the latency of a link.
+
+    Raises
+    ------
+    InputError
+        If there is not one of each for every dimension, or a bandwidth is not positive.
+    """
+
+    bandwidth_Bps: tuple[Fraction, ...]
+    latency_s: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        for name, given in (("bandwidth_Bps", self.bandwidth_Bps), ("latency_s", self.latency_s)):
+            if len(given) != len(self.dimensions):
+                raise InputError(f"{len(given)} entries for {len(self.dimensions)} dimensions", place=name)
+        if min(self.bandwidth_Bps) <= 0:
+            raise InputError("bandwidth must be greater than zero", place="bandwidth_Bps")
 
 
 def default_tiers(count: int) -> tuple[str, ...]:
@@ -135,3 +166,52 @@ def parse_fabric(notation: str, tiers: tuple[str, ...] | None = None) -> Fabric:
 def looks_like_fabric(text: str) -> bool:
     """Whether a text is meant as building-block notation: ``_``-separated parts such as RI(4), known or not."""
     return _SHAPE.match(text) is not None
+
+
+def coordinates(rank: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Coordinates of an NPU, the innermost dimension first."""
+    found: list[int] = []
+    for size in sizes:
+        found.append(rank % size)
+        rank //= size
+    return tuple(found)
+
+
+def expand(fabric: Fabric, bandwidth_Bps: Sequence[Fraction], latency_s: Sequence[Fraction]) -> Topology:
+    """Give the explicit network of a fabric: NPUs by rank, then one switch for each block of a switch dimension.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The building blocks.
+    bandwidth_Bps, latency_s : sequence of Fraction
+        For each dimension, the bandwidth per NPU in each direction and the latency of a link.
+
+    Returns
+    -------
+    Topology
+        An NPU's bandwidth B in a dimension is split over its links there: B/2 to either neighbour of a ring (B to the only one of a ring of 2),
+        B/(n - 1) to every peer of a fully connected block, B to and from its switch, over two links of half the latency each.
+    """
+    sizes = fabric.sizes
+    stride = [prod(sizes[:d]) for d in range(len(sizes))]
+    nodes = [Node(f"npu{rank}") for rank in range(fabric.npus)]
+    links: list[Link] = []
+    for d, dimension in enumerate(fabric.dimensions):
+        n, B, latency = dimension.size, bandwidth_Bps[d], latency_s[d]
+        for first in range(fabric.npus):
+            if coordinates(first, sizes)[d] != 0:
+                continue
+            members = [f"npu{first + i * stride[d]}" for i in range(n)]
+            if dimension.block is Block.SWITCH:
+                switch = f"switch{d + 1}.{first}"
+                nodes.append(Node(switch, NodeKind.SWITCH))
+                for member in members:
+                    links += [Link(member, switch, B, latency / 2), Link(switch, member, B, latency / 2)]
+            elif dimension.block is Block.FULLY_CONNECTED or n == 2:
+                share = B / (n - 1)
+                links += [Link(a, b, share, latency) for a in members for b in members if a != b]
+            else:
+                pairs = [(members[i], members[(i + step) % n]) for i in range(n) for step in (1, n - 1)]
+                links += [Link(a, b, B / 2, latency) for a, b in pairs]
+    return Topology(tuple(nodes), tuple(links))

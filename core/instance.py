@@ -33,6 +33,8 @@ class Instance:
         A multi-dimensional fabric in building blocks, or an explicit graph.
     demand : Demand or None
         The collective to schedule.
+    also : tuple of Demand
+        Further collectives at the same time, such as those of other process groups.
     workloads : tuple of Workload
         What a design is made for, each mapped onto the fabric.
     transformers : tuple of Transformer
@@ -48,6 +50,7 @@ class Instance:
     name: str
     network: Fabric | Topology
     demand: Demand | None = None
+    also: tuple[Demand, ...] = ()
     workloads: tuple[Workload, ...] = ()
     transformers: tuple[Transformer, ...] = ()
     cost_model: CostModel | None = None
@@ -67,6 +70,15 @@ class Instance:
         if not isinstance(self.network, Fabric):
             raise InputError("expected a network of dimensions such as RI(4)_SW(32), not a graph", place="network")
         return self.network
+
+    @property
+    def demands(self) -> tuple[Demand, ...]:
+        """All collectives that run at the same time."""
+        return () if self.demand is None else (self.demand, *self.also)
+
+    def of_one(self, demand: Demand) -> Instance:
+        """Give the same instance with this collective alone."""
+        return replace(self, demand=demand, also=())
 
     @property
     def npus(self) -> int:

@@ -94,6 +94,22 @@ class Topology:
         return tuple(n.name for n in self.nodes if n.kind is NodeKind.COMPUTE)
 
     @cached_property
+    def node_index(self) -> dict[str, int]:
+        """Position of every node by its name."""
+        return {node.name: index for index, node in enumerate(self.nodes)}
+
+    @cached_property
+    def rank_nodes(self) -> tuple[int, ...]:
+        """Position among the nodes of every rank."""
+        return tuple(i for i, node in enumerate(self.nodes) if node.kind is NodeKind.COMPUTE)
+
+    @cached_property
+    def link_ends(self) -> tuple[tuple[int, int], ...]:
+        """Positions of the two nodes of every link."""
+        index = self.node_index
+        return tuple((index[link.source], index[link.target]) for link in self.links)
+
+    @cached_property
     def switches(self) -> tuple[str, ...]:
         """Names of the switches."""
         return tuple(n.name for n in self.nodes if n.kind is NodeKind.SWITCH)

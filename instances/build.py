@@ -9,7 +9,7 @@ from ..core.collective import CollectiveKind, Demand
 from ..core.cost import CostModel
 from ..core.design import Design, parse_constraints
 from ..core.errors import InputError, located
-from ..core.fabric import Block, Fabric, parse_fabric
+from ..core.fabric import Block, Fabric, WiredFabric, parse_fabric
 from ..core.instance import Instance
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.transformer import Transformer
@@ -92,10 +92,17 @@ def build_instance(file: InstanceFile, name: str, find: FindWorkload, network: M
     if file.collective is not None:
         with located("collective"):
             demand = build_demand(file.collective, built.npus if isinstance(built, Fabric) else len(built.ranks))
+    also: list[Demand] = []
+    for index, further in enumerate(file.also):
+        with located(f"also[{index}]"):
+            if demand is None:
+                raise InputError("given without a first collective")
+            also.append(build_demand(further, built.npus if isinstance(built, Fabric) else len(built.ranks)))
     return Instance(
         name=file.name or name,
         network=built,
         demand=demand,
+        also=tuple(also),
         workloads=tuple(workloads),
         transformers=tuple(transformers),
         cost_model=cost_model,
@@ -125,14 +132,24 @@ def build_fabric(file: FabricFile) -> Fabric:
         fabric = parse_fabric(file.dimensions, tuple(file.tiers) if file.tiers else None)
     if file.npus is not None and file.npus != fabric.npus:
         raise InputError(f"{file.npus:,} NPUs, but {fabric} multiplies to {fabric.npus:,}", place="npus")
-    if file.in_network is None:
+    if file.in_network is not None:
+        fabric = fabric.with_in_network(reducing_switches(file.in_network, fabric))
+    if file.bandwidth is None:
+        if file.latency is not None:
+            raise InputError("given without the bandwidth of the dimensions", place="latency")
         return fabric
-    if len(file.in_network) != len(fabric.dimensions):
+    latency = file.latency or [Fraction(0)] * len(fabric.dimensions)
+    return WiredFabric(fabric.dimensions, tuple(file.bandwidth), tuple(latency))
+
+
+def reducing_switches(flags: list[bool], fabric: Fabric) -> frozenset[int]:
+    """Give the dimensions whose switches reduce."""
+    if len(flags) != len(fabric.dimensions):
         raise InputError(f"expected an entry for each of the {len(fabric.dimensions)} dimensions", place="in_network")
-    for index, (wanted, dimension) in enumerate(zip(file.in_network, fabric.dimensions, strict=True)):
+    for index, (wanted, dimension) in enumerate(zip(flags, fabric.dimensions, strict=True)):
         if wanted and dimension.block is not Block.SWITCH:
             raise InputError(f"{dimension} has no switch that could reduce", place=f"in_network[{index}]")
-    return fabric.with_in_network(frozenset(i for i, wanted in enumerate(file.in_network) if wanted))
+    return frozenset(i for i, wanted in enumerate(flags) if wanted)
 
 
 def build_topology(file: TopologyFile) -> Topology:

@@ -54,6 +54,14 @@ class FabricFile(Strict):
         None, max_length=MAX_DIMENSIONS, description="Per dimension, whether its switches reduce all-reduces."
     )
     npus: PositiveInt | None = Field(None, description="Number of NPUs, to be checked against the dimensions.")
+    bandwidth: list[Rate] | None = Field(
+        None,
+        max_length=MAX_DIMENSIONS,
+        description="Bandwidth per NPU of each dimension, where it is not to be designed.",
+    )
+    latency: list[Duration] | None = Field(
+        None, max_length=MAX_DIMENSIONS, description="Latency of a link of each dimension; 0 unless given."
+    )
 
 
 class NodeFile(Strict):
@@ -230,6 +238,11 @@ class InstanceFile(Strict):
         description="Building blocks, an explicit graph, or a text: building-block notation or a generator expression."
     )
     collective: DemandFile | None = None
+    also: list[DemandFile] = Field(
+        default=[],
+        max_length=10_000,
+        description="Further collectives at the same time, such as of other process groups.",
+    )
     workloads: list[TrainingFile] = Field(fail_fast=True, default=[], max_length=1000)
     cost_model: (
         Annotated[

@@ -13,6 +13,18 @@ METHODS: Mapping[str, str] = {
     "libra": "libra.methods:LIBRA",
     "libra-equal": "libra.methods:LIBRA_EQUAL",
     "libra-codesign": "libra.methods:LIBRA_CODESIGN",
+    "ring": "textbook.ring:METHOD",
+    "direct": "textbook.direct:METHOD",
+    "rhd": "textbook.halving:METHOD",
+    "bruck": "textbook.bruck:METHOD",
+    "dbt": "textbook.dbt:METHOD",
+    "knomial": "textbook.knomial:METHOD",
+    "torus-rings": "textbook.torus_rings:METHOD",
+    "shifted-ring": "textbook.shifted_ring:METHOD",
+    "swing": "textbook.swing:METHOD",
+    "blueconnect": "multirail.methods:BLUECONNECT",
+    "themis": "multirail.methods:THEMIS",
+    "themis-lp": "multirail.methods:THEMIS_LP",
 }
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from ..core.answers import Answer
+from ..core.answers import Answer, BandwidthPlan
 from ..core.bounds import Certificate
+from ..core.budget import Clock, NoClock
 from ..core.instance import Instance
 from ..core.verdict import Verdict
 
 
-def judge(instance: Instance, answer: Answer, certificate: Certificate | None = None) -> Verdict:
+def judge(
+    instance: Instance, answer: Answer, certificate: Certificate | None = None, clock: Clock | None = None
+) -> Verdict:
     """Check an answer against its instance and a certificate against both, and measure the answer.
 
     Parameters
@@ -19,12 +22,20 @@ def judge(instance: Instance, answer: Answer, certificate: Certificate | None = 
         What the method found.
     certificate : Certificate or None
         What it says of its bound.
+    clock : Clock, optional
+        Measures the phases ``verify`` and ``simulate``.
 
     Returns
     -------
     Verdict
         Violations, the objective and the bound recomputed, metrics.
     """
-    from .bandwidth import judge_bandwidth_plan
+    clock = clock or NoClock()
+    if isinstance(answer, BandwidthPlan):
+        from .bandwidth import judge_bandwidth_plan
 
-    return judge_bandwidth_plan(instance, answer, certificate)
+        with clock.phase("verify"):
+            return judge_bandwidth_plan(instance, answer, certificate)
+    from .collective import judge_collective
+
+    return judge_collective(instance, answer, certificate, clock)

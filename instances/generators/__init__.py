@@ -38,6 +38,7 @@ GENERATORS = {
     "dragonfly": "switched:dragonfly",
     "switch2d": "switched:switch2d",
     "rfs3d": "switched:rfs3d",
+    "fabric": "fabrics:fabric",
     "dgx1": "nvidia:dgx1",
     "ndv2": "nvidia:ndv2",
     "dgx2": "nvidia:dgx2",

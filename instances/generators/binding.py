@@ -130,6 +130,12 @@ def _quantity(value: Value) -> str:
     return value if isinstance(value, str) else show(value)
 
 
+def _quantities(value: Value) -> tuple[str, ...]:
+    if not isinstance(value, tuple):
+        raise InputError(f"{_shown(value)} is no list; expected a list of quantities, such as ['50 GB/s', '25 GB/s']")
+    return tuple(_quantity(entry) for entry in value)
+
+
 #: How a value is read for a parameter of each annotation that a generator may have.
 READERS: Mapping[Any, Callable[[Value], object]] = {
     int: _integer,
@@ -138,4 +144,6 @@ READERS: Mapping[Any, Callable[[Value], object]] = {
     Sequence[int]: _integers,
     Rate: _quantity,
     Time: _quantity,
+    Sequence[Rate]: _quantities,
+    Sequence[Time]: _quantities,
 }

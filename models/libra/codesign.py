@@ -38,7 +38,9 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: CodesignOpt
                 "status": outcome.status.value,
                 "objective": outcome.objective,
                 "bound": outcome.bound,
-                "bandwidth_GBps": [b / 1e9 for b in outcome.answer.bandwidth_Bps] if outcome.answer else None,
+                "bandwidth_GBps": [b / 1e9 for b in outcome.answer.bandwidth_Bps]
+                if isinstance(outcome.answer, BandwidthPlan)
+                else None,
             }
         )
         shown = "none" if outcome.objective is None else f"{outcome.objective:.6g}"
@@ -55,7 +57,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: CodesignOpt
         (hp, o.certificate) for hp, o in found if isinstance(o.certificate, SolverBound | LagrangianCertificate)
     ]
     bound = None if not complete or None in bounds else min(b for b in bounds if b is not None)
-    assert best.answer is not None  # noqa: S101 (it is among the answered)
+    assert isinstance(best.answer, BandwidthPlan)  # noqa: S101 (it is among the answered)
     return Outcome(
         Status.OPTIMAL if complete else Status.FEASIBLE,
         BandwidthPlan(best.answer.bandwidth_Bps, chosen),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from cwb.bench.plan import cells, load_suite
 from cwb.cli.main import cwb as program
 from cwb.cli.options import parse_duration, parse_options
+from cwb.cli.solve import with_demand
 from cwb.core.errors import ExitStatus, InputError, located
 from cwb.core.fields import validated
 from cwb.instances import generators, load
@@ -84,7 +86,8 @@ def check_solve(params: dict[str, object]) -> None:
     method = registry.get(str(params["model"]))
     with located(source="-O"):
         options = validated(lambda: method.options.model_validate(parse_options(params["options"])))
-    instance = load(str(params["instance"]))
+    asked = (params["collective"], params["size"], params["chunks"])
+    instance = with_demand(load(str(params["instance"])), *asked)
     assert method.supports(instance) is None
     method.pose(instance, options)
     parse_duration(params["time_limit"], "--time-limit")
@@ -97,12 +100,15 @@ def check_show(params: dict[str, object]) -> None:
         load(what)
 
 
+#: How names of schedule files end.
+SCHEDULES = (".json", ".json.gz")
+
 CHECKS = {
     "solve": check_solve,
     "show": check_show,
     "compare": lambda params: cells(load_suite(params["suite"])),
     "table": lambda params: TABLES[params["name"]],
-    "plot": lambda params: PLOTS[params["name"]],
+    "plot": lambda params: str(params["name"]).endswith(SCHEDULES) or PLOTS[params["name"]],
 }
 
 
@@ -174,6 +180,23 @@ def test_the_readme_shows_what_the_first_command_prints(blocks):
     assert shown["proved bound"] == pytest.approx(record.bound, rel=1e-7)
     assert shown["gap"] < 1e-7
     assert re.search(rf"│ status +│ +{record.status} │", text)
+
+
+def test_the_readme_shows_what_its_schedule_takes(blocks, tmp_path, monkeypatch):
+    """The lines under the README's commands for schedules are those that the commands print."""
+    ((_, text),) = [b for b in blocks("console") if b[0] == "README.md" and "cwb check" in b[1]]
+    monkeypatch.chdir(tmp_path)
+    printed: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            arguments = [sys.executable, "-m", "cwb", *shlex.split(line)[2:]]
+            done = subprocess.run(
+                arguments, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "80"}
+            )
+            printed = [row.rstrip() for row in done.stdout.splitlines()]
+        else:
+            assert line in printed, line
+    assert text.count("│") > 10
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])

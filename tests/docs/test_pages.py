@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
+from fractions import Fraction
 from pathlib import Path
+from typing import get_args
 
 import cwb
+import numpy as np
 import pytest
 import yaml
 from cwb import solvers
+from cwb.cli.simulate import measures
+from cwb.core import bounds
+from cwb.core.budget import Budget
+from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.record import RunRecord
+from cwb.core.schedule import Schedule
+from cwb.core.trace import SimulationMode
+from cwb.core.trees import TreeKind, TreePacking
 from cwb.instances import schema
 from cwb.instances.generators import GENERATORS
 from cwb.models import registry
+from cwb.schedules import verify as verifier
+from cwb.schedules.files import write_schedule
+from cwb.schedules.simulate import simulate
 from pydantic import BaseModel
 
 #: Absolute paths of somebody's machine.
@@ -66,8 +80,6 @@ def test_no_page_names_a_path_of_a_machine(pages, root):
 
 def test_notebooks_are_shipped_without_output(root):
     """Notebooks hold no output: the documentation's build makes it, so that it is never stale."""
-    import json
-
     for path in (root / "docs").rglob("*.ipynb"):
         if "_build" in path.parts or "jupyter_execute" in path.parts:
             continue
@@ -92,6 +104,82 @@ def test_every_metric_is_documented(pages):
     for record in (cwb.solve("3d-torus", "libra"), cwb.solve("msft-1t-hp-4d", "libra-codesign", tensor_parallel=[64])):
         for metric in record.metrics:
             assert f"`{metric}`" in table, metric
+
+
+def test_every_metric_of_a_schedule_is_documented(pages):
+    """Every metric of a schedule and of chunk orders stands in the table of metrics of its family's page."""
+    torus = cwb.load("torus(4,4)").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(2**20)))
+    fabric = cwb.load("RI(4)_SW(2)").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(2**20), 4))
+    rates = {"bandwidth": ["2 GB/s", "1 GB/s"]}
+    for family, records in (
+        ("textbook", [cwb.solve(torus, "ring")]),
+        ("multirail", [cwb.solve(fabric, name, **rates) for name in ("blueconnect", "themis", "themis-lp")]),
+    ):
+        table = pages[f"docs/methods/{family}.md"].partition("## Metrics")[2].partition("\n## ")[0]
+        for record in records:
+            assert record.verified
+            for metric in record.metrics:
+                assert f"`{metric}`" in table, metric
+
+
+def test_every_finding_of_the_verifier_is_documented(pages):
+    """Every kind of violation that the verifier's code makes has a row on its page."""
+    kinds: set[str] = set()
+    for path in Path(verifier.__file__).parent.glob("*.py"):
+        made = r"(?:Violation|at_send|add_each|warn_each|at_edge)\(\s*\"([a-z-]+)\","
+        kinds |= set(re.findall(made, path.read_text(encoding="utf-8")))
+    assert len(kinds) > 10
+    for kind in kinds:
+        assert f"| `{kind}` |" in pages["docs/schedules/verifier.md"], kind
+
+
+def test_every_certificate_is_documented(pages):
+    """Every certificate of the vocabulary is described by its name in records, those of schedules on the page of bounds."""
+    text = pages["docs/schedules/bounds.md"] + pages["docs/methods/libra.md"] + pages["docs/methods/mcf.md"]
+    source = Path(bounds.__file__).read_text(encoding="utf-8")
+    names = re.findall(r'"certificate": "([a-z-]+)"', source)
+    assert len(names) == len(get_args(bounds.Certificate))
+    for name in names:
+        assert f'"certificate": "{name}"' in text or f"`{name}`" in text, name
+
+
+def test_every_mode_and_measure_of_a_simulation_is_documented(pages):
+    """The page on simulators has every mode, and a row for every field that ``cwb simulate --json`` prints."""
+    page = pages["docs/schedules/simulators.md"]
+    for mode in SimulationMode:
+        assert f"| `{mode.value}` |" in page
+    asked = cwb.load("line(2)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(2**20)))
+    direct = registry.get("direct")
+    trace = simulate(asked, direct.run(asked, None, Budget(), direct.options()).answer)
+    documented = {
+        w for cell in re.findall(r"^\| (`[^|]+) \|", page, re.MULTILINE) for w in re.findall(r"`([^`]+)`", cell)
+    }
+    assert set(measures(asked, trace)) <= documented
+
+
+def test_every_field_of_a_schedule_file_is_documented(pages, tmp_path):
+    """Every key that is written to a schedule file stands on the page on the representation."""
+    asked = cwb.load("line(2)").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(2**20)))
+    direct = registry.get("direct")
+    steps = direct.run(asked, None, Budget(), direct.options()).answer
+    times = np.arange(len(steps.sends), dtype=np.float64)
+    timed = Schedule(asked.sha256, steps.chunks, steps.sends, times, times + 1)
+    one, two = np.zeros(1, dtype=np.int64), np.arange(2)
+    tree = TreePacking(
+        asked.sha256, TreeKind.BOTH, one, one + 1, Fraction(2**20), two, one, one + 1, two, one, two, one + 1
+    )
+    for answer in (steps, timed, tree):
+        write_schedule(tmp_path / "s.json", asked, answer)
+        for key in keys(json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))):
+            assert re.search(rf"`(\w+\.)?{key}(\.\w+)?`", pages["docs/schedules/representation.md"]), key
+
+
+def keys(data: object) -> Iterator[str]:
+    """Keys of an object and of those in it."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield key
+            yield from keys(value)
 
 
 def test_every_solver_is_documented(pages):

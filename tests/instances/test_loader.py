@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cwb import load
 from cwb.core.errors import InputError
-from cwb.core.fabric import Fabric
+from cwb.core.fabric import Fabric, WiredFabric
 from cwb.core.topology import Topology
 from cwb.instances.loader import MAX_KEYS, read_json, shipped, shipped_workloads
 from hypothesis import given, settings
@@ -206,3 +206,17 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(INSTANCE).encode())
     assert read_json(path) == INSTANCE
+
+
+def test_a_fabric_with_bandwidths_is_wired(tmp_path):
+    """A file that says the bandwidth of its dimensions gives a fabric that collectives can be timed on."""
+    path = tmp_path / "x.json"
+    data = {"schema": "cwb-instance/1", "network": {"dimensions": "RI(4)_SW(2)", "bandwidth": ["8 GB/s", "1 GB/s"]}}
+    path.write_text(json.dumps(data | {"collective": {"kind": "all_reduce", "size": "1 MiB"}}))
+    network = load(path).network
+    assert isinstance(network, WiredFabric)
+    assert network.bandwidth_Bps == (8 * 10**9, 10**9)
+    assert network.latency_s == (0, 0)
+    path.write_text(json.dumps(data | {"network": {"dimensions": "RI(4)_SW(2)", "latency": ["1 us", "1 us"]}}))
+    with pytest.raises(InputError, match="without the bandwidth"):
+        load(path)

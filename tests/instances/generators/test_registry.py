@@ -28,6 +28,7 @@ SMALL = {
     "dragonfly": "dragonfly(3, 2, 1)",
     "switch2d": "switch2d(2, 3)",
     "rfs3d": "rfs3d(3, 2, 2)",
+    "fabric": 'fabric("RI(3)_SW(2)", bandwidth=["2 GB/s", "1 GB/s"])',
     "dgx1": "dgx1()",
     "ndv2": "ndv2(3)",
     "dgx2": "dgx2(2)",

@@ -1,0 +1,160 @@
+"""``cwb simulate``: what a schedule takes on its network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..core.collective import CollectiveKind
+from ..core.errors import InputError
+from ..core.trace import SimulationMode
+
+if TYPE_CHECKING:
+    from ..core.instance import Instance
+    from ..core.trace import Trace
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+#: Busiest links that are listed.
+LISTED = 5
+
+#: What the size of a collective is the size of.
+SIZES = {
+    CollectiveKind.ALL_GATHER: "output buffer of a rank",
+    CollectiveKind.REDUCE_SCATTER: "input buffer of a rank",
+    CollectiveKind.ALL_REDUCE: "buffer of a rank",
+    CollectiveKind.ALL_TO_ALL: "input buffer of a rank",
+    CollectiveKind.GATHER: "output buffer of the root",
+    CollectiveKind.SCATTER: "input buffer of the root",
+    CollectiveKind.BROADCAST: "message",
+    CollectiveKind.REDUCE: "message",
+    CollectiveKind.POINT_TO_POINT: "message",
+}
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in SimulationMode]),
+    default=SimulationMode.CONGESTION_AWARE.value,
+    show_default=True,
+    help="How time passes on links.",
+)
+@click.option("--barrier", is_flag=True, help="A step starts when the whole step before has ended.")
+@click.option("--pieces", type=click.IntRange(1), default=1, show_default=True, help="Pieces per tree, pipelined.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.option("--trace", "trace_file", type=_FILE, metavar="JSON", help="Write a Chrome trace (Perfetto opens it).")
+def simulate(file: Path, mode: str, barrier: bool, pieces: int, as_json: bool, trace_file: Path | None) -> None:
+    """Simulate the schedule in FILE on its network.
+
+    alpha-beta overlooks congestion; congestion-aware gives a link to one chunk at a time, which is stored before it goes
+    on; in cut-through it goes on at once; in fair-share, chunks share links.
+
+    \b
+    cwb simulate schedule.json
+    cwb simulate trees.json.gz --mode cut-through --pieces 64 --trace trace.json
+    """
+    from ..schedules.files import read_schedule
+    from ..schedules.simulate import simulate as run
+
+    if trace_file is not None and not trace_file.parent.is_dir():
+        raise InputError("its folder does not exist", source=str(trace_file))
+    instance, answer = read_schedule(file)[:2]
+    trace = run(instance, answer, SimulationMode(mode), barrier=barrier, pieces=pieces)
+    if trace_file is not None:
+        from ..core.files import write_whole
+        from ..schedules.simulate.chrome import chrome_trace
+
+        write_whole(trace_file, "".join(chrome_trace(instance, answer, trace, pieces=pieces)).encode())
+    found = measures(instance, trace) | {"barrier": barrier, "pieces": pieces}
+    if as_json:
+        click.echo(json.dumps(found, allow_nan=False))
+    else:
+        show(found)
+
+
+def measures(instance: Instance, trace: Trace) -> dict[str, Any]:
+    """Give what a simulation tells, as plain data; None where something cannot be told.
+
+    Bandwidth bounds a schedule from below only where links are not used twice at once; the congestion-unaware model is held against latency alone.
+    """
+    from ..models.common.schedule_bounds import best_bound, latency_bound
+    from ..schedules.simulate.network import network_of
+
+    time = trace.completion_s
+    found: dict[str, Any] = {
+        "schema": "cwb-simulation/1",
+        "instance": instance.name,
+        "instance_sha256": instance.sha256,
+        "mode": trace.mode.value,
+        "sends": len(trace.start_s),
+        "completion_time_s": time,
+        **dict.fromkeys(("collective", "size_bytes", "size_of", "algbw_GBps", "busbw_GBps")),
+        **dict.fromkeys(("lower_bound_s", "certificate")),
+    }
+    if (demand := instance.demand) is not None:
+        ranks = instance.npus if demand.ranks is None else len(demand.ranks)
+        algbw = float(demand.size_bytes) / time / 1e9 if time else None
+        bound, certificate = (latency_bound if trace.mode is SimulationMode.ALPHA_BETA else best_bound)(instance)
+        found |= {
+            "collective": demand.collective.value,
+            "size_bytes": float(demand.size_bytes),
+            "size_of": SIZES[demand.collective],
+            "algbw_GBps": algbw,
+            "busbw_GBps": None if algbw is None else algbw * float(demand.collective.busbw_factor(ranks)),
+            "lower_bound_s": float(bound),
+            "certificate": type(certificate).__name__.removesuffix("Certificate").lower(),
+        }
+    links = network_of(instance).links
+    busiest = sorted(range(len(links)), key=lambda index: (-trace.link_busy_s[index], index))[:LISTED]
+    found["busiest_links"] = [
+        {
+            "link": index,
+            "source": links[index].source,
+            "target": links[index].target,
+            "busy_s": float(trace.link_busy_s[index]),
+            "utilization": float(trace.link_busy_s[index]) / time if time else None,
+        }
+        for index in busiest
+    ]
+    found["mean_utilization"] = float(trace.link_busy_s.mean()) / time if time and links else None
+    return found
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the measures as tables."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..core.units import show as quantity
+
+    def told(key: str, form: str) -> str:
+        return "n/a" if found[key] is None else form.format(found[key])
+
+    summary = Table(show_header=False, title=f"{found['instance']}, {found['mode']}", title_justify="left")
+    summary.add_column()
+    summary.add_column(justify="right")
+    size = found["size_bytes"]
+    summary.add_row("sends", f"{found['sends']:,}")
+    summary.add_row("completion time", f"{found['completion_time_s'] * 1e6:,.6g} us")
+    if size is not None:
+        summary.add_row(f"{found['collective']}: {found['size_of']}", quantity(size, "MiB"))
+    summary.add_row("algbw (size / time)", told("algbw_GBps", "{:.6g} GB/s"))
+    summary.add_row("busbw (algbw times the collective's factor)", told("busbw_GBps", "{:.6g} GB/s"))
+    if (bound := found["lower_bound_s"]) is not None:
+        summary.add_row(f"lower bound ({found['certificate']})", f"{bound * 1e6:,.6g} us")
+        summary.add_row("time / lower bound", f"{found['completion_time_s'] / bound:.4f}" if bound else "n/a")
+    summary.add_row("mean utilization of all links", told("mean_utilization", "{:.1%}"))
+    busiest = Table(title="busiest links", title_justify="left")
+    for heading in ("link", "from", "to", "busy us", "utilization"):
+        busiest.add_column(heading, justify="left" if heading in ("from", "to") else "right")
+    for link in found["busiest_links"]:
+        used = "n/a" if link["utilization"] is None else f"{link['utilization']:.1%}"
+        busiest.add_row(str(link["link"]), link["source"], link["target"], f"{link['busy_s'] * 1e6:,.6g}", used)
+    console = Console(highlight=False, markup=False)
+    console.print(summary)
+    console.print(busiest)

@@ -1,0 +1,215 @@
+"""Schedules: which chunk goes where, over which links, in which step or at what time.
+
+Columns are numpy arrays, since schedules have millions of sends. Nodes and links are counted by their position in the topology; ranks by the
+position among its compute nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """What is moved: the size of every chunk, who has it at the start and who needs it at the end.
+
+    Parameters
+    ----------
+    units : array of int, shape (chunks,)
+        Size of each chunk in multiples of ``unit_bytes``.
+    unit_bytes : Fraction
+        Exact size of a unit; it may be a fraction of a byte.
+    groups : tuple of tuple of int
+        Sets of ranks, each sorted.
+    held_by, needed_by : array of int, shape (chunks,)
+        The groups that have each chunk at the start, and need it at the end.
+    reduced : array of bool, shape (chunks,)
+        Whether the holders' contributions are to be summed: then everyone who needs the chunk needs each contribution exactly once.
+    """
+
+    units: Ints
+    unit_bytes: Fraction
+    groups: tuple[tuple[int, ...], ...]
+    held_by: Ints
+    needed_by: Ints
+    reduced: Bools
+
+    def __post_init__(self) -> None:
+        lengths = {len(column) for column in (self.units, self.held_by, self.needed_by, self.reduced)}
+        if len(lengths) != 1:
+            raise InputError("the columns differ in length", place="chunks")
+        if len(self.units) and (self.units.min() <= 0 or self.unit_bytes <= 0):
+            raise InputError("a chunk has no size", place="chunks.units")
+        for name, column in (("held_by", self.held_by), ("needed_by", self.needed_by)):
+            if len(column) and (column.min() < 0 or column.max() >= len(self.groups)):
+                raise InputError("names a group that does not exist", place=f"chunks.{name}")
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    def size_bytes(self, chunk: int) -> Fraction:
+        """Exact size of a chunk."""
+        return int(self.units[chunk]) * self.unit_bytes
+
+    @cached_property
+    def sizes_bytes(self) -> Floats:
+        """Sizes of all chunks, rounded."""
+        return np.asarray(self.units * float(self.unit_bytes), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Sends:
+    """Transfers of chunks between nodes.
+
+    Parameters
+    ----------
+    chunk, source, target : array of int, shape (sends,)
+        The chunk and the nodes it leaves and reaches. A send between ranks that are not neighbours has a path through other nodes, which
+        pass it on without keeping it; a switch is a source or target only where it stores.
+    reduce : array of bool, shape (sends,)
+        Whether the target adds the chunk to what it has; otherwise it takes a copy.
+    path_offset : array of int, shape (sends + 1,)
+        Where each send's links begin in ``path_links``.
+    path_links : array of int
+        Links of all sends, in order from source to target.
+    """
+
+    chunk: Ints
+    source: Ints
+    target: Ints
+    reduce: Bools
+    path_offset: Ints
+    path_links: Ints
+
+    def __post_init__(self) -> None:
+        count = len(self.chunk)
+        if {len(self.source), len(self.target), len(self.reduce)} != {count} or len(self.path_offset) != count + 1:
+            raise InputError("the columns differ in length", place="sends")
+        steps = np.diff(self.path_offset)
+        if self.path_offset[0] != 0 or self.path_offset[-1] != len(self.path_links) or (steps < 1).any():
+            raise InputError("every send needs a path of at least one link", place="sends.path_offset")
+
+    def __len__(self) -> int:
+        return len(self.chunk)
+
+    @cached_property
+    def hops(self) -> Ints:
+        """Number of links of each send."""
+        return np.diff(self.path_offset)
+
+    @cached_property
+    def hop_send(self) -> Ints:
+        """For each entry of ``path_links``, the send that it belongs to."""
+        return np.repeat(np.arange(len(self)), self.hops)
+
+    def path(self, send: int) -> tuple[int, ...]:
+        """Links of one send."""
+        return tuple(int(link) for link in self.path_links[self.path_offset[send] : self.path_offset[send + 1]])
+
+    def take(self, index: Ints | Bools) -> Sends:
+        """Give some of the sends, in the order of the index."""
+        chosen = np.flatnonzero(index) if index.dtype == np.bool_ else np.asarray(index, dtype=np.int64)
+        hops = self.hops[chosen]
+        offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+        within = np.arange(offset[-1]) - np.repeat(offset[:-1], hops)
+        links = self.path_links[np.repeat(self.path_offset[:-1][chosen], hops) + within]
+        return Sends(self.chunk[chosen], self.source[chosen], self.target[chosen], self.reduce[chosen], offset, links)
+
+
+@dataclass(frozen=True, eq=False)
+class StepSchedule:
+    """A schedule in steps: what a node sends in a step it had before the step.
+
+    Parameters
+    ----------
+    instance_sha256 : str
+        Digest of the instance that it is for.
+    chunks : Chunks
+        What is moved.
+    sends : Sends
+        Transfers, in any order.
+    step : array of int, shape (sends,)
+        Step of each send, from 0.
+    """
+
+    instance_sha256: str
+    chunks: Chunks
+    sends: Sends
+    step: Ints
+
+    def __post_init__(self) -> None:
+        if len(self.step) != len(self.sends):
+            raise InputError("expected a step for every send", place="step")
+        if len(self.step) and self.step.min() < 0:
+            raise InputError("a step is negative", place="step")
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return int(self.step.max()) + 1 if len(self.step) else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """A schedule in time.
+
+    Parameters
+    ----------
+    instance_sha256 : str
+        Digest of the instance that it is for.
+    chunks : Chunks
+        What is moved.
+    sends : Sends
+        Transfers, in any order.
+    start_s, end_s : array of float, shape (sends,)
+        When the first byte leaves the source and the last one is at the target.
+    """
+
+    instance_sha256: str
+    chunks: Chunks
+    sends: Sends
+    start_s: Floats
+    end_s: Floats
+
+    def __post_init__(self) -> None:
+        if len(self.start_s) != len(self.sends) or len(self.end_s) != len(self.sends):
+            raise InputError("expected a start and an end for every send", place="start_s")
+        if not (np.isfinite(self.start_s).all() and np.isfinite(self.end_s).all()):
+            raise InputError("a time is not finite", place="start_s")
+        if len(self.sends) and (self.start_s.min() < 0 or (self.end_s < self.start_s).any()):
+            raise InputError("a send starts before 0 or ends before it starts", place="start_s")
+
+
+def sends_from_lists(
+    chunk: Sequence[int],
+    source: Sequence[int],
+    target: Sequence[int],
+    reduce: Sequence[bool] | bool,
+    paths: Sequence[Sequence[int]],
+) -> Sends:
+    """Make the columns of lists; ``reduce`` may be one word for all sends."""
+    count = len(chunk)
+    hops = np.fromiter((len(path) for path in paths), dtype=np.int64, count=count)
+    flat: Any = np.fromiter((link for path in paths for link in path), dtype=np.int64, count=int(hops.sum()))
+    flags = np.full(count, reduce) if isinstance(reduce, bool) else np.asarray(reduce, dtype=np.bool_)
+    return Sends(
+        np.asarray(chunk, dtype=np.int64),
+        np.asarray(source, dtype=np.int64),
+        np.asarray(target, dtype=np.int64),
+        flags,
+        np.concatenate([[0], np.cumsum(hops)]).astype(np.int64),
+        flat,
+    )

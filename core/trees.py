@@ -1,0 +1,79 @@
+"""Packings of weighted spanning trees, with the physical path of every edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+
+from .errors import InputError
+from .schedule import Ints
+
+
+class TreeKind(Enum):
+    """Which way data flows along the trees."""
+
+    OUT = "out"  # from the root: broadcast
+    IN = "in"  # to the root: reduce
+    BOTH = "in-out"  # to the root, then from it: all-reduce
+
+
+@dataclass(frozen=True, eq=False)
+class TreePacking:
+    """Trees that each carry a part of the data.
+
+    Parameters
+    ----------
+    instance_sha256 : str
+        Digest of the instance that it is for.
+    kind : TreeKind
+        Broadcast trees, reduce trees, or reduce-then-broadcast trees.
+    root : array of int, shape (trees,)
+        Rank of each root.
+    units : array of int, shape (trees,)
+        Data that each tree carries, in multiples of ``unit_bytes``.
+    unit_bytes : Fraction
+        Exact size of a unit.
+    edge_offset : array of int, shape (trees + 1,)
+        Where each tree's edges begin.
+    parent, child : array of int, shape (edges,)
+        Ranks; an edge comes after the one that reaches its parent.
+    path_offset : array of int, shape (edges + 1,)
+        Where each edge's links begin in ``path_links``.
+    path_links : array of int
+        Links from parent to child (from child to parent for reduce trees).
+    back_offset, back_links : array of int or None
+        For :attr:`TreeKind.BOTH`, the links from child to parent of the reduction.
+    """
+
+    instance_sha256: str
+    kind: TreeKind
+    root: Ints
+    units: Ints
+    unit_bytes: Fraction
+    edge_offset: Ints
+    parent: Ints
+    child: Ints
+    path_offset: Ints
+    path_links: Ints
+    back_offset: Ints | None = None
+    back_links: Ints | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.units) != len(self.root) or len(self.edge_offset) != len(self.root) + 1:
+            raise InputError("the columns differ in length", place="trees")
+        if len(self.units) and (self.units.min() <= 0 or self.unit_bytes <= 0):
+            raise InputError("a tree carries nothing", place="trees.units")
+        if len(self.parent) != len(self.child) or len(self.path_offset) != len(self.parent) + 1:
+            raise InputError("the columns of edges differ in length", place="trees")
+        if int(self.edge_offset[-1]) != len(self.parent) or int(self.path_offset[-1]) != len(self.path_links):
+            raise InputError("offsets do not end where the columns end", place="trees")
+        if (np.diff(self.edge_offset) < 0).any() or (np.diff(self.path_offset) < 1).any():
+            raise InputError("every edge needs a path of at least one link", place="trees.path_offset")
+        if (self.kind is TreeKind.BOTH) != (self.back_offset is not None and self.back_links is not None):
+            raise InputError("in-out trees, and only they, have paths back", place="trees.back_offset")
+
+    def __len__(self) -> int:
+        return len(self.root)

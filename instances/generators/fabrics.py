@@ -1,0 +1,49 @@
+"""Multi-dimensional fabrics in building blocks, as explicit networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from ...core.errors import InputError, located
+from ...core.fabric import Block, expand, parse_fabric
+from ...core.topology import Topology
+from ...core.units import Kind, parse
+from .building import Rate, Time, check_size
+
+
+def fabric(dims: str, bandwidth: Sequence[Rate], latency: Sequence[Time] = ()) -> Topology:
+    """Expand building blocks such as RI(4)_FC(2)_SW(4), given the bandwidth per NPU of each dimension.
+
+    Parameters
+    ----------
+    dims : str
+        Building blocks, innermost first (dissertation, section 3.4.1).
+    bandwidth : sequence of str
+        For each dimension, the bandwidth per NPU in each direction; how an NPU's links share it is told in
+        :func:`cwb.core.fabric.expand`.
+    latency : sequence of str
+        For each dimension, the latency between two NPUs; none unless given.
+
+    Raises
+    ------
+    InputError
+        If there is not one of each for every dimension, or the network is too large.
+    """
+    with located("dims"):
+        blocks = parse_fabric(dims, tiers=("",) * len(dims.split("_")))
+    count = len(blocks.dimensions)
+    given = {"bandwidth": (bandwidth, Kind.RATE), "latency": (latency or ("0 s",) * count, Kind.TIME)}
+    read: dict[str, list[Fraction]] = {}
+    for name, (texts, kind) in given.items():
+        if len(texts) != count:
+            raise InputError(f"{len(texts)} entries for {count} dimensions", place=name)
+        with located(name):
+            read[name] = [parse(text, kind, allow_zero=kind is Kind.TIME) for text in texts]
+    switches = sum(blocks.npus // d.size for d in blocks.dimensions if d.block is Block.SWITCH)
+    links = 0
+    for d in blocks.dimensions:
+        per_npu = d.size - 1 if d.block is Block.FULLY_CONNECTED or d.size == 2 else 2
+        links += blocks.npus * (2 if d.block is Block.SWITCH else per_npu)
+    check_size(nodes=blocks.npus + switches, links=links)
+    return expand(blocks, read["bandwidth"], read["latency"])

@@ -1,0 +1,23 @@
+"""Multi-rail collectives: chunks go through the dimensions of a fabric, each with the dimension's own algorithm.
+
+Papers: Cho et al., "BlueConnect", SysML 2019; Rashidi et al., "Themis: A Network Bandwidth-Aware Collective
+Scheduling Policy for Distributed Training of DL Models", ISCA 2022; dissertation, sections 3.6.6 and 4.2.2. The stage
+model is described in :mod:`cwb.schedules.multirail`, which judges the answers.
+
+======  ==================================================================  ======
+symbol  meaning                                                             unit
+======  ==================================================================  ======
+S       size of the collective                                              B
+C       number of equal chunks                                              1
+n_d     NPUs in a block of dimension d                                      1
+B_d     bandwidth per NPU in dimension d                                    B/s
+A_d     latency of the algorithm of dimension d                             s
+m_od    bytes that an NPU sends in dimension d if all data takes order o    B
+x_o     share of the data that takes order o                                1
+T       time of the busiest dimension                                       s
+======  ==================================================================  ======
+
+``blueconnect`` takes every chunk through the dimensions 1, 2, ..., N and back. ``themis`` gives each chunk the order
+that evens out the loads so far. ``themis-lp`` finds the shares of all N! orders that minimize T, a lower bound for
+every list of orders, and rounds them to chunks.
+"""

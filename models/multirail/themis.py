@@ -1,0 +1,46 @@
+"""``themis``: chunk after chunk takes the order that evens out the loads of the dimensions so far.
+
+Source: Rashidi et al., "Themis", ISCA 2022, algorithm 1. The least loaded dimension comes first, where the chunk is
+largest. While the loads differ by less than the time of a sixteenth of a chunk in the least loaded dimension, the
+order 1, 2, ..., N of the baseline is kept.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ...core.answers import ChunkOrders
+from ...core.budget import Budget
+from ...core.collective import Demand
+from ...core.fabric import WiredFabric
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.solver import Solver
+from .options import ThemisOptions, demand_of, wired
+from .stages import loads_s, stage_s
+
+#: The part of a chunk whose time is the threshold.
+_THRESHOLD = Fraction(1, 16)
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptions) -> Outcome:
+    """Order the chunks greedily (``Method.run``)."""
+    del solver, budget
+    answer = ChunkOrders(greedy_orders(wired(instance), demand_of(instance)), options.queue)
+    return Outcome(Status.FEASIBLE, answer)
+
+
+def greedy_orders(fabric: WiredFabric, demand: Demand) -> tuple[tuple[int, ...], ...]:
+    """Give the order of every chunk."""
+    dimensions = range(len(fabric.dimensions))
+    size = demand.size_bytes / demand.chunks
+    load = [Fraction(0)] * len(dimensions)
+    orders: list[tuple[int, ...]] = []
+    for _ in range(demand.chunks):
+        ranked = tuple(sorted(dimensions, key=lambda d: load[d]))
+        least, most = ranked[0], ranked[-1]
+        even = load[most] - load[least] < stage_s(fabric, least, size * _THRESHOLD)
+        order = tuple(dimensions) if even else ranked
+        load = [sum(pair, Fraction(0)) for pair in zip(load, loads_s(fabric, demand, order, size), strict=True)]
+        orders.append(order)
+    return tuple(orders)

@@ -1,0 +1,135 @@
+"""One page that shows a schedule, to zoom into: no network, no library, nothing beside the file."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from ...core.schedule import Floats, Ints
+from ...core.trace import Trace
+from .html_page import PAGE
+from .html_script import SCRIPT
+from .look import COLOURS
+from .schedule_gantt import Bars, abreast, busiest
+from .schedule_view import Traffic, loads
+
+#: Bars that a page has at most.
+HOPS = 50_000
+
+#: Links and rows of the heat map that it has at most.
+LINKS, NODES = 2_000, 256
+
+
+def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
+    """Make the page.
+
+    Parameters
+    ----------
+    traffic : Traffic
+        What is sent over which links.
+    trace : Trace
+        When.
+    most : int
+        Bars to show at most; of more, neighbours on a link are drawn as one, and the page says so.
+
+    Returns
+    -------
+    bytes
+        The file: the same for the same schedule.
+    """
+    links = max(1, min(LINKS, most // 2))
+    bars = busiest(traffic, trace, links)
+    rows, lanes, together = _bars(traffic, trace, bars, most)
+    found = loads(traffic.topology, traffic.link_bytes, NODES)
+    source, target = np.nonzero(~np.isnan(found.matrix))
+    names = traffic.topology.nodes
+    notes = []
+    if len(bars.links) == links < (total := int((traffic.link_bytes > 0).sum())):
+        notes.append(f"The Gantt chart has the {links:,} busiest of {total:,} used links.")
+    if together > 1:
+        notes.append(
+            f"{len(bars.hop):,} hops are too many for a page: a bar stands for up to {together:,} on its link."
+        )
+    if found.block > 1:
+        notes.append(f"A cell of the heat map is the largest of {found.block} x {found.block} pairs of nodes.")
+    data = {
+        "mode": trace.mode.value,
+        "completion": _digits(trace.completion_s),
+        "lanes": lanes,
+        "what": list(traffic.told_by),
+        "colours": list(COLOURS),
+        "nodes": [node.name for node in names],
+        "links": [[*traffic.topology.link_ends[link], _digits(float(trace.link_busy_s[link]))] for link in bars.links],
+        "names": [traffic.link_names[link] for link in bars.links],
+        "bars": rows,
+        "order": found.nodes.tolist(),
+        "block": found.block,
+        "size": len(found.matrix),
+        "cells": {
+            "source": source.tolist(),
+            "target": target.tolist(),
+            "bytes": [_digits(v) for v in found.matrix[source, target].tolist()],
+        },
+    }
+    parts = {
+        "TITLE": html.escape(traffic.title),
+        "NOTES": "".join(f'<p class="note">{html.escape(note)}</p>' for note in notes),
+        "DATA": _embedded(data),
+        "SCRIPT": SCRIPT,
+    }
+    # In one pass, so that nothing filled in is taken for a mark.
+    text = re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], PAGE)
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _embedded(data: Any) -> str:
+    """Write data so that no text in it can end the element that it stands in."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+
+
+def _digits(value: float) -> float:
+    """Leave digits out that nobody sees."""
+    return float(f"{value:.9g}")
+
+
+def _bars(traffic: Traffic, trace: Trace, bars: Bars, most: int) -> tuple[dict[str, list[Any]], list[int], int]:
+    """Give columns of bars by row and time, the lanes of every row, and the number of neighbouring hops that a bar stands for."""
+    order = np.lexsort((bars.hop, trace.hop_start_s[bars.hop], bars.row))
+    hop, row = bars.hop[order], bars.row[order]
+    room = max(1, most - len(bars.links))
+    together = 1 if len(hop) <= most else -(-len(hop) // room)
+    begins = np.flatnonzero(np.diff(row, prepend=-1))
+    within = np.arange(len(hop)) - np.repeat(begins, np.diff(begins, append=len(hop)))
+    first = np.flatnonzero(within % together == 0)
+    send = traffic.hop_send[hop]
+    start, end = trace.hop_start_s[hop], trace.hop_end_s[hop]
+    columns: dict[str, Ints | Floats] = {
+        "row": row[first],
+        "count": np.diff(first, append=len(hop)),
+        "chunk": traffic.sends.chunk[send][first],
+        "send": send[first],
+        "from": traffic.sends.source[send][first],
+        "to": traffic.sends.target[send][first],
+        "bytes": _by_bar(np.add, traffic.chunk_bytes[traffic.sends.chunk[send]], first),
+        "start": start[first],
+        "end": _by_bar(np.maximum, end, first),
+        "busy": _by_bar(np.add, end - start, first),
+    }
+    if traffic.step is not None:
+        columns["step"] = traffic.step[send][first]
+    columns["lane"], lanes = abreast(columns["row"], columns["start"], columns["end"], len(bars.links))
+    plain: dict[str, list[Any]] = {}
+    for name, column in columns.items():
+        values = column.tolist()
+        plain[name] = [_digits(v) for v in values] if column.dtype.kind == "f" else values
+    return plain, lanes.tolist(), together
+
+
+def _by_bar(what: np.ufunc, column: Floats, first: Ints) -> Floats:
+    """Put the values of every bar's hops together."""
+    return np.asarray(what.reduceat(column, first) if len(first) else column, dtype=np.float64)

@@ -1,0 +1,145 @@
+"""Gantt chart of a schedule: what every link carries, over time."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...core.schedule import Floats, Ints
+from ...core.trace import Trace
+from .look import COLOURS, new_figure, short
+from .schedule_view import FEW, SCALE, Traffic, seconds_unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Rows of a picture: more links cannot be read.
+ROWS = 40
+
+#: More bars than this are drawn as pixels, whatever the format.
+_VECTORS = 5_000
+
+#: Bars have edges where they are thicker than this part of a row, and no more than so many are side by side.
+_THIN, _EDGED = 0.2, 150
+
+
+class Bars(NamedTuple):
+    """Hops on the chosen links.
+
+    Parameters
+    ----------
+    links : list of int
+        The links, in the order of the rows.
+    hop : array of int
+        Hops on them.
+    row : array of int
+        Row of each.
+    """
+
+    links: list[int]
+    hop: Ints
+    row: Ints
+
+
+def busiest(traffic: Traffic, trace: Trace, most: int) -> Bars:
+    """Choose the busiest links; their rows are in the order of the topology."""
+    used = np.bincount(traffic.sends.path_links, minlength=len(traffic.topology.links)) > 0
+    ranked = np.lexsort((np.arange(len(used)), -trace.link_busy_s, ~used))
+    links = np.sort(ranked[: min(most, int(used.sum()))])
+    row_of = np.full(len(used), -1, dtype=np.int64)
+    row_of[links] = np.arange(len(links))
+    row = row_of[traffic.sends.path_links]
+    hop = np.flatnonzero(row >= 0)
+    return Bars(links.tolist(), hop, row[hop])
+
+
+def abreast(row: Ints | Floats, start: Floats | Ints, end: Floats | Ints, rows: int) -> tuple[Ints, Ints]:
+    """Give bars that overlap in a row lanes of their own: the lane of every bar, and the number of lanes of every row."""
+    lane = np.zeros(len(row), dtype=np.int64)
+    lanes = np.ones(rows, dtype=np.int64)
+    order = np.lexsort((end, start, row))
+    same = 1e-9 * float(end.max(initial=0.0))  # a bar that ends when another one starts does not overlap it
+    free: list[int] = []
+    taken: list[tuple[float, int]] = []
+    here, count = -1, 0
+    columns = zip(order.tolist(), row[order].tolist(), start[order].tolist(), end[order].tolist(), strict=True)
+    for bar, at, begin, finish in columns:
+        if at != here:
+            free, taken, here, count = [], [], at, 0
+        while taken and taken[0][0] <= begin + same:
+            heappush(free, heappop(taken)[1])
+        if not free:
+            free, count = [count], count + 1
+            lanes[int(at)] = count
+        lane[bar] = heappop(free)
+        heappush(taken, (finish, int(lane[bar])))
+    return lane, lanes
+
+
+def draw(traffic: Traffic, trace: Trace) -> Figure:
+    """Draw the busiest links; the colour tells the step, or the chunk where there are no several steps."""
+    bars = busiest(traffic, trace, ROWS)
+    unit, size = seconds_unit(trace.completion_s)
+    rows = len(bars.links)
+    figure = new_figure(1.3 + max(0.6, 0.125 * rows), 7.0)
+    axes = figure.subplots()
+    sends = traffic.hop_send[bars.hop]
+    what = traffic.told_by[0]
+    value = traffic.step if what == "step" and traffic.step is not None else traffic.sends.chunk
+    start, end = trace.hop_start_s[bars.hop] / size, trace.hop_end_s[bars.hop] / size
+    lane, lanes = abreast(bars.row, start, end, rows)
+    high = 0.8 / lanes[bars.row]
+    top = bars.row - 0.4 + lane * high
+    _bars(axes, np.stack([start, end, top, top + high]), value[sends], what)
+    axes.set_xlim(0, trace.completion_s / size or 1.0)
+    axes.set_ylim(max(rows, 1) - 0.5, -0.5)
+    axes.set_yticks(range(rows), [_name(traffic, link) for link in bars.links], size=6)
+    axes.tick_params(axis="y", length=0, pad=2)
+    axes.set_xlabel(f"time ({unit}), {trace.mode.value}")
+    axes.grid(axis="x")
+    total = len(traffic.topology.links)
+    which = f"all {total} links" if rows == total else f"the {rows:,} busiest of {total:,} links"
+    axes.set_title(f"{short(traffic.title, 70)}: {which}", loc="left")
+    return figure
+
+
+def _name(traffic: Traffic, link: int) -> str:
+    """Name a link so that both of its ends can be told, however long they are."""
+    source, target = traffic.link_names[link].split(" → ") if traffic.link_names[link].count(" → ") == 1 else ("", "")
+    return f"{short(source, 13)} → {short(target, 13)}" if source else short(traffic.link_names[link], 29)
+
+
+def _bars(axes: Axes, boxes: Floats, value: Ints, what: str) -> None:
+    """Draw bars of a start, an end, a top and a bottom, with a legend of colours."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.collections import PolyCollection
+    from matplotlib.colors import Normalize, to_rgba
+    from matplotlib.patches import Patch
+
+    start, end, high, low = boxes
+    x = np.stack([start, start, end, end], axis=1)
+    y = np.stack([high, low, low, high], axis=1)
+    top = int(value.max(initial=0))
+    norm = Normalize(0, max(top, 1))
+    named = np.array([to_rgba(colour) for colour in COLOURS])
+    colours = named[value] if top < FEW else colormaps[SCALE](norm(value))
+    drawn = PolyCollection(np.stack([x, y], axis=2), facecolors=colours)  # type: ignore[arg-type]
+    # A thin white edge sets neighbours apart where there is room for it.
+    thick = float((low - high).min(initial=1.0)) > _THIN
+    roomy = thick and np.unique(high, return_counts=True)[1].max(initial=0) <= _EDGED
+    drawn.set_edgecolor("white" if roomy else "none")
+    drawn.set_linewidth(0.3 if roomy else 0.0)
+    drawn.set_rasterized(len(value) > _VECTORS)
+    axes.add_collection(drawn)
+    figure = axes.figure
+    if top < FEW:
+        handles = [Patch(facecolor=COLOURS[v], label=str(v)) for v in sorted(set(value.tolist()))]
+        figure.legend(handles=handles, loc="outside right upper", title=what)
+    else:
+        bar = figure.colorbar(ScalarMappable(norm, SCALE), ax=axes, fraction=0.025, pad=0.01)
+        bar.set_label(what)
+        bar.outline.set_linewidth(0.6)

@@ -1,0 +1,142 @@
+"""Drawing of the first trees of a packing: roots on top, a level for every edge below."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING
+
+from ...core.errors import InputError
+from ...core.topology import Topology
+from ...core.trees import TreeKind, TreePacking
+from .look import COLOURS, new_figure, short
+from .schedule_view import bytes_unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Trees that are drawn.
+TREES = 4
+
+#: Least width of the picture; its title needs as much.
+_WIDTH_IN = 5.4
+
+#: Names are written into the nodes of trees that are no wider than this.
+_NAMED = 24
+
+#: Shares of the data with a smaller denominator are shown as they are.
+_EXACT = 10_000
+
+#: Longer names do not fit into nodes.
+_LETTERS = 4
+
+_WORDS = {
+    TreeKind.OUT: "data flows down (broadcast)",
+    TreeKind.IN: "data flows up (reduce)",
+    TreeKind.BOTH: "data flows up (reduce), then down (broadcast)",
+}
+
+#: Edges of a tree: parent, child, and the number of links on the way.
+_Edges = list[tuple[int, int, int]]
+
+
+def draw(title: str, topology: Topology, packing: TreePacking) -> Figure:
+    """Draw the first trees; dashed edges take more than one link.
+
+    Raises
+    ------
+    InputError
+        If there is no tree.
+    """
+    count = min(TREES, len(packing))
+    if not count:
+        raise InputError("there is no tree to draw")
+    trees = [_edges(packing, tree) for tree in range(count)]
+    spots = [layout(int(packing.root[tree]), trees[tree]) for tree in range(count)]
+    columns = 1 if count == 1 else 2
+    rows = ceil(count / columns)
+    levels = max(depth for tree in spots for _, depth in tree.values())
+    wide = max(x for tree in spots for x, _ in tree.values()) + 1
+    width_in = max(_WIDTH_IN, columns * min(5.0, 0.5 + 0.2 * wide))
+    figure = new_figure(0.8 + rows * (0.5 + min(4.0, 0.4 * (levels + 1))), width_in)
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for tree, axes in enumerate(grid):
+        axes.set_axis_off()
+        axes.set(xticks=[], yticks=[])
+        if tree < count:
+            _tree(axes, topology, packing, tree, trees[tree], spots[tree])
+            axes.set_ylim(levels + 0.5, -0.5)
+    which = f"{count} trees" if count == len(packing) else f"the first {count} of {len(packing):,} trees"
+    ranks = "" if max(map(len, topology.ranks)) <= _LETTERS else "; nodes are named by rank"
+    figure.suptitle(f"{short(title, 60)}: {which}\n{_WORDS[packing.kind]}; dashed: over several links{ranks}", size=7)
+    return figure
+
+
+def _edges(packing: TreePacking, tree: int) -> _Edges:
+    first, end = int(packing.edge_offset[tree]), int(packing.edge_offset[tree + 1])
+    hops = (packing.path_offset[first + 1 : end + 1] - packing.path_offset[first:end]).tolist()
+    return list(zip(packing.parent[first:end].tolist(), packing.child[first:end].tolist(), hops, strict=True))
+
+
+def layout(root: int, edges: _Edges) -> dict[int, tuple[float, int]]:
+    """Place every rank of a tree: leaves side by side, parents over the middle of their children.
+
+    Parameters
+    ----------
+    root : int
+        The root.
+    edges : list of tuple of int
+        Parent, child, links; an edge comes after the one that reaches its parent.
+
+    Returns
+    -------
+    dict
+        Rank to its place from the left, and its level from 0 at the root.
+    """
+    children: dict[int, list[int]] = {}
+    level = {root: 0}
+    for parent, child, _ in edges:
+        children.setdefault(parent, []).append(child)
+        level[child] = level.get(parent, 0) + 1
+    order, stack = [], [root]
+    while stack:
+        order.append(node := stack.pop())
+        stack.extend(reversed(children.get(node, ())))
+    place: dict[int, float] = {}
+    for index, leaf in enumerate(node for node in order if node not in children):
+        place[leaf] = float(index)
+    for node in reversed(order):
+        if node in children:
+            place[node] = (place[children[node][0]] + place[children[node][-1]]) / 2
+    return {node: (place[node], level[node]) for node in order}
+
+
+def _tree(
+    axes: Axes, topology: Topology, packing: TreePacking, tree: int, edges: _Edges, spots: dict[int, tuple[float, int]]
+) -> None:
+    """Draw one tree."""
+    from matplotlib.collections import LineCollection
+
+    for dashed in (False, True):
+        lines = [(spots[a], spots[b]) for a, b, hops in edges if (hops > 1) is dashed]
+        style = (0, (3, 2)) if dashed else "solid"
+        axes.add_collection(LineCollection(lines, colors="#777777", linewidths=0.8, linestyles=[style]))
+    root = int(packing.root[tree])
+    names = topology.ranks
+    x, y = zip(*spots.values(), strict=True)
+    wide = max(x) + 1
+    named = wide <= _NAMED
+    plain = max(map(len, names)) <= _LETTERS
+    colours = [COLOURS[1] if rank == root else COLOURS[5] for rank in spots]
+    axes.scatter(x, y, s=95 if named else 12, c=colours, edgecolors="white", linewidths=0.4, zorder=2)
+    if named:
+        for rank, spot in spots.items():
+            axes.text(*spot, names[rank] if plain else str(rank), size=5, ha="center", va="center")
+    axes.set_xlim(-0.7, max(x) + 0.7)
+    size = int(packing.units[tree]) * packing.unit_bytes
+    unit, scale = bytes_unit(float(size))
+    share = Fraction(int(packing.units[tree]), int(packing.units.sum()))
+    part = str(share) if share.denominator < _EXACT else f"{float(share):.3%}"
+    weight = f"{float(size) / scale:.4g} {unit}, {part} of the data"
+    axes.set_title(f"tree {tree}, root {short(names[root], 12)}: {weight}", loc="left", size=6.5)

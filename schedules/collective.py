@@ -1,0 +1,121 @@
+"""The judge of schedules: verified, simulated, measured as nccl-tests measures, and compared with what their certificates prove."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ..core.answers import ChunkOrders
+from ..core.bounds import (
+    Certificate,
+    CutCertificate,
+    DimensionWeights,
+    DistanceCertificate,
+    LengthCertificate,
+    PartitionCertificate,
+)
+from ..core.budget import Clock
+from ..core.errors import InputError
+from ..core.fabric import WiredFabric
+from ..core.instance import Instance
+from ..core.schedule import Schedule, StepSchedule
+from ..core.trace import SimulationMode
+from ..core.trees import TreePacking
+from ..core.verdict import Verdict
+from .multirail import evaluate, weighted_bound_s
+from .network_bounds import (
+    recomputed_cut_bound,
+    recomputed_distance_bound,
+    recomputed_length_bound,
+    recomputed_partition_bound,
+)
+from .simulate import simulate
+from .verify import verify
+
+#: Messages of a verdict.
+SHOWN = 20
+
+
+def judge_collective(
+    instance: Instance,
+    answer: ChunkOrders | StepSchedule | Schedule | TreePacking,
+    certificate: Certificate | None,
+    clock: Clock,
+) -> Verdict:
+    """Judge a schedule, a packing of trees, or orders of chunks.
+
+    Returns
+    -------
+    Verdict
+        Objective: the completion time, congestion-aware. Metrics: ``completion_time_s``, ``algbw_GBps`` and ``busbw_GBps`` of
+        the full buffer, ``lower_bound_s``; for a schedule also ``alpha_beta_time_s``, ``warnings`` and ``busiest_link`` (its
+        number and its share of the time).
+    """
+    if isinstance(answer, ChunkOrders):
+        return _judge_orders(instance, answer, certificate, clock)
+    with clock.phase("verify"):
+        report = verify(instance, answer)
+    violations = tuple(map(str, report.violations[:SHOWN]))
+    if violations:
+        return Verdict(violations)
+    with clock.phase("simulate"):
+        trace = simulate(instance, answer, SimulationMode.CONGESTION_AWARE)
+        unaware = simulate(instance, answer, SimulationMode.ALPHA_BETA)
+    busiest = int(trace.link_busy_s.argmax())
+    share = float(trace.link_busy_s[busiest]) / trace.completion_s if trace.completion_s else 0.0
+    metrics = {
+        "alpha_beta_time_s": unaware.completion_s,
+        "busiest_link": [busiest, share],
+        "warnings": len(report.warnings),
+    }
+    return _measured(instance, trace.completion_s, proved_bound(instance, certificate), metrics)
+
+
+def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
+    """Judge orders of chunks by the pipeline of the dimensions; orders that are none are a violation."""
+    if not isinstance(instance.network, WiredFabric) or instance.demand is None:
+        return Verdict(("orders of chunks need a fabric with bandwidths and a collective",))
+    try:
+        with clock.phase("simulate"):
+            pipeline = evaluate(instance.network, instance.demand, answer.orders, answer.queue)
+    except InputError as error:
+        return Verdict((str(error),))
+    busy = [float(seconds) for seconds in pipeline.busy_s]
+    completion_s = float(pipeline.completion_s)
+    return _measured(instance, completion_s, proved_bound(instance, certificate), {"dimension_busy_s": busy})
+
+
+def _measured(instance: Instance, seconds: float, bound: float | None, metrics: dict[str, object]) -> Verdict:
+    """Give the verdict of a schedule that is right."""
+    algbw = busbw = None
+    if len(instance.demands) == 1 and seconds:  # of several collectives there is no one size
+        (demand,) = instance.demands
+        ranks = instance.npus if demand.ranks is None else len(demand.ranks)
+        algbw = float(demand.size_bytes) / seconds / 1e9
+        busbw = algbw * float(demand.collective.busbw_factor(ranks))
+    measured = {"completion_time_s": seconds, "algbw_GBps": algbw, "busbw_GBps": busbw, "lower_bound_s": bound}
+    return Verdict((), seconds, bound, measured | metrics)
+
+
+def proved_bound(instance: Instance, certificate: Certificate | None) -> float | None:
+    """Recompute what a certificate proves, in seconds; None if there is none, or none that can be recomputed here.
+
+    Raises
+    ------
+    InputError
+        If the certificate names what the instance does not have.
+    """
+    proved: Fraction | None = None
+    match certificate:
+        case CutCertificate():
+            proved = recomputed_cut_bound(instance, certificate)
+        case DistanceCertificate():
+            proved = recomputed_distance_bound(instance, certificate)
+        case PartitionCertificate():
+            proved = recomputed_partition_bound(instance, certificate)
+        case LengthCertificate():
+            proved = recomputed_length_bound(instance, certificate)
+        case DimensionWeights() if isinstance(instance.network, WiredFabric) and instance.demand is not None:
+            proved = weighted_bound_s(instance.network, instance.demand, certificate.weights)
+        case _:
+            pass
+    return None if proved is None else float(proved)

@@ -1,0 +1,188 @@
+"""The parts of a schedule file, read strictly; how they are put together is told in :mod:`cwb.schedules.files`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.bounds import (
+    Certificate,
+    CutCertificate,
+    DistanceCertificate,
+    LengthCertificate,
+    PartitionCertificate,
+    SolverBound,
+)
+from ..core.collective import CollectiveKind, Demand
+from ..core.errors import InputError, located
+from ..core.instance import Instance
+from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule
+from ..core.topology import Link, Node, NodeKind, Topology
+from ..core.trees import TreeKind, TreePacking
+from .strict import Fields, fraction, integers
+
+_MANY = 2**62
+_STEPS = 2**40
+
+
+def read_instance(file: Fields) -> tuple[Instance, Topology]:
+    """Read the network and the collective; their digest is that of the instance. Also give the network by itself."""
+    network = file.fields("network")
+    nodes, links, collective = network.fields("nodes"), network.fields("links"), file.fields("collective")
+    names = nodes.list_("name")
+    count = len(names)
+    kinds = [kind.value for kind in NodeKind]
+    for index, name in enumerate(names):
+        if not isinstance(name, str) or not 0 < len(name) <= 200:
+            raise InputError("expected a name", place=f"{nodes.at('name')}[{index}]")
+    of_kind = nodes.list_("kind", count)
+    for index, kind in enumerate(of_kind):
+        if kind not in kinds:
+            raise InputError(f"expected one of {', '.join(kinds)}", place=f"{nodes.at('kind')}[{index}]")
+    limits = [
+        None if limit is None else fraction(limit, f"{nodes.at('buffer_bytes')}[{index}]")
+        for index, limit in enumerate(nodes.list_("buffer_bytes", count))
+    ]
+    multicast = nodes.flags("multicast", count).tolist()
+    source = links.integers("source", 0, count).tolist()
+    target = links.integers("target", 0, count, len(source)).tolist()
+    rates, latencies = links.fractions("bandwidth_Bps", len(source)), links.fractions("latency_s", len(source))
+    with located("instance.network"):
+        topology = Topology(
+            tuple(map(Node, names, map(NodeKind, of_kind), multicast, limits)),
+            tuple(map(Link, (names[a] for a in source), (names[b] for b in target), rates, latencies)),
+        )
+    demand = _read_demand(collective, len(topology.ranks))
+    also = tuple(
+        _read_demand(Fields(data, f"{file.at('also')}[{index}]"), len(topology.ranks))
+        for index, data in enumerate(file.list_("also") if file.has("also") else [])
+    )
+    name = file.word("name")
+    for part in (file, network, nodes, links):
+        part.done()
+    return Instance(name, topology, demand, also), topology
+
+
+def _offsets(lengths: Ints, total: int, place: str) -> Ints:
+    """Turn numbers of entries into offsets; they must add up to the entries that there are."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    if int(offsets[-1]) != total:
+        raise InputError(f"adds up to {int(offsets[-1]):,}, but there are {total:,}", place=place)
+    return offsets
+
+
+def read_sends(file: Fields, sha256: str, topology: Topology, *, timed: bool) -> StepSchedule | Schedule:
+    """Read chunks and sends, with steps or times."""
+    part, columns = file.fields("chunks"), file.fields("sends")
+    chunks = _read_chunks(part, len(topology.ranks))
+    chunk = columns.integers("chunk", 0, len(chunks))
+    count, nodes = len(chunk), len(topology.nodes)
+    links = columns.integers("path_links", 0, len(topology.links))
+    sends = Sends(
+        chunk,
+        columns.integers("source", 0, nodes, count),
+        columns.integers("target", 0, nodes, count),
+        columns.flags("reduce", count),
+        _offsets(columns.integers("hops", 1, len(links) + 1, count), len(links), columns.at("hops")),
+        links,
+    )
+    answer: StepSchedule | Schedule
+    if timed:
+        start, end = columns.times("start_s", count), columns.times("end_s", count)
+        with located("sends"):
+            answer = Schedule(sha256, chunks, sends, start, end)
+    else:
+        answer = StepSchedule(sha256, chunks, sends, columns.integers("step", 0, _STEPS, count))
+    part.done()
+    columns.done()
+    return answer
+
+
+def _read_demand(file: Fields, count: int) -> Demand:
+    """Read a collective among some of so many ranks."""
+    ranks = None
+    if file.has("ranks"):
+        ranks = tuple(file.integers("ranks", 0, count).tolist())
+        if len(set(ranks)) < len(ranks):
+            raise InputError("a rank is given twice", place=file.at("ranks"))
+    demand = Demand(
+        CollectiveKind(file.word("kind", [kind.value for kind in CollectiveKind])),
+        file.fraction("size_bytes"),
+        file.integer("chunks", 1, _MANY),
+        ranks,
+    )
+    file.done()
+    return demand
+
+
+def _read_chunks(file: Fields, ranks: int) -> Chunks:
+    groups: list[tuple[int, ...]] = []
+    for index, group in enumerate(file.list_("groups")):
+        place = f"{file.at('groups')}[{index}]"
+        if not isinstance(group, list) or not group:
+            raise InputError("expected a list of ranks", place=place)
+        members = integers(group, 0, ranks, place)
+        if (np.diff(members) <= 0).any():
+            raise InputError("expected ranks in increasing order", place=place)
+        groups.append(tuple(members.tolist()))
+    units = file.integers("units", 1, _MANY)
+    unit = file.fraction("unit_bytes")
+    if unit == 0:
+        raise InputError("must be greater than zero", place=file.at("unit_bytes"))
+    held, needed = (file.integers(name, 0, len(groups), len(units)) for name in ("held_by", "needed_by"))
+    return Chunks(units, unit, tuple(groups), held, needed, file.flags("reduced", len(units)))
+
+
+def read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
+    """Read the columns of a tree packing."""
+    ranks, count = len(topology.ranks), len(topology.links)
+    kind = TreeKind(file.word("kind", [kind.value for kind in TreeKind]))
+    root = file.integers("root", 0, ranks)
+    child, links = file.integers("child", 0, ranks), file.integers("path_links", 0, count)
+    back_offset = back_links = None
+    if kind is TreeKind.BOTH:
+        back_links = file.integers("back_links", 0, count)
+        hops = file.integers("back_hops", 1, len(back_links) + 1, len(child))
+        back_offset = _offsets(hops, len(back_links), file.at("back_hops"))
+    packing = TreePacking(
+        sha256,
+        kind,
+        root,
+        file.integers("units", 1, _MANY, len(root)),
+        file.fraction("unit_bytes"),
+        _offsets(file.integers("edges", 0, len(child) + 1, len(root)), len(child), file.at("edges")),
+        file.integers("parent", 0, ranks, len(child)),
+        child,
+        _offsets(file.integers("hops", 1, len(links) + 1, len(child)), len(links), file.at("hops")),
+        links,
+        back_offset,
+        back_links,
+    )
+    file.done()
+    return packing
+
+
+def read_certificate(file: Fields) -> Certificate:
+    """Read a certificate."""
+    kind = file.word("certificate", ["cut", "distance", "partition", "lengths", "solver"])
+    certificate: Certificate
+    if kind == "cut":
+        certificate = CutCertificate(tuple(file.integers("nodes", 0, _MANY).tolist()))
+    elif kind == "distance":
+        certificate = DistanceCertificate(file.integer("source", 0, _MANY), file.integer("target", 0, _MANY))
+    elif kind == "partition":
+        parts = file.list_("parts")
+        rows = [_row(part, f"{file.at('parts')}[{index}]") for index, part in enumerate(parts)]
+        certificate = PartitionCertificate(tuple(rows))
+    elif kind == "lengths":
+        certificate = LengthCertificate(tuple(file.integers("lengths", 0, _MANY).tolist()))
+    else:
+        certificate = SolverBound(file.word("solver"), file.word("version"))
+    file.done()
+    return certificate
+
+
+def _row(values: object, place: str) -> tuple[int, ...]:
+    """Read one list of nodes."""
+    if not isinstance(values, list):
+        raise InputError("expected a list of nodes", place=place)
+    return tuple(integers(values, 0, _MANY, place).tolist())

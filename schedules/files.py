@@ -1,0 +1,251 @@
+"""Schedule files: an answer together with the instance it is for, in one JSON object that is enough to judge it.
+
+Columns are lists; exact numbers are texts such as ``"1/3"``; the number of links of every path is given instead of offsets. A name that ends
+in ``.gz`` is compressed. The digest of the instance is written too and must match what is read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.bounds import Certificate
+from ..core.collective import Demand
+from ..core.errors import InputError, located
+from ..core.instance import Instance
+from ..core.schedule import Schedule, StepSchedule
+from ..core.topology import Topology
+from ..core.trees import TreePacking
+from .file_parts import read_certificate, read_instance, read_sends, read_trees
+from .strict import MAX_BYTES, Fields, read_json
+from .verify.report import Findings
+from .verify.sizes import check_sizes
+from .verify.trees import check_tree_sizes
+
+SCHEMA = "cwb-schedule/1"
+
+#: Answers that have a file, by their name in it.
+KINDS = {"step-schedule": StepSchedule, "timed-schedule": Schedule, "tree-packing": TreePacking}
+
+
+class ScheduleFile(NamedTuple):
+    """What a schedule file says.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    answer : StepSchedule or Schedule or TreePacking
+        The schedule.
+    certificate : Certificate or None
+        What its maker says of the bound.
+    extra : mapping of str to object
+        Whatever else was written; plain data.
+    """
+
+    instance: Instance
+    answer: StepSchedule | Schedule | TreePacking
+    certificate: Certificate | None
+    extra: Mapping[str, Any]
+
+
+def write_schedule(
+    path: Path,
+    instance: Instance,
+    answer: StepSchedule | Schedule | TreePacking,
+    certificate: Certificate | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a schedule file, whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        Where to; compressed if it ends in ``.gz``.
+    instance : Instance
+        A network of nodes and links, and a collective; nothing else.
+    answer : StepSchedule or Schedule or TreePacking
+        Made for this instance.
+    certificate : Certificate or None
+        Of a bound.
+    extra : mapping of str to object
+        Plain data to keep with it, such as the method and its options.
+
+    Raises
+    ------
+    InputError
+        If the answer is for another instance, the instance is more than a file can tell, or the file cannot be written.
+    """
+    if answer.instance_sha256 != instance.sha256:
+        raise InputError("the schedule is for another instance", source=str(path))
+    if instance.workloads or instance.transformers or instance.cost_model or instance.design:
+        raise InputError("expected a network and a collective, not a design to be trained on", source=str(path))
+    kind = next(name for name, type_ in KINDS.items() if type(answer) is type_)
+    data = {
+        "schema": SCHEMA,
+        "answer": kind,
+        "instance_sha256": instance.sha256,
+        "instance": _instance_data(instance),
+        **(_tree_data(answer) if isinstance(answer, TreePacking) else _send_data(answer)),
+        "certificate": None if certificate is None else certificate.to_json(),
+        "extra": dict(extra or {}),
+    }
+    temporary = path.with_name(f".{path.name}.partial")
+    try:
+        _write(temporary, data, compressed=path.suffix == ".gz")
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError((error.strerror or "cannot be written").lower(), source=str(path)) from None
+    except InputError as error:
+        raise error.at(source=str(path)) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write(path: Path, data: Any, *, compressed: bool) -> None:
+    size = 0
+    with path.open("wb") as plain:
+        stream = gzip.GzipFile(filename="", fileobj=plain, mode="wb", mtime=0, compresslevel=6) if compressed else plain
+        with stream:
+            for piece in _pieces(data):
+                size += stream.write(piece.encode())
+                if size > MAX_BYTES:
+                    raise InputError(f"more than {MAX_BYTES:,} bytes of text; no reader takes it")
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    """Write JSON piece by piece, so that no column is in memory as a text at once."""
+    if isinstance(value, dict):
+        for index, (key, item) in enumerate(value.items()):
+            yield f"{', ' if index else '{'}{json.dumps(key)}: "
+            yield from _pieces(item)
+        yield "}" if value else "{}"
+    elif isinstance(value, np.ndarray):
+        for begin in range(0, len(value), 2**16):
+            text = json.dumps(value[begin : begin + 2**16].tolist(), separators=(",", ":"), allow_nan=False)
+            yield f"{',' if begin else '['}{text[1:-1]}"
+        yield "]" if len(value) else "[]"
+    else:
+        yield json.dumps(value, allow_nan=False)
+
+
+def _instance_data(instance: Instance) -> dict[str, Any]:
+    topology, demand = instance.network, instance.demand
+    if not isinstance(topology, Topology) or demand is None:
+        raise InputError("expected a network of nodes and links, and a collective", place="instance")
+    limits = [node.buffer_bytes for node in topology.nodes]
+    return {
+        "name": instance.name,
+        "network": {
+            "nodes": {
+                "name": [node.name for node in topology.nodes],
+                "kind": [node.kind.value for node in topology.nodes],
+                "multicast": [int(node.multicast) for node in topology.nodes],
+                "buffer_bytes": [None if limit is None else str(limit) for limit in limits],
+            },
+            "links": {
+                "source": [a for a, _ in topology.link_ends],
+                "target": [b for _, b in topology.link_ends],
+                "bandwidth_Bps": [str(link.bandwidth_Bps) for link in topology.links],
+                "latency_s": [str(link.latency_s) for link in topology.links],
+            },
+        },
+        "collective": _demand_data(demand),
+        "also": [_demand_data(further) for further in instance.also],
+    }
+
+
+def _demand_data(demand: Demand) -> dict[str, Any]:
+    return {
+        "kind": demand.collective.value,
+        "size_bytes": str(demand.size_bytes),
+        "chunks": demand.chunks,
+        "ranks": None if demand.ranks is None else list(demand.ranks),
+    }
+
+
+def _send_data(answer: StepSchedule | Schedule) -> dict[str, Any]:
+    chunks, sends = answer.chunks, answer.sends
+    when: dict[str, Any] = {"start_s": answer.start_s, "end_s": answer.end_s} if isinstance(answer, Schedule) else {}
+    return {
+        "chunks": {
+            "unit_bytes": str(chunks.unit_bytes),
+            "units": chunks.units,
+            "groups": [list(group) for group in chunks.groups],
+            "held_by": chunks.held_by,
+            "needed_by": chunks.needed_by,
+            "reduced": chunks.reduced.astype(np.int64),
+        },
+        "sends": {
+            "chunk": sends.chunk,
+            "source": sends.source,
+            "target": sends.target,
+            "reduce": sends.reduce.astype(np.int64),
+            "hops": sends.hops,
+            "path_links": sends.path_links,
+            **({"step": answer.step} if isinstance(answer, StepSchedule) else when),
+        },
+    }
+
+
+def _tree_data(packing: TreePacking) -> dict[str, Any]:
+    back: dict[str, Any] = {}
+    if packing.back_offset is not None:
+        back = {"back_hops": np.diff(packing.back_offset), "back_links": packing.back_links}
+    return {
+        "trees": {
+            "kind": packing.kind.value,
+            "unit_bytes": str(packing.unit_bytes),
+            "root": packing.root,
+            "units": packing.units,
+            "edges": np.diff(packing.edge_offset),
+            "parent": packing.parent,
+            "child": packing.child,
+            "hops": np.diff(packing.path_offset),
+            "path_links": packing.path_links,
+            **back,
+        }
+    }
+
+
+def read_schedule(path: Path) -> ScheduleFile:
+    """Read a schedule file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is cut off, or something in it is wrong: names the file, the place, the value and what was expected. What the
+        schedule does is not judged here, but the sizes of its chunks must add up to the demand.
+    """
+    with located(source=str(path)):
+        file = Fields(read_json(path))
+        file.word("schema", [SCHEMA])
+        kind = file.word("answer", list(KINDS))
+        instance, topology = read_instance(file.fields("instance"))
+        digest = file.word("instance_sha256")
+        if digest != instance.sha256:
+            raise InputError(
+                f"{digest[:12]}… is not the digest of the instance in the file, {instance.sha256[:12]}…",
+                place="instance_sha256",
+            )
+        findings = Findings()
+        answer: StepSchedule | Schedule | TreePacking
+        if kind == "tree-packing":
+            answer = read_trees(file.fields("trees"), digest, topology)
+            check_tree_sizes(instance, answer, findings)
+        else:
+            answer = read_sends(file, digest, topology, timed=kind == "timed-schedule")
+            check_sizes(instance, answer.chunks, findings)
+        if findings.violations:
+            place = "trees.units" if kind == "tree-packing" else "chunks.units"
+            raise InputError(findings.violations[0].message, place=place)
+        certificate = read_certificate(file.fields("certificate")) if file.has("certificate") else None
+        extra = file.take("extra") if file.has("extra") else {}
+        Fields(extra, "extra")
+        file.done()
+        return ScheduleFile(instance, answer, certificate, extra)

@@ -1,0 +1,170 @@
+"""The judge of cuts, distances, partitions and lengths: recomputes their bounds from the instance and what they name, exactly."""
+
+from __future__ import annotations
+
+import heapq
+from fractions import Fraction
+from math import lcm
+
+from ..core.bounds import CutCertificate, DistanceCertificate, LengthCertificate, PartitionCertificate
+from ..core.conditions import Condition
+from ..core.errors import InputError
+from ..core.instance import Instance
+from ..core.topology import Topology
+from .verify.sizes import demanded
+
+
+def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fraction:
+    """Seconds that the links out of a set of nodes need at least.
+
+    Data that only ranks inside hold must leave the set if a rank outside needs it, and so must a sum for a rank outside to which one
+    inside contributes: at least once, however it is merged and copied on either side.
+
+    Raises
+    ------
+    InputError
+        If a node does not exist, or data must leave a set that no link leaves.
+    """
+    topology = _topology(instance)
+    for index, node in enumerate(certificate.nodes):
+        if not 0 <= node < len(topology.nodes):
+            raise InputError(f"node {node} of {len(topology.nodes)}", place=f"certificate.nodes[{index}]")
+    inside = frozenset(certificate.nodes)
+    ranks = frozenset(rank for rank, node in enumerate(topology.rank_nodes) if node in inside)
+    crossing = sum((size for c, size in demanded(instance).items() if _must_leave(c, ranks)), Fraction(0))
+    ends = zip(topology.links, topology.link_ends, strict=True)
+    rate = sum((link.bandwidth_Bps for link, (a, b) in ends if a in inside and b not in inside), Fraction(0))
+    if not crossing:
+        return Fraction(0)
+    if not rate:
+        raise InputError("data must leave these nodes, but no link does", place="certificate.nodes")
+    return crossing / rate
+
+
+def recomputed_distance_bound(instance: Instance, certificate: DistanceCertificate) -> Fraction:
+    """Seconds of latency from one rank to another; 0 if nothing must travel between the two.
+
+    Raises
+    ------
+    InputError
+        If a rank does not exist, or no path leads from one to the other.
+    """
+    topology = _topology(instance)
+    for name, rank in (("source", certificate.source), ("target", certificate.target)):
+        if not 0 <= rank < len(topology.ranks):
+            raise InputError(f"rank {rank} of {len(topology.ranks)}", place=f"certificate.{name}")
+    source, target = certificate.source, certificate.target
+    if source == target or not any(_must_travel(c, source, target) for c in demanded(instance)):
+        return Fraction(0)
+    return _distance(topology, topology.rank_nodes[source], topology.rank_nodes[target])
+
+
+def recomputed_partition_bound(instance: Instance, certificate: PartitionCertificate) -> Fraction:
+    """Seconds that the links into disjoint sets of nodes need at least for an all-reduce.
+
+    For every byte whose sum all ranks of the group need and contribute to, ``2 (p - 1)`` entries into the p sets that have such a rank.
+
+    Raises
+    ------
+    InputError
+        If a node does not exist or is in two sets, a compute node is in none, or no link enters a set.
+    """
+    topology = _topology(instance)
+    part_of: dict[int, int] = {}
+    for index, part in enumerate(certificate.parts):
+        for node in part:
+            if not 0 <= node < len(topology.nodes) or node in part_of:
+                raise InputError(f"node {node} does not exist or is in two sets", place=f"certificate.parts[{index}]")
+            part_of[node] = index
+    if not part_of.keys() >= set(topology.rank_nodes):
+        raise InputError("a compute node is in none of the sets", place="certificate.parts")
+    crossing = Fraction(0)
+    for (held, needed, reduced), size in demanded(instance).items():
+        if reduced and held == needed:
+            count = len({part_of[topology.rank_nodes[rank]] for rank in held})
+            crossing += 2 * (count - 1) * size
+    ends = zip(topology.links, topology.link_ends, strict=True)
+    rate = sum(
+        (link.bandwidth_Bps for link, (a, b) in ends if b in part_of and part_of.get(a) != part_of[b]), Fraction(0)
+    )
+    if not crossing:
+        return Fraction(0)
+    if not rate:
+        raise InputError("data must enter these sets, but no link does", place="certificate.parts")
+    return crossing / rate
+
+
+def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) -> Fraction:
+    """Seconds that links of these lengths need at least: bytes times the shortest distance of their two ends, over bandwidth times length.
+
+    Data that one rank has and one rank needs travels from one to the other; all other data is left out.
+
+    Raises
+    ------
+    InputError
+        If there is not a length for every link, at least 0 and not all 0, or a rank cannot be reached.
+    """
+    topology = _topology(instance)
+    lengths = certificate.lengths
+    if len(lengths) != len(topology.links) or min(lengths, default=0) < 0 or not any(lengths):
+        raise InputError("expected a length for every link, at least 0 and not all 0", place="certificate.lengths")
+    bytes_from: dict[int, dict[int, Fraction]] = {}
+    for (held, needed, _), size in demanded(instance).items():
+        if len(held) == len(needed) == 1 and held != needed:
+            bytes_from.setdefault(held[0], {})[needed[0]] = size
+    out: list[list[tuple[int, int]]] = [[] for _ in topology.nodes]
+    for length, (a, b) in zip(lengths, topology.link_ends, strict=True):
+        out[a].append((b, length))
+    travelled = Fraction(0)
+    for source, targets in bytes_from.items():
+        far = _distances(out, topology.rank_nodes[source])
+        for target, size in targets.items():
+            node = topology.rank_nodes[target]
+            if node not in far:
+                raise InputError(f"no path leads from rank {source} to rank {target}", place="certificate")
+            travelled += size * far[node]
+    room = sum((length * link.bandwidth_Bps for length, link in zip(lengths, topology.links, strict=True)), Fraction(0))
+    return travelled / room
+
+
+def _topology(instance: Instance) -> Topology:
+    if not isinstance(instance.network, Topology):
+        raise InputError("expected a network of nodes and links, not of dimensions without bandwidth", place="network")
+    return instance.network
+
+
+def _must_leave(condition: Condition, inside: frozenset[int]) -> bool:
+    held, needed, reduced = condition
+    stems_from_inside = any(r in inside for r in held) if reduced else all(r in inside for r in held)
+    return stems_from_inside and any(r not in inside for r in needed)
+
+
+def _must_travel(condition: Condition, source: int, target: int) -> bool:
+    held, needed, reduced = condition
+    return target in needed and (source in held if reduced else held == (source,))
+
+
+def _distance(topology: Topology, source: int, target: int) -> Fraction:
+    """Latency of the fastest path, by Dijkstra over integers."""
+    scale = lcm(*(link.latency_s.denominator for link in topology.links))
+    out: list[list[tuple[int, int]]] = [[] for _ in topology.nodes]
+    for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
+        out[a].append((b, int(link.latency_s * scale)))
+    far = _distances(out, source)
+    if target not in far:
+        raise InputError("no path leads from the source to the target", place="certificate")
+    return Fraction(far[target], scale)
+
+
+def _distances(out: list[list[tuple[int, int]]], source: int) -> dict[int, int]:
+    """Shortest distances from a node to all that can be reached, by Dijkstra over integers."""
+    heap, done = [(0, source)], dict[int, int]()
+    while heap:
+        far, node = heapq.heappop(heap)
+        if node in done:
+            continue
+        done[node] = far
+        for neighbour, length in out[node]:
+            if neighbour not in done:
+                heapq.heappush(heap, (far + length, neighbour))
+    return done

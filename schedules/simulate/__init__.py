@@ -1,0 +1,49 @@
+"""Simulators: what a schedule takes on its network, by a clock that is not the method's.
+
+===================  =====================================================================
+``transfers``        one form of all answers: sends, and what each waits for
+``timing``           how a chunk passes a link in each mode
+``levels``           whole levels at once, where nobody overtakes
+``windows``          whole windows of time at once, where much happens in them
+``events``           hop by hop, for everything else, and for schedules that fix the order
+``fair``             flows that share links, max-min fairly
+``occupancy``        how busy the links are, over time
+===================  =====================================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...core.trace import SimulationMode
+
+if TYPE_CHECKING:
+    from ...core.instance import Instance
+    from ...core.schedule import Floats
+    from ...core.trace import Trace
+
+__all__ = ["SimulationMode", "simulate", "utilization"]
+
+
+def simulate(
+    instance: Instance,
+    answer: object,
+    mode: SimulationMode = SimulationMode.CONGESTION_AWARE,
+    *,
+    barrier: bool = False,
+    pieces: int = 1,
+    hold_latency: bool = False,
+) -> Trace:
+    """Simulate a schedule; see :func:`cwb.schedules.simulate.run.simulate`."""
+    from .run import simulate as run
+
+    return run(instance, answer, mode, barrier=barrier, pieces=pieces, hold_latency=hold_latency)
+
+
+def utilization(
+    instance: Instance, answer: object, trace: Trace, bins: int = 100, *, pieces: int = 1
+) -> tuple[Floats, Floats]:
+    """Tell how busy links are over time; see :func:`cwb.schedules.simulate.run.utilization`."""
+    from .run import utilization as run
+
+    return run(instance, answer, trace, bins, pieces=pieces)

@@ -1,0 +1,134 @@
+"""Simulation event by event: a heap of the chunks that ask for links."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush, heapreplace
+
+import numpy as np
+
+from .gates import Gates, gates_of
+from .network import Wires
+from .timing import Rules, Timeline
+from .transfers import Transfers
+
+
+def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline:
+    """Simulate one hop after the other.
+
+    Chunks ask for links in the order of time, and at the same time in the order of the sends, so that a link that is asked for can be given at once.
+
+    Parameters
+    ----------
+    transfers : Transfers
+        What is sent.
+    wires : Wires
+        The links.
+    rules : Rules
+        How chunks pass them; links are contended for.
+    """
+    sends = transfers.sends
+    owner, offset = sends.hop_send.tolist(), sends.path_offset.tolist()
+    gates = gates_of(transfers)
+    heap = [(0.0, offset[send]) for send in gates.at_start().tolist()]
+    heapify(heap)
+    arrivals = _Arrivals(gates)
+    hops = _Hops(transfers, wires, rules)
+    came, end_s = [0.0] * len(sends), [0.0] * len(sends)
+    while heap:
+        asks, entry = heap[0]
+        send = owner[entry]
+        head, tail = hops.take(entry, asks, came[send])
+        if entry + 1 < offset[send + 1]:
+            came[send] = tail
+            heapreplace(heap, (head if rules.streaming else tail, entry + 1))
+            continue
+        heappop(heap)
+        end_s[send] = tail
+        for released, time in arrivals.count(send, tail):
+            came[released] = time
+            heappush(heap, (time, offset[released]))
+    arrivals.require_all()
+    return hops.timeline(end_s)
+
+
+def simulate_in_order(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline:
+    """Simulate one send after the other: links serve them in the order of the transfers, whoever is ready first."""
+    sends = transfers.sends
+    offset = sends.path_offset.tolist()
+    gates = gates_of(transfers)
+    heap: list[int] = gates.at_start().tolist()
+    arrivals = _Arrivals(gates)
+    hops = _Hops(transfers, wires, rules)
+    ready, end_s = [0.0] * len(sends), [0.0] * len(sends)
+    while heap:
+        send = heappop(heap)
+        head = tail = ready[send]
+        for entry in range(offset[send], offset[send + 1]):
+            head, tail = hops.take(entry, head if rules.streaming else tail, tail)
+        end_s[send] = tail
+        for released, time in arrivals.count(send, tail):
+            ready[released] = time
+            heappush(heap, released)
+    arrivals.require_all()
+    return hops.timeline(end_s)
+
+
+class _Hops:
+    """The hops of all sends, and from when on every link is free."""
+
+    def __init__(self, transfers: Transfers, wires: Wires, rules: Rules) -> None:
+        sends = transfers.sends
+        size = np.repeat(transfers.chunk_bytes[sends.chunk], sends.hops)
+        self._rules = rules
+        self._link: list[int] = sends.path_links.tolist()
+        self._serialization: list[float] = (size / wires.bandwidth_Bps[sends.path_links]).tolist()
+        self._latency: list[float] = wires.latency_s.tolist()
+        self._free = [0.0] * len(wires)
+        self._start = [0.0] * len(self._link)
+        self._end = [0.0] * len(self._link)
+
+    def take(self, entry: int, asks: float, tail: float) -> tuple[float, float]:
+        """Let a chunk take the link of a hop; give when its first and its last byte are on the other side."""
+        link = self._link[entry]
+        begin = max(asks, self._free[link])
+        end = max(begin + self._serialization[entry], tail)
+        latency = self._latency[link]
+        if self._rules.contended:
+            self._free[link] = end + latency if self._rules.hold_latency else end
+        self._start[entry], self._end[entry] = begin, end
+        return begin + latency, end + latency
+
+    def timeline(self, end_s: list[float]) -> Timeline:
+        """Give the times of all hops."""
+        return Timeline(np.array(end_s), np.array(self._start), np.array(self._end))
+
+
+class _Arrivals:
+    """Gates, once those at the start are open, for arrivals one by one: on lists, which are faster for that than arrays."""
+
+    def __init__(self, gates: Gates) -> None:
+        self._gates = gates
+        self._fed_by: list[int] = gates.fed_by.tolist()
+        self._following: list[int] = gates.following.tolist()
+        self._missing: list[int] = gates.missing.tolist()
+        self._opens_s: list[float] = gates.opens_s.tolist()
+        self._members: list[int] = gates.members.tolist()
+        self._offset: list[int] = gates.member_offset.tolist()
+
+    def count(self, send: int, time_s: float) -> list[tuple[int, float]]:
+        """Count an arrival, and give the sends that need not wait any more with the time from which on."""
+        found: list[tuple[int, float]] = []
+        gate = self._fed_by[send]
+        while gate >= 0:
+            self._opens_s[gate] = time_s = max(time_s, self._opens_s[gate])
+            self._missing[gate] -= 1
+            if self._missing[gate]:
+                break
+            found += [(send, time_s) for send in self._members[self._offset[gate] : self._offset[gate + 1]]]
+            gate = self._following[gate]
+        return found
+
+    def require_all(self) -> None:
+        """Refuse schedules in which sends that take no time wait for each other."""
+        self._gates.missing[:] = self._missing
+        self._gates.require_all_open()

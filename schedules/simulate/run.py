@@ -1,0 +1,139 @@
+"""From an answer to a trace."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.schedule import Floats, Ints, Sends
+from ...core.trace import SimulationMode, Trace
+from .events import simulate_by_events, simulate_in_order
+from .fair import simulate_flows
+from .levels import simulate_by_levels
+from .network import Wires, network_of, wires
+from .occupancy import link_totals, occupied_s, utilization_over_time
+from .timing import Timeline, rules
+from .transfers import Transfers, sends_of, transfers_of
+from .windows import simulate_by_windows
+
+
+def simulate(
+    instance: Instance,
+    answer: object,
+    mode: SimulationMode = SimulationMode.CONGESTION_AWARE,
+    *,
+    barrier: bool = False,
+    pieces: int = 1,
+    hold_latency: bool = False,
+) -> Trace:
+    """Simulate a schedule on the network of its instance.
+
+    A send begins when everything of its chunk that comes to its source earlier has arrived: in earlier steps, from the tree's other
+    edges, or, for a schedule in time, by the given start. The given times of such a schedule count only for what depends on what, and for the order
+    (starts, then ends) in which links serve its sends where they serve one at a time; everything else takes as long as the mode says.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem, with an explicit network.
+    answer : StepSchedule, Schedule or TreePacking
+        What is simulated; it should have been verified.
+    mode : SimulationMode
+        How time passes on links. In the cut-through mode the nodes on a send's path pass on what they receive while it comes; where a send
+        ends, its chunk is whole before it is sent on.
+    barrier : bool
+        Whether a step starts when the whole step before has ended; for schedules in steps.
+    pieces : int
+        Number of pieces that the data of every tree is cut into; for trees. The trace has the sends of the first piece, then of the second, ...,
+        see :func:`~cwb.schedules.simulate.transfers.sends_of`.
+    hold_latency : bool
+        Whether a chunk holds a link for its latency too, as in MTree's equation (2); otherwise the next chunk may follow at once.
+
+    Returns
+    -------
+    Trace
+        Times of all sends and hops in the order of the answer. A link is busy while a chunk holds it; where sends share links (alpha-beta and
+        fair-share), for the seconds that their bytes take at full bandwidth.
+
+    Raises
+    ------
+    InputError
+        If the answer is no schedule of this instance, or an option does not fit it.
+    """
+    if hold_latency and mode not in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
+        raise InputError(f"nothing holds a link in the mode {mode.value}", place="hold_latency")
+    transfers = transfers_of(instance, answer, barrier=barrier, pieces=pieces)
+    columns = wires(network_of(instance))
+    timeline = _timeline(transfers, columns, mode, hold_latency=hold_latency)
+    return _trace(mode, transfers, columns, timeline)
+
+
+def utilization(
+    instance: Instance, answer: object, trace: Trace, bins: int = 100, *, pieces: int = 1
+) -> tuple[Floats, Floats]:
+    """Tell how busy every link is over time.
+
+    Parameters
+    ----------
+    instance, answer, pieces
+        What was simulated.
+    trace : Trace
+        What came out.
+    bins : int
+        Number of equal parts of the time until completion.
+
+    Returns
+    -------
+    tuple of array
+        Limits of the parts in seconds, and the utilization of every link in every part.
+    """
+    if bins < 1:
+        raise InputError(f"{bins} parts of the time; expected at least 1", place="bins")
+    sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
+    columns = wires(network_of(instance))
+    seconds = occupied_s(trace.mode, sends, chunk_bytes, columns, trace.hop_end_s - trace.hop_start_s)
+    return utilization_over_time(len(columns), sends.path_links, seconds, trace, bins)
+
+
+def _timeline(transfers: Transfers, columns: Wires, mode: SimulationMode, *, hold_latency: bool) -> Timeline:
+    """Choose the simulator: all of those that may be chosen give the same times."""
+    if mode is SimulationMode.FAIR_SHARE:
+        return simulate_flows(transfers, columns)
+    chosen = rules(mode, hold_latency=hold_latency)
+    if transfers.fixed_order:
+        return simulate_in_order(transfers, columns, chosen)
+    if (found := simulate_by_levels(transfers, columns, chosen)) is not None:
+        return found
+    if not chosen.contended:
+        return simulate_in_order(transfers, columns, chosen)
+    if (found := simulate_by_windows(transfers, columns, chosen)) is not None:
+        return found
+    return simulate_by_events(transfers, columns, chosen)
+
+
+def _trace(mode: SimulationMode, transfers: Transfers, columns: Wires, timeline: Timeline) -> Trace:
+    """Put the times back into the order of the answer."""
+    sends = transfers.sends
+    held = timeline.hop_end_s - timeline.hop_start_s
+    seconds = occupied_s(mode, sends, transfers.chunk_bytes, columns, held)
+    busy = link_totals(len(columns), sends.path_links, seconds)
+    start_s, end_s = timeline.hop_start_s[sends.path_offset[:-1]], timeline.end_s
+    hop_start_s, hop_end_s = timeline.hop_start_s, timeline.hop_end_s
+    if transfers.place is not None:
+        hop_start_s = _replaced(sends, transfers.place, hop_start_s)
+        hop_end_s = _replaced(sends, transfers.place, hop_end_s)
+        back = np.argsort(transfers.place)
+        start_s, end_s = start_s[back], end_s[back]
+    return Trace(mode, start_s, end_s, hop_start_s, hop_end_s, busy, float(end_s.max(initial=0.0)))
+
+
+def _replaced(sends: Sends, place: Ints, column: Floats) -> Floats:
+    """Put a column of hops back into the order of the answer."""
+    hops = np.empty(len(sends), dtype=np.int64)
+    hops[place] = sends.hops
+    offset = np.concatenate([[0], np.cumsum(hops)])[:-1]
+    within = np.arange(len(column)) - np.repeat(sends.path_offset[:-1], sends.hops)
+    placed = np.empty_like(column)
+    placed[np.repeat(offset[place], sends.hops) + within] = column
+    return placed

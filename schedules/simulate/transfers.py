@@ -1,0 +1,165 @@
+"""One form of all answers for the simulators: sends with sizes, and what each of them waits for.
+
+A send waits at a *slot*, the pair of its chunk and its source, and feeds another one, the pair of its chunk and its target. It
+leaves at a *level* and has arrived for those that leave at a later one: levels are the steps of a schedule in steps, the depths of
+trees, or the ranks of the given times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.answers import BandwidthPlan
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
+from ...core.topology import Topology
+from ...core.trees import TreePacking
+from .network import network_of
+from .trees import tree_sends
+
+#: Given times that differ by less than this part of the schedule's length are the same.
+SAME_TIME = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Transfers:
+    """Sends in the order in which ties are broken.
+
+    Parameters
+    ----------
+    sends : Sends
+        The sends.
+    chunk_bytes : array of float, shape (chunks,)
+        Size of each chunk.
+    leaves : array of int, shape (sends,)
+        Level at which each send leaves.
+    arrives : array of int, shape (sends,)
+        Lowest level of the sends that may pass it on.
+    waits_at, feeds : array of int, shape (sends,)
+        Slot that each send leaves from and slot that it arrives in; the last slot is never fed.
+    slots : int
+        Number of slots, the last one included.
+    place : array of int or None
+        Position of each send in the answer; None if they are in the same order.
+    fixed_order : bool
+        Whether links serve the sends in this order, whoever is ready first.
+    """
+
+    sends: Sends
+    chunk_bytes: Floats
+    leaves: Ints
+    arrives: Ints
+    waits_at: Ints
+    feeds: Ints
+    slots: int
+    place: Ints | None
+    fixed_order: bool = False
+
+
+def sends_of(instance: Instance, answer: object, *, pieces: int = 1) -> tuple[Sends, Floats]:
+    """Give the sends of an answer in the order of a trace of it, and the size of every chunk in bytes.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem that it answers.
+    answer : StepSchedule, Schedule or TreePacking
+        What is to be simulated.
+    pieces : int
+        Pieces that the data of every tree is cut into; its sends are those of the first piece, then of the second, and so on.
+    """
+    sends, chunk_bytes, _ = _columns(instance, answer, pieces)
+    return sends, chunk_bytes
+
+
+def transfers_of(instance: Instance, answer: object, *, barrier: bool = False, pieces: int = 1) -> Transfers:
+    """Say what every send of an answer waits for.
+
+    Parameters
+    ----------
+    instance, answer, pieces
+        As :func:`sends_of`.
+    barrier : bool
+        Whether a step starts when the whole step before has ended.
+
+    Raises
+    ------
+    InputError
+        If the answer is of another instance, names a chunk, node or link that does not exist, or an option does not fit it.
+    """
+    if barrier and not isinstance(answer, StepSchedule):
+        raise InputError("only schedules in steps have barriers", place="barrier")
+    topology = network_of(instance)
+    sends, chunk_bytes, levels = _columns(instance, answer, pieces)
+    _check(sends, len(chunk_bytes), topology)
+    place = None
+    if isinstance(answer, Schedule):
+        leaves, arrives, place = _ranked(answer)
+    else:
+        leaves, arrives = levels, levels + 1
+        if len(leaves) and (np.diff(leaves) < 0).any():
+            place = np.argsort(leaves, kind="stable").astype(np.int64)
+    if place is not None:
+        sends, leaves, arrives = sends.take(place), leaves[place], arrives[place]
+    waits_at, feeds, slots = _slots(sends, len(chunk_bytes), len(topology.nodes), barrier=barrier)
+    fixed = isinstance(answer, Schedule)
+    return Transfers(sends, chunk_bytes, leaves, arrives, waits_at, feeds, slots, place, fixed)
+
+
+def _columns(instance: Instance, answer: object, pieces: int) -> tuple[Sends, Floats, Ints]:
+    """Sends, sizes of chunks, and levels of an answer."""
+    if not isinstance(answer, StepSchedule | Schedule | TreePacking):
+        kind = "a bandwidth plan" if isinstance(answer, BandwidthPlan) else type(answer).__name__
+        raise InputError(f"only schedules can be simulated, not {kind}", place="answer")
+    if answer.instance_sha256 != instance.sha256:
+        raise InputError(f"made for another instance than {instance.name}", place="answer.instance_sha256")
+    if pieces < 1:
+        raise InputError(f"{pieces} pieces; expected at least 1", place="pieces")
+    if isinstance(answer, TreePacking):
+        return tree_sends(network_of(instance), answer, pieces)
+    if pieces > 1:
+        raise InputError("only trees are cut into pieces", place="pieces")
+    levels = answer.step if isinstance(answer, StepSchedule) else np.zeros(len(answer.sends), dtype=np.int64)
+    return answer.sends, answer.chunks.sizes_bytes, levels
+
+
+def _check(sends: Sends, chunks: int, topology: Topology) -> None:
+    """Refuse numbers out of range; what a schedule means is the verifier's business."""
+    for name, column, count in (
+        ("chunk", sends.chunk, chunks),
+        ("source", sends.source, len(topology.nodes)),
+        ("target", sends.target, len(topology.nodes)),
+        ("path_links", sends.path_links, len(topology.links)),
+    ):
+        if len(column) and (column.min() < 0 or column.max() >= count):
+            raise InputError(f"names a {name} that does not exist; expected numbers below {count}", place="sends")
+
+
+def _ranked(schedule: Schedule) -> tuple[Ints, Ints, Ints]:
+    """Ranks of the given times, and the order of the starts.
+
+    A send that ends when another one starts has arrived in time for it.
+    """
+    length = float(schedule.end_s.max()) if len(schedule.sends) else 0.0
+    times = np.concatenate([schedule.start_s, schedule.end_s - SAME_TIME * length])
+    ranks = np.unique(times, return_inverse=True)[1].astype(np.int64)
+    order = np.lexsort((schedule.end_s, schedule.start_s)).astype(np.int64)
+    return ranks[: len(schedule.sends)], ranks[len(schedule.sends) :], order
+
+
+def _slots(sends: Sends, chunks: int, nodes: int, *, barrier: bool) -> tuple[Ints, Ints, int]:
+    """Slots that sends wait at and feed: all pairs of chunk and node where they are few, those that are fed otherwise."""
+    if barrier:
+        zeros = np.zeros(len(sends), dtype=np.int64)
+        return zeros, zeros, 2
+    waits_at, feeds = sends.chunk * nodes + sends.source, sends.chunk * nodes + sends.target
+    if chunks * nodes <= 2 * len(sends):
+        return waits_at, feeds, chunks * nodes + 1
+    fed, slot = np.unique(feeds, return_inverse=True)
+    found = np.searchsorted(fed, waits_at)
+    known = found < len(fed)
+    known[known] = fed[found[known]] == waits_at[known]
+    return np.where(known, found, len(fed)), slot.astype(np.int64), len(fed) + 1

@@ -1,0 +1,81 @@
+"""Simulation in windows of time, many hops at once.
+
+What happens at a time t has consequences only from ``t + d`` on, where d is the least time that any chunk takes over any link. So everything that
+asks for a link within d of the earliest can be served together, each link's sends in their order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.schedule import Floats, Ints
+from .gates import gates_of
+from .network import Wires
+from .queues import Queues
+from .timing import Rules, Timeline
+from .transfers import Transfers
+
+#: A window is shorter than d by this part of it, so that rounded times stay out of it.
+MARGIN = 1e-6
+
+#: A window costs as much as so many hops in the event loop, and one more for every so many hops that are kept waiting.
+HOPS_PER_WINDOW, WAITING_PER_HOP = 32, 512
+
+#: Number of windows before the costs are compared.
+TRIAL = 64
+
+
+def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline | None:
+    """Simulate window by window.
+
+    Parameters
+    ----------
+    transfers : Transfers
+        What is sent.
+    wires : Wires
+        The links.
+    rules : Rules
+        How chunks pass them; links are contended for.
+
+    Returns
+    -------
+    Timeline or None
+        None where windows are so short that too little happens in them.
+    """
+    sends, links = transfers.sends, transfers.sends.path_links
+    owner = sends.hop_send
+    serialization = transfers.chunk_bytes[sends.chunk][owner] / wires.bandwidth_Bps[links]
+    latency = wires.latency_s[links]
+    ahead = float((latency if rules.streaming else latency + serialization).min(initial=np.inf)) * (1 - MARGIN)
+    if ahead <= 0:
+        return None
+    last = np.zeros(len(links), dtype=np.bool_)
+    last[sends.path_offset[1:] - 1] = True
+    queues, gates = Queues(wires, rules), gates_of(transfers)
+    end_s, came, hop_start, hop_end = (
+        np.zeros(len(sends)),
+        np.zeros(len(sends)),
+        np.zeros(len(links)),
+        np.zeros(len(links)),
+    )
+    entry: Ints = sends.path_offset[gates.at_start()]
+    asks: Floats = np.zeros(len(entry))
+    windows, gain = 0, 0.0
+    while len(entry):
+        if windows >= TRIAL and gain < 0:
+            return None
+        now = asks < asks.min() + ahead
+        chosen, send = entry[now], owner[entry[now]]
+        begin, end, _ = queues.serve(links[chosen], asks[now], came[send], serialization[chosen], chosen)
+        hop_start[chosen], hop_end[chosen] = begin, end
+        head, tail = begin + latency[chosen], end + latency[chosen]
+        over = last[chosen]
+        came[send[~over]], end_s[send[over]] = tail[~over], tail[over]
+        released, times = gates.arrive(send[over], tail[over])
+        came[released] = times
+        entry = np.concatenate([entry[~now], chosen[~over] + 1, sends.path_offset[released]])
+        asks = np.concatenate([asks[~now], (head if rules.streaming else tail)[~over], times])
+        windows += 1
+        gain += len(chosen) - HOPS_PER_WINDOW - len(now) / WAITING_PER_HOP
+    gates.require_all_open()
+    return Timeline(end_s, hop_start, hop_end)

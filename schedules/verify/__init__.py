@@ -1,0 +1,56 @@
+"""The verifier: says whether a schedule does what its instance asks for, and what is wrong if not.
+
+It shares no code with what makes schedules, and believes nothing but the network and the demand. Sends of a step read what was held
+before the step; sends of a timed schedule read what has arrived when they start, see :mod:`.order` and, for links,
+:mod:`.capacity`. Data is replayed as versions of chunks, see :mod:`.holdings` and :mod:`.sums`; trees are checked one by one without being
+turned into sends, see :mod:`.trees`.
+"""
+
+from __future__ import annotations
+
+from ...core.answers import Answer
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.schedule import Schedule, StepSchedule
+from ...core.trees import TreePacking
+from .network import network_of
+from .report import Findings, Report, Violation
+from .sends import verify_sends
+from .trees import heaviest_load, verify_trees
+
+__all__ = ["Report", "Violation", "heaviest_load", "verify"]
+
+
+def verify(instance: Instance, answer: Answer) -> Report:
+    """Check a schedule against its instance.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem: a network of nodes and links, and a collective.
+    answer : StepSchedule or Schedule or TreePacking
+        What is to be judged.
+
+    Returns
+    -------
+    Report
+        Violations and warnings; the first ones of each kind.
+
+    Raises
+    ------
+    InputError
+        If the instance has no explicit network or no collective, or the answer is no schedule.
+    """
+    findings = Findings()
+    network = network_of(instance)
+    if not isinstance(answer, StepSchedule | Schedule | TreePacking):
+        raise InputError("expected a schedule or trees", place="answer")
+    if answer.instance_sha256 != instance.sha256:
+        text = f"is for the instance {answer.instance_sha256[:12]}…, not for {instance.sha256[:12]}…"
+        findings.add(Violation("instance", text))
+        return findings.report()
+    if isinstance(answer, TreePacking):
+        verify_trees(instance, network, answer, findings)
+    else:
+        verify_sends(instance, network, answer, findings)
+    return findings.report()

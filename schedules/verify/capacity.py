@@ -1,0 +1,113 @@
+"""Whether the links are fast enough for a timed schedule.
+
+A send says when its first byte leaves and when its last byte arrives, not when each link of its path is used. Whatever happens on the
+way, its bytes enter link ``l`` no earlier than ``start + latency of the links before`` and no later than ``end - latency of l and the
+links after``; within this window the link must carry all of them. Many windows fit on a link exactly if, for every stretch of time, the
+bytes of the windows inside it are at most bandwidth times its length, however the link divides its time; sending by earliest deadline
+then meets every window. For sends over single links the check is exact; for longer paths it is what no network can undercut,
+store and forward or cut through. A link that takes one chunk at a time is the special case of windows that are as short as the
+chunk allows.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from ...core.schedule import Chunks, Floats, Ints, Schedule
+from .network import Network
+from .order import TOLERANCE
+from .report import Findings, Violation
+
+
+def check_capacity(network: Network, schedule: Schedule, findings: Findings) -> None:
+    """Report every link that would have to carry more than it can."""
+    sends = schedule.sends
+    if not len(sends):
+        return
+    links, owner = sends.path_links, sends.hop_send
+    release, deadline = _windows(network, schedule)
+    needed = schedule.chunks.sizes_bytes[sends.chunk][owner] / network.bandwidth_Bps[links]
+    allowed = deadline + TOLERANCE * schedule.end_s[owner]
+    order = np.lexsort((deadline, release, links))
+    used, first = np.unique(links[order], return_index=True)
+    for link, hops in zip(used.tolist(), np.split(order, first[1:]), strict=True):
+        late = _first_late(release[hops], needed[hops], allowed[hops])
+        if late is not None:
+            _report(network, schedule, link, int(owner[hops[late]]), findings)
+
+
+def _windows(network: Network, schedule: Schedule) -> tuple[Floats, Floats]:
+    """When the bytes of each hop can enter its link, at the earliest and at the latest."""
+    sends = schedule.sends
+    latency = network.latency_s[sends.path_links]
+    single = bool((sends.hops == 1).all())
+    before = np.zeros(len(latency)) if single else _latency_before(latency, sends.path_offset, sends.hops)
+    whole = latency if single else np.repeat(np.add.reduceat(latency, sends.path_offset[:-1]), sends.hops)
+    owner = sends.hop_send
+    return schedule.start_s[owner] + before, schedule.end_s[owner] - (whole - before)
+
+
+def _latency_before(latency: Floats, offset: Ints, hops: Ints) -> Floats:
+    """Latency of the links of the same send before each hop, added up in the order of the path."""
+    before = np.zeros(len(latency))
+    for hop in range(1, int(hops.max())):
+        at = offset[:-1][hops > hop] + hop
+        before[at] = before[at - 1] + latency[at - 1]
+    return before
+
+
+def _first_late(release: Floats, needed: Floats, allowed: Floats) -> int | None:
+    """Position of a hop that cannot be done in its window, of hops sorted by release; None if all can."""
+    done = np.cumsum(needed)
+    finish = done + np.maximum.accumulate(release - (done - needed))
+    if (finish <= allowed).all():
+        return None  # first come, first served meets every deadline
+    waiting: list[tuple[float, int]] = []
+    remaining = needed.tolist()
+    times, limits = release.tolist(), allowed.tolist()
+    now, arrived = times[0], 0
+    while waiting or arrived < len(times):
+        if not waiting:
+            now = max(now, times[arrived])
+        while arrived < len(times) and times[arrived] <= now:
+            heapq.heappush(waiting, (limits[arrived], arrived))
+            arrived += 1
+        limit, hop = waiting[0]
+        pause = times[arrived] if arrived < len(times) else float("inf")
+        if now + remaining[hop] > pause:
+            remaining[hop] -= pause - now
+            now = pause
+            continue
+        now += remaining[hop]
+        heapq.heappop(waiting)
+        if now > limit:
+            return hop
+    return None
+
+
+def _report(network: Network, schedule: Schedule, link: int, send: int, findings: Findings) -> None:
+    sends = schedule.sends
+    begin, end = schedule.start_s[send], schedule.end_s[send]
+    ends = network.topology.links[link]
+    least = float(_fastest(network, schedule.chunks, sends.path(send), int(sends.chunk[send])))
+    if end - begin < least * (1 - TOLERANCE):
+        text = f"takes {end - begin:.9g} s, but its path cannot do it in less than {least:.9g} s"
+    else:
+        text = f"{ends.source} -> {ends.target} is over its capacity until {end:.9g} s"
+    findings.add(
+        Violation(
+            "capacity",
+            text,
+            rank=network.rank(int(sends.source[send])),
+            chunk=int(sends.chunk[send]),
+            link=link,
+            time_s=float(begin),
+        )
+    )
+
+
+def _fastest(network: Network, chunks: Chunks, path: tuple[int, ...], chunk: int) -> float:
+    slowest = min(float(network.bandwidth_Bps[link]) for link in path)
+    return sum(float(network.latency_s[link]) for link in path) + float(chunks.sizes_bytes[chunk]) / slowest

@@ -1,0 +1,201 @@
+"""Which version of a chunk every send reads, and on top of which it writes.
+
+A *version* is what a node holds of a chunk from one write to the next. Versions are numbered inside a block of chunks: a write by its
+position among the block's writes, sorted by (chunk, node, order); what a node has from the start by ``writes + cell``, where
+the cell is ``row * nodes + node``; -1 is nothing. All lookups are one sort and binary searches, so that no step is replayed on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...core.schedule import Bools, Chunks, Ints, Sends
+from .network import Network
+
+NOTHING = -1
+
+#: Cells (chunks times nodes) and sends of a block, unless one chunk alone has more; they bound the memory.
+BLOCK_CELLS = 2**22
+BLOCK_SENDS = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """Groups of ranks as nodes, one after the other."""
+
+    offset: Ints
+    nodes: Ints
+
+    @classmethod
+    def of(cls, chunks: Chunks, network: Network) -> Members:
+        """Translate the groups of the chunks."""
+        lengths = [len(group) for group in chunks.groups]
+        ranks = np.fromiter((rank for group in chunks.groups for rank in group), dtype=np.int64, count=sum(lengths))
+        return cls(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), network.rank_node[ranks])
+
+    def pairs(self, groups: Ints) -> tuple[Ints, Ints]:
+        """Give (position in ``groups``, member node) for all members of all of them."""
+        sizes = self.offset[groups + 1] - self.offset[groups]
+        rows = np.repeat(np.arange(len(groups)), sizes)
+        begin = np.cumsum(sizes) - sizes
+        within = np.arange(len(rows)) - np.repeat(begin, sizes)
+        return rows, self.nodes[np.repeat(self.offset[groups], sizes) + within]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some chunks with all their sends.
+
+    Parameters
+    ----------
+    base, rows : int
+        The first chunk, and the number of chunks.
+    nodes : int
+        Number of nodes of the network.
+    reduced : array of bool, shape (rows,)
+        Whether the contributions to each chunk are summed.
+    initial : array of bool, shape (rows * nodes,)
+        Cells that hold something from the start.
+    send : array of int, shape (writes,)
+        The schedule's send of each write, sorted by (chunk, target, order).
+    cell : array of int, shape (writes,)
+        Where each write goes.
+    order, read : array of int, shape (writes,)
+        Orders at which each of these sends writes and reads.
+    source : array of int, shape (writes,)
+        Cell that it reads.
+    adds : array of bool, shape (writes,)
+        Whether it adds to what is there.
+    end : int
+        An order after all others.
+    """
+
+    base: int
+    rows: int
+    nodes: int
+    reduced: Bools
+    initial: Bools
+    send: Ints
+    cell: Ints
+    order: Ints
+    read: Ints
+    source: Ints
+    adds: Bools
+    end: int
+
+    @property
+    def writes(self) -> int:
+        """Number of writes."""
+        return len(self.send)
+
+    @cached_property
+    def keys(self) -> Ints:
+        """(cell, order) of the writes as one sorted number."""
+        return self.cell * (self.end + 1) + self.order
+
+    @cached_property
+    def first(self) -> Ints:
+        """For each write, the first one to its cell."""
+        starts = np.ones(self.writes, dtype=np.bool_)
+        starts[1:] = self.cell[1:] != self.cell[:-1]
+        return np.maximum.accumulate(np.where(starts, np.arange(self.writes), 0))
+
+    @cached_property
+    def sums(self) -> Bools:
+        """Whether the chunk of each write is a sum."""
+        return self.reduced[self.cell // self.nodes]
+
+    def last_write(self, cell: Ints, before: Ints | int) -> Ints:
+        """Give the last write to each cell of a smaller order; :data:`NOTHING` if there is none."""
+        if not self.writes:
+            return np.full(len(cell), NOTHING, dtype=np.int64)
+        found = np.searchsorted(self.keys, cell * (self.end + 1) + before) - 1
+        return np.where((found >= 0) & (self.cell[np.maximum(found, 0)] == cell), found, NOTHING)
+
+    def version(self, cell: Ints, before: Ints | int) -> Ints:
+        """Give the version that each cell holds at an order: of a sum the last one, of a copy the first one."""
+        write = self.last_write(cell, before)
+        start = np.where(self.initial[cell], self.writes + cell, NOTHING)
+        if not self.writes:
+            return start
+        found = np.maximum(write, 0)
+        copies = np.where(start >= 0, start, self.first[found])
+        version = np.where(self.sums[found], found, copies)
+        return np.where(write >= 0, version, start)
+
+    @cached_property
+    def payload(self) -> Ints:
+        """The version that each write brings."""
+        return self.version(self.source, self.read)
+
+    @cached_property
+    def beneath(self) -> Ints:
+        """The version that each write adds to; :data:`NOTHING` for copies and for the first write to an empty cell."""
+        index = np.arange(self.writes)
+        before = np.where(self.initial[self.cell], self.writes + self.cell, NOTHING)
+        before = np.where(self.first < index, index - 1, before)
+        return np.where(self.adds & self.sums, before, NOTHING)
+
+
+def blocks(chunks: Chunks, sends: Sends, read: Ints, write: Ints, network: Network) -> Iterator[Block]:
+    """Cut the chunks into blocks of bounded size, each with the sends of its chunks."""
+    members = Members.of(chunks, network)
+    by_chunk = np.arange(len(sends))
+    if len(sends) and (np.diff(sends.chunk) < 0).any():
+        small = sends.chunk.astype(np.uint16) if len(chunks) <= 2**16 else sends.chunk
+        by_chunk = np.argsort(small, kind="stable")
+    ends = np.cumsum(np.bincount(sends.chunk, minlength=len(chunks)))
+    end = int(write.max()) + 1 if len(write) else 0
+    base = done = 0
+    while base < len(chunks):
+        fits = int(np.searchsorted(ends, done + BLOCK_SENDS, side="right"))
+        stop = min(max(fits, base + 1), base + max(BLOCK_CELLS // network.nodes, 1), len(chunks))
+        chosen = by_chunk[done : int(ends[stop - 1])]
+        yield _block(chunks, sends, read, write, network, members, base, stop, chosen, end)
+        base, done = stop, int(ends[stop - 1])
+
+
+def _block(
+    chunks: Chunks,
+    sends: Sends,
+    read: Ints,
+    write: Ints,
+    network: Network,
+    members: Members,
+    base: int,
+    stop: int,
+    chosen: Ints,
+    end: int,
+) -> Block:
+    nodes = network.nodes
+    row = (sends.chunk[chosen] - base) * nodes
+    cell, order = row + sends.target[chosen], write[chosen]
+    sort = np.argsort(cell * (end + 1) + order)
+    chosen = chosen[sort]
+    initial = np.zeros((stop - base) * nodes, dtype=np.bool_)
+    rows, holders = members.pairs(chunks.held_by[base:stop])
+    initial[rows * nodes + holders] = True
+    return Block(
+        base,
+        stop - base,
+        nodes,
+        chunks.reduced[base:stop],
+        initial,
+        chosen,
+        cell[sort],
+        order[sort],
+        read[chosen],
+        row[sort] + sends.source[chosen],
+        sends.reduce[chosen],
+        end,
+    )
+
+
+def needers(block: Block, chunks: Chunks, members: Members) -> Ints:
+    """Give the cells that must hold their chunk in the end."""
+    rows, nodes = members.pairs(chunks.needed_by[block.base : block.base + block.rows])
+    return rows * block.nodes + nodes

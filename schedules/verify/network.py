@@ -1,0 +1,96 @@
+"""A topology as arrays, for checks of millions of sends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.schedule import Bools, Floats, Ints
+from ...core.topology import NodeKind, Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Arrays over the nodes and links of a topology.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network itself.
+    link_source, link_target : array of int, shape (links,)
+        Positions of the ends.
+    bandwidth_Bps, latency_s : array of float, shape (links,)
+        Rounded rates and latencies.
+    rank_node : array of int, shape (ranks,)
+        Position of each rank.
+    node_rank : array of int, shape (nodes,)
+        Rank of each node; -1 for switches.
+    unicast : array of bool, shape (nodes,)
+        Switches that may not send one chunk on twice.
+    buffer_bytes : dict of int to Fraction
+        Limits of the switches that have one.
+    """
+
+    topology: Topology
+    link_source: Ints
+    link_target: Ints
+    bandwidth_Bps: Floats
+    latency_s: Floats
+    rank_node: Ints
+    node_rank: Ints
+    unicast: Bools
+    buffer_bytes: dict[int, Fraction]
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.node_rank)
+
+    @property
+    def links(self) -> int:
+        """Number of links."""
+        return len(self.link_source)
+
+    def rank(self, node: int) -> int | None:
+        """Rank of a node; None for a switch."""
+        rank = int(self.node_rank[node])
+        return rank if rank >= 0 else None
+
+    def name(self, node: int) -> str:
+        """Name of a node."""
+        return self.topology.nodes[node].name
+
+
+def network_of(instance: Instance) -> Network:
+    """Make the arrays of an instance's network.
+
+    Raises
+    ------
+    InputError
+        If the network is a fabric, which has no links before bandwidths are chosen.
+    """
+    topology = instance.network
+    if not isinstance(topology, Topology):
+        raise InputError("expected a network of nodes and links, not of dimensions without bandwidth", place="network")
+    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
+    rank_node = np.array(topology.rank_nodes, dtype=np.int64)
+    node_rank = np.full(len(topology.nodes), -1, dtype=np.int64)
+    node_rank[rank_node] = np.arange(len(rank_node))
+    switches = [(i, node) for i, node in enumerate(topology.nodes) if node.kind is NodeKind.SWITCH]
+    unicast = np.zeros(len(topology.nodes), dtype=np.bool_)
+    unicast[[i for i, node in switches if not node.multicast]] = True
+    return Network(
+        topology,
+        ends[:, 0].copy(),
+        ends[:, 1].copy(),
+        np.array([float(link.bandwidth_Bps) for link in topology.links]),
+        np.array([float(link.latency_s) for link in topology.links]),
+        rank_node,
+        node_rank,
+        unicast,
+        {i: node.buffer_bytes for i, node in switches if node.buffer_bytes is not None},
+    )

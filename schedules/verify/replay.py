@@ -1,0 +1,159 @@
+"""Replays a schedule symbolically: who holds which contributions of which chunk, and whether that is what the demand asks for.
+
+A send brings what its source holds when it starts. A copy takes the place of what the target holds; a reduction adds to it, or
+takes the place of nothing. Data that is not summed is held or not, and cannot be reduced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...core.schedule import Bools, Chunks, Ints, Sends
+from .holdings import NOTHING, Block, Members, blocks, needers
+from .network import Network
+from .report import KEPT, Findings, Violation
+from .sums import Sums
+from .switches import Stays, copied_by_switches, overfull, stays
+
+#: Makes a violation of a kind and text, placed at a send.
+AtSend = Callable[[str, str, int], Violation]
+
+
+def replay(
+    network: Network, chunks: Chunks, sends: Sends, read: Ints, write: Ints, at_send: AtSend, findings: Findings
+) -> None:
+    """Check every send and what every rank has in the end, block by block.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    chunks, sends : Chunks, Sends
+        The schedule; all numbers are in range.
+    read, write : array of int, shape (sends,)
+        Orders at which each send reads its source and writes to its target, see :mod:`.order`.
+    at_send : callable
+        Makes a violation at a send.
+    findings : Findings
+        Takes what is found.
+    """
+    members = Members.of(chunks, network)
+    held: list[Stays] = []
+    for block in blocks(chunks, sends, read, write, network):
+        needed = needers(block, chunks, members)
+        final = block.version(needed, block.end)
+        _check_reads(block, network, at_send, findings)
+        _check_copies(block, needed, final, network, findings)
+        if block.reduced.any():
+            _check_sums(block, needed, final, network, at_send, findings)
+        for index in copied_by_switches(block, network)[: KEPT + 1].tolist():
+            send = int(block.send[index])
+            text = f"switch {network.name(int(sends.source[send]))} sends a chunk on twice, but has no multicast"
+            findings.add(at_send("multicast", text, send))
+        if network.buffer_bytes:
+            held.append(stays(block, network, chunks))
+        _warn_useless(block, final, at_send, findings)
+    for switch, send in overfull(held, network, chunks).items():
+        limit = network.buffer_bytes[switch]
+        text = f"switch {network.name(switch)} holds more than its {limit} bytes"
+        findings.add(at_send("buffer", text, send))
+
+
+def _check_reads(block: Block, network: Network, at_send: AtSend, findings: Findings) -> None:
+    """Every send has something to send, and only sums are added to."""
+
+    def not_held(index: int) -> Violation:
+        send = int(block.send[index])
+        return at_send("not-held", f"{network.name(int(block.source[index]) % block.nodes)} does not hold it yet", send)
+
+    def not_a_sum(index: int) -> Violation:
+        return at_send("not-a-sum", "is reduced, though the chunk is data to be copied", int(block.send[index]))
+
+    missing = np.flatnonzero(block.payload == NOTHING)
+    findings.add_each("not-held", missing[np.argsort(block.read[missing], kind="stable")], not_held)
+    findings.add_each("not-a-sum", block.adds & ~block.sums, not_a_sum)
+
+
+def _check_copies(block: Block, needed: Ints, final: Ints, network: Network, findings: Findings) -> None:
+    """Everyone who needs data that is copied has it in the end."""
+    lacking = needed[(final == NOTHING) & ~block.reduced[needed // block.nodes]]
+    findings.add_each("missing", np.arange(len(lacking)), lambda i: _lacks(block, int(lacking[i]), "it", network))
+
+
+def _lacks(block: Block, cell: int, what: str, network: Network) -> Violation:
+    row, node = divmod(cell, block.nodes)
+    text = f"{network.name(node)} needs {what} and does not get it"
+    return Violation("missing", text, rank=network.rank(node), chunk=block.base + row)
+
+
+def _check_sums(block: Block, needed: Ints, final: Ints, network: Network, at_send: AtSend, findings: Findings) -> None:
+    """Everyone who needs a sum has every contribution to it exactly once in the end."""
+    sums = Sums.of(block)
+    _check_instants(block, sums, at_send, findings)
+    of_sums = block.reduced[needed // block.nodes]
+    cells, roots = needed[of_sums], sums.resolve(final[of_sums])
+    rows = cells // block.nodes
+    row_of = np.full(block.writes + len(block.initial) + 1, NOTHING, dtype=np.int64)  # a root belongs to one chunk
+    row_of[roots] = rows
+    distinct = np.flatnonzero(row_of[:-1] != NOTHING)
+    holders = block.initial.reshape(block.rows, block.nodes).sum(axis=1)
+    good = np.zeros(len(row_of), dtype=np.bool_)
+    good[distinct] = sums.whole(distinct, holders[row_of[distinct]])
+    good[NOTHING] = False
+    bad = np.flatnonzero(~good[roots])
+    for index in bad[:KEPT].tolist():
+        row = int(rows[index])
+        wanted = np.flatnonzero(block.initial[row * block.nodes : (row + 1) * block.nodes]).tolist()
+        violation = _wrong_sum(block, sums, int(cells[index]), int(roots[index]), wanted, network)
+        if violation is not None:
+            findings.add(violation)
+    if len(bad) > KEPT:
+        findings.counts["missing"] += len(bad) - KEPT
+
+
+def _wrong_sum(block: Block, sums: Sums, cell: int, root: int, wanted: list[int], network: Network) -> Violation | None:
+    """Say which contribution is missing or counted twice; None if neither is."""
+    row, node = divmod(cell, block.nodes)
+    found = sums.contributions(root)
+    twice = [part for part, times in found.items() if times > 1]
+    if not twice:
+        absent = [part for part in wanted if part not in found]
+        if not absent:
+            return None  # parts that were never held, which has been told
+        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
+        return _lacks(block, cell, f"the contribution of {network.name(absent[0])}{more}", network)
+    text = f"{network.name(node)} ends with the contribution of {network.name(twice[0])} {found[twice[0]]} times"
+    return Violation("twice", text, rank=network.rank(node), chunk=block.base + row)
+
+
+def _check_instants(block: Block, sums: Sums, at_send: AtSend, findings: Findings) -> None:
+    """No copy meets another write to the same sum at the same instant, unless both bring the same."""
+    index = np.arange(block.writes)
+    same: Bools = np.zeros(block.writes, dtype=np.bool_)
+    same[1:] = block.keys[1:] == block.keys[:-1]
+    pair = index[same & block.sums]
+    either = ~block.adds[pair] | ~block.adds[pair - 1]
+    for second in pair[either].tolist():
+        first = second - 1
+        both = not block.adds[first] and not block.adds[second]
+        if both and (
+            sums.left[first] == sums.left[second]
+            or sums.contributions(int(sums.left[first])) == sums.contributions(int(sums.left[second]))
+        ):
+            continue
+        text = "overwrites a sum at the instant at which another send writes to it"
+        findings.add(at_send("order", text, int(block.send[second])))
+
+
+def _warn_useless(block: Block, final: Ints, at_send: AtSend, findings: Findings) -> None:
+    """Warn of sends that bring what nobody needs or sends on, or what is there already."""
+    used = np.zeros(block.writes, dtype=np.bool_)
+    for versions in (block.payload, block.beneath, final):
+        used[versions[(versions >= 0) & (versions < block.writes)]] = True
+    findings.warn_each(
+        "useless",
+        np.flatnonzero(~used),
+        lambda i: at_send("useless", "brings what is there already, or what nobody needs", int(block.send[i])),
+    )

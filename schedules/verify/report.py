@@ -1,0 +1,114 @@
+"""What the verifier finds: violations and warnings, each with its place and time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ...core.schedule import Bools, Ints
+
+#: Findings of one kind that are kept; all are counted.
+KEPT = 10
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One thing that is wrong, or worth a warning.
+
+    Parameters
+    ----------
+    kind : str
+        A word to sort by: ``instance``, ``size``, ``range``, ``path``, ``capacity``, ``not-held``, ``not-a-sum``, ``order``, ``missing``,
+        ``twice``, ``multicast``, ``buffer``, ``tree``, ``demand``; of warnings ``useless``.
+    message : str
+        What is wrong, in words.
+    rank, chunk, tree, link : int or None
+        Where it is wrong.
+    step : int or None
+        Step of a step schedule.
+    time_s : float or None
+        Seconds of a timed schedule.
+    """
+
+    kind: str
+    message: str
+    rank: int | None = None
+    chunk: int | None = None
+    tree: int | None = None
+    link: int | None = None
+    step: int | None = None
+    time_s: float | None = None
+
+    def __str__(self) -> str:
+        named = {"rank": self.rank, "chunk": self.chunk, "tree": self.tree, "link": self.link, "step": self.step}
+        places = [f"{name} {value}" for name, value in named.items() if value is not None]
+        if self.time_s is not None:
+            places.append(f"at {self.time_s:.9g} s")
+        return f"{self.kind}: {self.message}" + (f" ({', '.join(places)})" if places else "")
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verifier's findings.
+
+    Parameters
+    ----------
+    violations, warnings : tuple of Violation
+        The first ones of every kind, the earliest first.
+    counts : mapping of str to int
+        Number of findings of each kind, also of those that are not kept.
+    """
+
+    violations: tuple[Violation, ...]
+    warnings: tuple[Violation, ...]
+    counts: Mapping[str, int]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.violations
+
+
+@dataclass
+class Findings:
+    """Collects what the checks find."""
+
+    violations: list[Violation] = field(default_factory=list)
+    warnings: list[Violation] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, violation: Violation) -> None:
+        """Keep a violation, or only count it if there are enough of its kind."""
+        self.counts[violation.kind] += 1
+        if self.counts[violation.kind] <= KEPT:
+            self.violations.append(violation)
+
+    def add_each(self, kind: str, found: Ints | Bools, make: Callable[[int], Violation]) -> bool:
+        """Add a violation for every entry of an index or mask; tell whether there is one."""
+        index = found.nonzero()[0] if found.dtype == bool else found
+        if not len(index):
+            return False
+        for item in index[: max(0, KEPT - self.counts[kind])].tolist():
+            self.violations.append(make(item))
+        self.counts[kind] += len(index)
+        return True
+
+    def warn_each(self, kind: str, index: Ints, make: Callable[[int], Violation]) -> None:
+        """Add a warning for every entry of an index."""
+        for item in index[: max(0, KEPT - self.counts[kind])].tolist():
+            self.warnings.append(make(item))
+        if len(index):
+            self.counts[kind] += len(index)
+
+    def report(self) -> Report:
+        """Give the findings, the earliest first; those without a time come before."""
+
+        def when(violation: Violation) -> float:
+            return (
+                -1.0 if violation.time_s is None and violation.step is None else violation.time_s or violation.step or 0
+            )
+
+        return Report(
+            tuple(sorted(self.violations, key=when)), tuple(sorted(self.warnings, key=when)), dict(self.counts)
+        )

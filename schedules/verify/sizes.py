@@ -1,0 +1,87 @@
+"""Whether the chunks are the data of the demand, to the last fraction of a byte."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+
+from ...core.conditions import Condition, conditions
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.schedule import Chunks
+from .report import Findings, Violation
+
+
+def demanded(instance: Instance) -> dict[Condition, Fraction]:
+    """Bytes of every kind of data that an instance asks to be moved.
+
+    Raises
+    ------
+    InputError
+        If it asks for nothing.
+    """
+    if instance.demand is None:
+        raise InputError("expected a collective to schedule", place="collective")
+    total: dict[Condition, Fraction] = defaultdict(Fraction)
+    for demand in instance.demands:
+        for condition, size in conditions(demand, instance.npus).bytes_of.items():
+            total[condition] += size
+    return dict(total)
+
+
+def offered(chunks: Chunks) -> dict[Condition, Fraction]:
+    """Bytes of every kind of data that the chunks make up."""
+    groups = len(chunks.groups)
+    code = (chunks.held_by * groups + chunks.needed_by) * 2 + chunks.reduced
+    kinds, where = np.unique(code, return_inverse=True)
+    total: dict[Condition, Fraction] = defaultdict(Fraction)
+    for code_, units in zip(kinds.tolist(), exact_sums(where, chunks.units, len(kinds)), strict=True):
+        pair, reduced = divmod(code_, 2)
+        held, needed = divmod(pair, groups)
+        total[chunks.groups[held], chunks.groups[needed], bool(reduced)] += units * chunks.unit_bytes
+    return dict(total)
+
+
+def exact_sums(where: np.ndarray, values: np.ndarray, count: int) -> list[int]:
+    """Sum integers per place, exactly, also beyond 64 bits."""
+    if len(values) == 0 or int(np.abs(values).max()) * len(values) < 2**62:
+        sums = np.zeros(count, dtype=np.int64)
+        np.add.at(sums, where, values)
+        return sums.tolist()
+    long = [0] * count
+    for place, value in zip(where.tolist(), values.tolist(), strict=True):
+        long[place] += value
+    return long
+
+
+def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
+    """Compare the chunks' sizes with the demand's.
+
+    Data that is copied and that a holder is also said to need is the same as data that only the others need; data that nobody lacks does
+    not count.
+    """
+    wanted, given = demanded(instance), offered(chunks)
+    for condition in [c for c, size in wanted.items() if given.get(c) == size]:
+        del wanted[condition], given[condition]
+    for condition, difference in _differences(wanted, given).items():
+        held, needed, reduced = condition
+        what = "sum" if reduced else "data"
+        text = f"the {what} of {_ranks(held)} for {_ranks(needed)} is off by {difference} bytes"
+        findings.add(Violation("size", text, rank=held[0]))
+
+
+def _differences(wanted: dict[Condition, Fraction], given: dict[Condition, Fraction]) -> dict[Condition, Fraction]:
+    total: dict[Condition, Fraction] = defaultdict(Fraction)
+    for sign, table in ((1, given), (-1, wanted)):
+        for (held, needed, reduced), size in table.items():
+            lacking = tuple(sorted(needed if reduced else set(needed) - set(held)))
+            if lacking:
+                total[held, lacking, reduced] += sign * size
+    return {condition: difference for condition, difference in total.items() if difference}
+
+
+def _ranks(ranks: tuple[int, ...]) -> str:
+    shown = ", ".join(map(str, ranks[:3])) + (", …" if len(ranks) > 3 else "")
+    return f"rank {shown}" if len(ranks) == 1 else f"ranks {shown}"

@@ -1,0 +1,140 @@
+"""``cwb simulate``."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from cwb.cli.simulate import SIZES, simulate
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import InputError
+from cwb.core.schedule import Chunks, StepSchedule, sends_from_lists
+from cwb.core.trees import TreeKind, TreePacking
+from cwb.instances import load
+from cwb.schedules.files import write_schedule
+
+MIB = 2**20
+
+
+@pytest.fixture
+def ring_file(tmp_path):
+    """A ring all-gather of 4 MiB on ring(4) of 50 GiB/s and 0.5 us: three steps of 20.03125 us."""
+    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(4 * MIB))
+    instance = load("ring(4,bandwidth='50 GiB/s')").with_changes(demand=demand)
+    link = {ends: i for i, ends in enumerate(instance.network.link_ends)}
+    rows = [(step, (i - step) % 4, i) for step in range(3) for i in range(4)]
+    sends = sends_from_lists(
+        [c for _, c, _ in rows],
+        [i for *_, i in rows],
+        [(i + 1) % 4 for *_, i in rows],
+        False,
+        [[link[i, (i + 1) % 4]] for *_, i in rows],
+    )
+    ones = np.ones(4, dtype=np.int64)
+    groups = ((0,), (1,), (2,), (3,), (0, 1, 2, 3))
+    chunks = Chunks(ones, Fraction(MIB), groups, np.arange(4), 4 * ones, ones < 0)
+    schedule = StepSchedule(instance.sha256, chunks, sends, np.array([step for step, *_ in rows]))
+    write_schedule(tmp_path / "ring.json", instance, schedule)
+    return tmp_path / "ring.json"
+
+
+@pytest.fixture
+def tree_file(tmp_path):
+    """A broadcast of 4 MiB down line(3) of 50 GiB/s and 0.5 us."""
+    demand = Demand(CollectiveKind.BROADCAST, Fraction(4 * MIB))
+    instance = load("line(3,bandwidth='50 GiB/s')").with_changes(demand=demand)
+    link = {ends: i for i, ends in enumerate(instance.network.link_ends)}
+    packing = TreePacking(
+        instance.sha256,
+        TreeKind.OUT,
+        np.array([0]),
+        np.array([4]),
+        Fraction(MIB),
+        np.array([0, 2]),
+        np.array([0, 1]),
+        np.array([1, 2]),
+        np.arange(3),
+        np.array([link[0, 1], link[1, 2]]),
+    )
+    write_schedule(tmp_path / "tree.json.gz", instance, packing)
+    return tmp_path / "tree.json.gz"
+
+
+def run(*arguments):
+    result = CliRunner().invoke(simulate, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_the_object_has_time_bandwidths_bound_and_busiest_links(ring_file):
+    """--json prints one object whose numbers are those of the closed form, with the size that algbw counts."""
+    found = json.loads(run(ring_file, "--json"))
+    time = 3 * (0.5e-6 + 1 / 51200)
+    assert found["completion_time_s"] == pytest.approx(time)
+    assert found["size_bytes"] == 4 * MIB
+    assert found["size_of"] == "output buffer of a rank"
+    assert found["algbw_GBps"] == pytest.approx(4 * MIB / time / 1e9)
+    assert found["busbw_GBps"] == pytest.approx(3 * MIB / time / 1e9)
+    assert found["lower_bound_s"] == pytest.approx(1.5 / 51200)
+    assert found["certificate"] == "cut"
+    assert [link["busy_s"] for link in found["busiest_links"][:4]] == pytest.approx([3 / 51200] * 4)
+    assert found["busiest_links"][4]["busy_s"] == 0
+    assert found["sends"] == 12
+
+
+@pytest.mark.parametrize("mode", ["alpha-beta", "congestion-aware", "cut-through", "fair-share"])
+@pytest.mark.parametrize("barrier", [[], ["--barrier"]])
+def test_every_mode_can_be_chosen(ring_file, mode, barrier):
+    """Without congestion all modes give the same time, with and without barriers, and say which they are."""
+    found = json.loads(run(ring_file, "--json", "--mode", mode, *barrier))
+    assert found["mode"] == mode
+    assert found["barrier"] is bool(barrier)
+    assert found["completion_time_s"] == pytest.approx(60.09375e-6)
+
+
+def test_people_see_the_same_numbers(ring_file):
+    """The tables show time, both bandwidths, which size is meant, the bound and the busiest links."""
+    text = run(ring_file)
+    for part in ("all_gather: output buffer of a rank", "4 MiB", "60.09", "busbw", "lower bound (cut)", "busiest"):
+        assert part in text
+
+
+def test_trees_are_pipelined_in_pieces(tree_file):
+    """A tree takes both hops one after the other, and with more pieces nearly one."""
+    one, eight = (json.loads(run(tree_file, "--json", "--pieces", k))["completion_time_s"] for k in (1, 8))
+    assert one == pytest.approx(1e-6 + 8 / 51200)
+    assert eight == pytest.approx(1e-6 + 4.5 / 51200)
+
+
+def test_the_chrome_trace_has_every_hop(ring_file, tmp_path):
+    """--trace writes complete events in microseconds, with the rank as process and the link as thread, and names for both."""
+    run(ring_file, "--trace", tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    hops = [event for event in events if event["ph"] == "X"]
+    assert len(hops) == 12
+    assert {event["pid"] for event in hops} == {0, 1, 2, 3}
+    assert hops[0]["dur"] == pytest.approx(1e6 / 51200)
+    assert max(event["ts"] for event in hops) == pytest.approx(2 * (0.5 + 1e6 / 51200))
+    names = {event["args"]["name"] for event in events if event["ph"] == "M"}
+    assert {"0", "0 -> 1", "3 -> 0"} <= names
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_bad_input_is_told(ring_file, tmp_path):
+    """Pieces of something that is no tree, a folder that does not exist, and a file that does not, are errors in one line."""
+    with pytest.raises(InputError, match="only trees"):
+        run(ring_file, "--pieces", 2)
+    with pytest.raises(InputError, match="folder"):
+        run(ring_file, "--trace", tmp_path / "nowhere" / "trace.json")
+    with pytest.raises(InputError):
+        run(tmp_path / "nothing.json")
+
+
+def test_every_collective_says_what_its_size_is():
+    """No collective is without the words that say which size is meant."""
+    assert set(SIZES) == set(CollectiveKind)

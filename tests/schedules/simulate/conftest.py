@@ -1,0 +1,226 @@
+"""Small networks and schedules, and simulators that are slow and obviously right.
+
+All numbers are short binary fractions, so that floating point makes no errors and simulators must agree exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from types import SimpleNamespace
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.instance import Instance
+from cwb.core.schedule import Chunks, Schedule, StepSchedule, sends_from_lists
+from cwb.core.topology import Link, Node, Topology
+from cwb.core.trace import SimulationMode
+
+MiB = 2**20
+BANDWIDTH = Fraction(50 * 2**30)
+LATENCY = Fraction(5, 10**7)
+
+
+def network(nodes, links) -> Instance:
+    """An instance of links (source, target, bandwidth, latency) between numbered ranks."""
+    names = [str(i) for i in range(nodes)]
+    made = tuple(Link(names[a], names[b], Fraction(bw), Fraction(lat)) for a, b, bw, lat in links)
+    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(MiB))
+    return Instance("test", Topology(tuple(map(Node, names)), made), demand)
+
+
+def line(nodes, bandwidth=BANDWIDTH, latency=LATENCY) -> Instance:
+    """Nodes in a row; link i goes from node i to node i + 1."""
+    return network(nodes, [(i, i + 1, bandwidth, latency) for i in range(nodes - 1)])
+
+
+def chunks_of(sizes, unit=1) -> Chunks:
+    """Chunks of these sizes; who needs them is of no interest to a simulator."""
+    zeros = np.zeros(len(sizes), dtype=np.int64)
+    return Chunks(np.array(sizes, dtype=np.int64), Fraction(unit), ((0,),), zeros, zeros, zeros.astype(bool))
+
+
+def steps(instance, sizes, rows, unit=1) -> StepSchedule:
+    """A schedule of rows (step, chunk, path); the ends of a send are those of its path."""
+    ends = instance.network.link_ends
+    source, target = [ends[path[0]][0] for *_, path in rows], [ends[path[-1]][1] for *_, path in rows]
+    sends = sends_from_lists([c for _, c, _ in rows], source, target, False, [path for *_, path in rows])
+    return StepSchedule(instance.sha256, chunks_of(sizes, unit), sends, np.array([s for s, *_ in rows], dtype=np.int64))
+
+
+def timed(instance, sizes, rows) -> Schedule:
+    """A schedule of rows (start, end, chunk, path)."""
+    made = steps(instance, sizes, [(0, chunk, path) for *_, chunk, path in rows])
+    start, end = (np.array([row[i] for row in rows], dtype=np.float64) for i in (0, 1))
+    return Schedule(instance.sha256, made.chunks, made.sends, start, end)
+
+
+@dataclass
+class Slow:
+    """A simulator that looks through all sends for the one that is next, in exact fractions."""
+
+    instance: Instance
+    answer: StepSchedule | Schedule
+    mode: SimulationMode
+    barrier: bool = False
+    hold_latency: bool = False
+
+    def __post_init__(self):
+        answer, sends = self.answer, self.answer.sends
+        self.count = len(sends)
+        self.links = self.instance.network.links
+        self.size = [answer.chunks.size_bytes(int(c)) for c in sends.chunk]
+        self.paths = [sends.path(i) for i in range(self.count)]
+        self.hops = {}
+
+        def before(j, i):
+            if isinstance(answer, Schedule):
+                return answer.end_s[j] <= answer.start_s[i]
+            return answer.step[j] < answer.step[i]
+
+        def connected(j, i):
+            return self.barrier or (sends.chunk[j] == sends.chunk[i] and sends.target[j] == sends.source[i])
+
+        self.needs = [[j for j in range(self.count) if before(j, i) and connected(j, i)] for i in range(self.count)]
+        timed = isinstance(answer, Schedule)
+        when = list(zip(answer.start_s, answer.end_s, strict=True)) if timed else answer.step
+        self.rank = {i: position for position, i in enumerate(sorted(range(self.count), key=lambda i: when[i]))}
+
+    def seconds(self, i, hop):
+        return self.size[i] / self.links[self.paths[i][hop]].bandwidth_Bps
+
+    def latency(self, i, hop):
+        return self.links[self.paths[i][hop]].latency_s
+
+    def ready(self, i, end):
+        if any(j not in end for j in self.needs[i]):
+            return None
+        return max((end[j] for j in self.needs[i]), default=Fraction(0))
+
+    def alpha_beta(self):
+        """Latencies plus size over the smallest bandwidth, after everything that is needed."""
+        end = {}
+        while len(end) < self.count:
+            for i in range(self.count):
+                if i not in end and (start := self.ready(i, end)) is not None:
+                    hops = range(len(self.paths[i]))
+                    end[i] = start + sum(self.latency(i, h) for h in hops) + max(self.seconds(i, h) for h in hops)
+        return end
+
+    def queued(self):
+        """One chunk at a time on every link, the first that asks first; in the given order for schedules in time."""
+        end, hop, head, tail, free = {}, [0] * self.count, {}, {}, {}
+        fixed = isinstance(self.answer, Schedule)
+        streaming = self.mode is SimulationMode.CUT_THROUGH
+        while len(end) < self.count:
+            for i in range(self.count):
+                if i not in head and (start := self.ready(i, end)) is not None:
+                    head[i] = tail[i] = start
+            waiting = [i for i in head if i not in end]
+            asks = head if streaming else tail
+            i = min(waiting, key=lambda i: self.rank[i] if fixed else (asks[i], self.rank[i]))
+            link = self.paths[i][hop[i]]
+            begin = max(asks[i], free.get(link, Fraction(0)))
+            left = max(begin + self.seconds(i, hop[i]), tail[i])
+            latency = self.latency(i, hop[i])
+            free[link] = left + (latency if self.hold_latency else 0)
+            self.hops[i, hop[i]] = begin, left
+            head[i], tail[i] = begin + latency, left + latency
+            hop[i] += 1
+            if hop[i] == len(self.paths[i]):
+                end[i] = tail[i]
+        return end
+
+    def shared(self):
+        """Flows that get faster together until a link is full, again after every change."""
+        end, left, gone, now = {}, {}, set(), Fraction(0)
+        while len(end) < self.count:
+            starts = {i: s for i in range(self.count) if i not in end and (s := self.ready(i, end)) is not None}
+            for i, start in starts.items():
+                if start <= now and i not in left:
+                    left[i] = self.size[i]
+            active = [i for i in left if i not in gone]
+            rate = self.fair_rates(active)
+            times = [now + left[i] / rate[i] for i in active]
+            until = min([*times, *(s for i, s in starts.items() if i not in left)])
+            for i in active:
+                left[i] -= rate[i] * (until - now)
+                if left[i] == 0:
+                    gone.add(i)
+                    end[i] = until + sum(self.latency(i, h) for h in range(len(self.paths[i])))
+            now = until
+        return end
+
+    def fair_rates(self, flows):
+        rate = dict.fromkeys(flows, Fraction(0))
+        rising = set(flows)
+        while rising:
+            room = {}
+            for link, wire in enumerate(self.links):
+                if users := [i for i in rising if link in self.paths[i]]:
+                    used = sum(rate[i] * self.paths[i].count(link) for i in flows)
+                    passes = sum(self.paths[i].count(link) for i in users)
+                    room[link] = (wire.bandwidth_Bps - used) / passes
+            rise = min(room.values())
+            for i in rising:
+                rate[i] += rise
+            full = {link for link, space in room.items() if space == rise}
+            rising = {i for i in rising if not full & set(self.paths[i])}
+        return rate
+
+    def run(self):
+        """End of every send, exactly."""
+        if self.mode is SimulationMode.ALPHA_BETA:
+            end = self.alpha_beta()
+        elif self.mode is SimulationMode.FAIR_SHARE:
+            end = self.shared()
+        else:
+            end = self.queued()
+        return [end[i] for i in range(self.count)]
+
+
+@st.composite
+def random_networks(draw, zero_latency=True):
+    """Strongly connected networks of up to six nodes, with links of different speed and some parallel ones."""
+    nodes = draw(st.integers(2, 6))
+    links = [(i, (i + 1) % nodes) for i in range(nodes)]
+    pairs = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)).filter(lambda p: p[0] != p[1])
+    links += draw(st.lists(pairs, max_size=6))
+    latency = st.integers(0 if zero_latency else 1, 3)
+    speeds = [(2 ** draw(st.integers(0, 3)), Fraction(draw(latency), 4)) for _ in links]
+    return network(nodes, [(a, b, *speed) for (a, b), speed in zip(links, speeds, strict=True)])
+
+
+@st.composite
+def random_rows(draw, instance, most=12):
+    """Rows (step, chunk, path) over paths of one to three links that may be passed more than once only by different sends."""
+    ends = instance.network.link_ends
+    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    rows = []
+    for _ in range(draw(st.integers(1, most))):
+        path = [draw(st.integers(0, len(ends) - 1))]
+        for _ in range(draw(st.integers(0, 2))):
+            seen = {ends[path[0]][0], *(ends[link][1] for link in path)}
+            onward = [i for i, (a, b) in enumerate(ends) if a == ends[path[-1]][1] and b not in seen]
+            if onward:
+                path.append(draw(st.sampled_from(onward)))
+        rows.append((draw(st.integers(0, 3)), draw(st.integers(0, len(sizes) - 1)), tuple(path)))
+    return sizes, rows
+
+
+@pytest.fixture(scope="session")
+def make():
+    """Everything that the tests make their cases with."""
+    return SimpleNamespace(
+        network=network,
+        line=line,
+        chunks_of=chunks_of,
+        steps=steps,
+        timed=timed,
+        Slow=Slow,
+        random_networks=random_networks,
+        random_rows=random_rows,
+        MiB=MiB,
+    )

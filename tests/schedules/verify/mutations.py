@@ -1,0 +1,162 @@
+"""Single random changes of schedules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from cwb.core.schedule import Schedule, StepSchedule
+from cwb.core.trees import TreePacking
+
+
+def drop(instance, answer, random):
+    """Leave one send out, or one edge or a whole tree."""
+    if isinstance(answer, TreePacking):
+        return drop_tree(answer, random.integers(len(answer)))
+    keep = np.ones(len(answer.sends), dtype=np.bool_)
+    keep[random.integers(len(keep))] = False
+    return taken(answer, np.flatnonzero(keep))
+
+
+def duplicate(instance, answer, random):
+    """Do one send twice, or carry one tree twice."""
+    if isinstance(answer, TreePacking):
+        units = answer.units.copy()
+        units[random.integers(len(units))] *= 2
+        return replace(answer, units=units)
+    index = np.arange(len(answer.sends))
+    return taken(answer, np.append(index, random.integers(len(index))))
+
+
+def retarget(instance, answer, random):
+    """Send elsewhere: another source, target or chunk, with a path of its own where there is a link."""
+    if isinstance(answer, TreePacking):
+        column = "parent" if random.random() < 0.5 else "child"
+        return replace(answer, **{column: changed(getattr(answer, column), instance.npus, random)})
+    sends, topology = answer.sends, instance.network
+    if random.random() < 0.3 and len(answer.chunks) > 1:
+        return replace(answer, sends=replace(sends, chunk=changed(sends.chunk, len(answer.chunks), random)))
+    send = random.integers(len(sends))
+    begin, end = sends.path_offset[send], sends.path_offset[send + 1]
+    was = set(sends.path_links[begin:end].tolist())
+    links = [i for i, (a, _) in enumerate(topology.link_ends) if a == sends.source[send] and i not in was]
+    if not links:
+        return replace(answer, sends=replace(sends, target=changed(sends.target, len(topology.nodes), random)))
+    link = links[random.integers(len(links))]
+    target = sends.target.copy()
+    target[send] = topology.link_ends[link][1]
+    path = np.concatenate([sends.path_links[:begin], [link], sends.path_links[end:]])
+    offset = sends.path_offset.copy()
+    offset[send + 1 :] += 1 - (end - begin)
+    return replace(answer, sends=replace(sends, target=target, path_links=path, path_offset=offset))
+
+
+def shift(instance, answer, random):
+    """Do one send earlier or later, or one edge earlier."""
+    if isinstance(answer, TreePacking):
+        return swap(instance, answer, random)
+    send = random.integers(len(answer.sends))
+    if isinstance(answer, StepSchedule):
+        step = answer.step.copy()
+        step[send] = max(0, step[send] + random.integers(-3, 4))
+        return replace(answer, step=step)
+    start, end = answer.start_s.copy(), answer.end_s.copy()
+    by = max(-start[send], random.integers(-6, 7) * 0.5e-6)
+    start[send] += by
+    end[send] += by if random.random() < 0.7 else 0.0
+    end[send] = max(end[send], start[send])
+    return replace(answer, start_s=start, end_s=end)
+
+
+def swap(instance, answer, random):
+    """Let two sends, or two edges of the packing, change places in the order."""
+    if isinstance(answer, TreePacking):
+        a, b = random.integers(len(answer.child), size=2)
+        return replace(answer, parent=swapped(answer.parent, a, b), child=swapped(answer.child, a, b))
+    a, b = random.integers(len(answer.sends), size=2)
+    if isinstance(answer, StepSchedule):
+        return replace(answer, step=swapped(answer.step, a, b))
+    return replace(answer, start_s=swapped(answer.start_s, a, b), end_s=swapped(answer.end_s, a, b))
+
+
+def resize(instance, answer, random):
+    """Make one chunk or tree larger, or all of them."""
+    where = answer if isinstance(answer, TreePacking) else answer.chunks
+    if random.random() < 0.5:
+        new = replace(where, unit_bytes=where.unit_bytes * 1000001 / 1000000)
+    else:
+        units = where.units.copy()
+        units[random.integers(len(units))] += random.integers(1, 3)
+        new = replace(where, units=units)
+    return new if isinstance(answer, TreePacking) else replace(answer, chunks=new)
+
+
+def flip(instance, answer, random):
+    """Reduce for copy, or copy for reduce; another root for a tree."""
+    if isinstance(answer, TreePacking):
+        return replace(answer, root=changed(answer.root, instance.npus, random))
+    flags = answer.sends.reduce.copy()
+    flags[random.integers(len(flags))] ^= True
+    return replace(answer, sends=replace(answer.sends, reduce=flags))
+
+
+def relink(instance, answer, random):
+    """Put another link on a path, or one that does not exist."""
+    where = answer if isinstance(answer, TreePacking) else answer.sends
+    links = changed(where.path_links, len(instance.network.links), random)
+    new = replace(where, path_links=links)
+    return new if isinstance(answer, TreePacking) else replace(answer, sends=new)
+
+
+def changed(column, limit, random):
+    """Change one entry of a column to another one below the limit."""
+    new = column.copy()
+    index = random.integers(len(new))
+    new[index] = (new[index] + random.integers(1, max(limit, 2))) % limit
+    return new
+
+
+def swapped(column, a, b):
+    new = column.copy()
+    new[[a, b]] = new[[b, a]]
+    return new
+
+
+def taken(answer, index):
+    """Keep these sends of a schedule."""
+    columns = ("start_s", "end_s") if isinstance(answer, Schedule) else ("step",)
+    times = {column: getattr(answer, column)[index] for column in columns}
+    return replace(answer, sends=answer.sends.take(index), **times)
+
+
+def drop_tree(packing, tree):
+    """Leave one tree out."""
+    trees = np.delete(np.arange(len(packing)), tree)
+    spans = [np.arange(packing.edge_offset[t], packing.edge_offset[t + 1]) for t in trees]
+    edges = np.concatenate(spans) if spans else np.zeros(0, dtype=np.int64)
+
+    def part(offset, links):
+        if offset is None:
+            return None, None
+        pieces = [links[offset[e] : offset[e + 1]] for e in edges]
+        return ends([len(p) for p in pieces]), np.concatenate(pieces)
+
+    def ends(lengths):
+        return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+    path, back = part(packing.path_offset, packing.path_links), part(packing.back_offset, packing.back_links)
+    return replace(
+        packing,
+        root=packing.root[trees],
+        units=packing.units[trees],
+        edge_offset=ends([len(s) for s in spans]),
+        parent=packing.parent[edges],
+        child=packing.child[edges],
+        path_offset=path[0],
+        path_links=path[1],
+        back_offset=back[0],
+        back_links=back[1],
+    )
+
+
+MUTATIONS = {m.__name__: m for m in (drop, duplicate, retarget, shift, swap, resize, flip, relink)}
