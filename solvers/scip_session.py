@@ -9,6 +9,7 @@ captures it and block for ever.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any
 
@@ -205,7 +206,9 @@ class ScipSession(Session):
     def ask(self) -> None:
         """Ask to stop: SCIP looks between its steps, and the event handler asks once more."""
         self.track.cancel.set()
-        self.model.interruptSolve()
+        # Between two stages SCIP refuses to be interrupted; then the event handler does it, at the next event.
+        with suppress(Exception):
+            self.model.interruptSolve()
 
     def close(self) -> None:
         """Free the problem and let go of the event handler, which holds this session."""
