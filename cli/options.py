@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isnan
 from typing import Any
 
@@ -65,6 +67,25 @@ def parse_duration(text: str | None, option: str) -> float | None:
         return float(parse(text, Kind.TIME, allow_zero=False))
     except InputError as error:
         raise error.at(source=option) from None
+
+
+@contextmanager
+def libraries_on_stderr() -> Iterator[None]:
+    """Send to stderr what libraries print on stdout, also from C, so that stdout has the result alone."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # stdout or stderr is closed: nothing to keep apart
+        yield
+        return
+    try:
+        yield
+    finally:
+        with suppress(OSError, TypeError, AttributeError):  # where the C library cannot be had this way
+            ctypes.CDLL(None).fflush(None)  # C's own buffer of stdout
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 @contextmanager

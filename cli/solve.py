@@ -15,7 +15,7 @@ from ..core.collective import CollectiveKind, Demand
 from ..core.errors import ExitStatus, InputError, located
 from ..core.files import write_whole
 from ..core.units import Kind, parse
-from .options import not_nan, parse_duration, parse_options, progress_on_stderr
+from .options import libraries_on_stderr, not_nan, parse_duration, parse_options, progress_on_stderr
 
 if TYPE_CHECKING:
     from ..bench import Run
@@ -81,7 +81,7 @@ def solve(
     request = Request(
         model, solver, parse_options(options), seed, threads, parse_duration(time_limit, "--time-limit"), gap, log_file
     )
-    with progress_on_stderr(quiet=quiet) as progress:
+    with libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
         done = run_method(loaded, request, progress)
     record = done.record
     if output is not None and done.answer is not None:

@@ -8,6 +8,7 @@
 ``events``           hop by hop, for everything else, and for schedules that fix the order
 ``fair``             flows that share links, max-min fairly
 ``occupancy``        how busy the links are, over time
+``timed``            schedules in steps and trees become schedules in time
 ===================  =====================================================================
 """
 
