@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib.resources import files
@@ -14,6 +13,7 @@ from ..core.errors import InputError, located, shown
 from ..core.fabric import Fabric, looks_like_fabric, parse_fabric
 from ..core.fields import validated
 from ..core.instance import Instance
+from ..core.strict_json import parse_json
 from ..core.topology import Topology
 from .build import build_instance
 from .expression import is_expression, parse_expression
@@ -169,28 +169,4 @@ def read_json(path: Path | Traversable) -> Any:
         raise InputError("cannot be read: no file has such a name") from None
     if len(raw) > MAX_FILE_BYTES:
         raise InputError(f"more than {MAX_FILE_BYTES:,} bytes")
-    try:
-        return json.loads(raw, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
-    except json.JSONDecodeError as error:
-        raise InputError(f"not JSON: {error.msg.lower()}", place=f"line {error.lineno}, column {error.colno}") from None
-    except UnicodeDecodeError:
-        raise InputError("not JSON: not UTF-8 text") from None
-    except RecursionError:
-        raise InputError("not JSON that cwb reads: nested too deeply") from None
-    except ValueError:
-        raise InputError("not JSON that cwb reads: a number has thousands of digits") from None
-
-
-def _no_constant(name: str) -> Any:
-    raise InputError(f"{name} is not a number that JSON allows")
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(pairs) > MAX_KEYS:
-        raise InputError(f"an object has {len(pairs):,} keys; expected at most {MAX_KEYS:,}")
-    result: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in result:
-            raise InputError(f"key {key[:60]!r} is given twice in one object")
-        result[key] = value
-    return result
+    return parse_json(raw, MAX_KEYS)

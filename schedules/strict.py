@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import zlib
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ import numpy as np
 
 from ..core.errors import InputError, shown
 from ..core.schedule import Floats, Ints
+from ..core.strict_json import parse_json
 
 #: Text of a file, after decompression; a larger one is refused before it is in memory.
 MAX_BYTES = 2**29
@@ -33,17 +33,7 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
     InputError
         If it cannot be read or is not such JSON.
     """
-    raw = _read_bytes(path, max_bytes)
-    try:
-        return json.loads(raw, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
-    except json.JSONDecodeError as error:
-        raise InputError(f"not JSON: {error.msg.lower()}", place=f"line {error.lineno}, column {error.colno}") from None
-    except UnicodeDecodeError:
-        raise InputError("not JSON: not UTF-8 text") from None
-    except RecursionError:
-        raise InputError("not JSON that cwb reads: nested too deeply") from None
-    except ValueError:
-        raise InputError("not JSON that cwb reads: a number has thousands of digits") from None
+    return parse_json(_read_bytes(path, max_bytes), MAX_KEYS)
 
 
 def _read_bytes(path: Path, max_bytes: int) -> bytes:
@@ -65,19 +55,6 @@ def _read_bytes(path: Path, max_bytes: int) -> bytes:
     except ValueError:
         raise InputError("cannot be read: no file has such a name") from None
     return b"".join(parts)
-
-
-def _no_constant(name: str) -> Any:
-    raise InputError(f"{name} is not a number that JSON allows")
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(pairs) > MAX_KEYS:
-        raise InputError(f"an object has {len(pairs):,} keys; expected at most {MAX_KEYS:,}")
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        raise InputError("a key is given twice in one object")
-    return result
 
 
 class Fields:

@@ -157,7 +157,7 @@ def test_a_file_cut_anywhere_is_refused(suffix, tmp_path):
     ("text", "told"),
     [
         (b'{"schema": NaN}', "NaN is not a number"),
-        (b'{"schema": 1, "schema": 2}', "a key is given twice"),
+        (b'{"schema": 1, "schema": 2}', "is given twice"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"\xff": 1}', "not UTF-8"),
         (b"[1]", "[1] is wrong; expected an object"),
