@@ -150,9 +150,11 @@ class DimensionWeights:
 class PartitionCertificate:
     """Disjoint sets of nodes that an all-reduce must connect twice.
 
-    Every byte crosses into the sets at least ``2 (p - 1)`` times, where p is the number of sets with a rank of the group: before the first of them
-    has a full sum, each of the others must send a contribution out, and no two of these arrive as one, since switches do not add; from then
-    on, each of the others must receive. So the time is at least ``2 (p - 1)`` times the size over the bandwidth of the links that enter the sets.
+    Let p be the number of sets with a rank of the group. Every byte enters sets at least ``2 (p - 1)`` times: before the first
+    of them has a full sum, each of the others must send a contribution out, and no two of these arrive as one if nothing outside the
+    sets can add; from then on, each of the others must receive. Where a switch outside the sets can store, and so may add,
+    contributions can be merged on the way: then it is p times only, once for every set. So the time is at least this number
+    times the size over the bandwidth of the links that enter the sets.
 
     Parameters
     ----------

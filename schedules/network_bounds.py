@@ -62,7 +62,8 @@ def recomputed_distance_bound(instance: Instance, certificate: DistanceCertifica
 def recomputed_partition_bound(instance: Instance, certificate: PartitionCertificate) -> Fraction:
     """Seconds that the links into disjoint sets of nodes need at least for an all-reduce.
 
-    For every byte whose sum all ranks of the group need and contribute to, ``2 (p - 1)`` entries into the p sets that have such a rank.
+    For every byte whose sum all ranks of the group need and contribute to, ``2 (p - 1)`` entries into the p sets that have such a
+    rank; p where a switch outside the sets can store, and so add contributions on the way.
 
     Raises
     ------
@@ -78,11 +79,13 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
             part_of[node] = index
     if not part_of.keys() >= set(topology.rank_nodes):
         raise InputError("a compute node is in none of the sets", place="certificate.parts")
+    may_add = any(node.buffer_bytes != 0 for index, node in enumerate(topology.nodes) if index not in part_of)
     crossing = Fraction(0)
     for (held, needed, reduced), size in demanded(instance).items():
         if reduced and held == needed:
             count = len({part_of[topology.rank_nodes[rank]] for rank in held})
-            crossing += 2 * (count - 1) * size
+            if count > 1:
+                crossing += (count if may_add else 2 * (count - 1)) * size
     ends = zip(topology.links, topology.link_ends, strict=True)
     rate = sum(
         (link.bandwidth_Bps for link, (a, b) in ends if b in part_of and part_of.get(a) != part_of[b]), Fraction(0)

@@ -135,7 +135,9 @@ def partition_bound(instance: Instance, parts: Sequence[Iterable[int]]) -> tuple
         raise InputError("expected disjoint sets with every compute node in one of them", place="parts")
     needed = len({part_of[topology.rank_nodes[rank]] for rank in group.ranks})
     rate = _rate(topology, lambda a, b: b in part_of and part_of.get(a) != part_of[b])
-    return _seconds(2 * (needed - 1) * group.size_bytes, rate, "these parts"), PartitionCertificate(sets)
+    adders = [node for index, node in enumerate(topology.nodes) if index not in part_of and node.buffer_bytes != 0]
+    entries = needed if adders and needed > 1 else 2 * (needed - 1)
+    return _seconds(entries * group.size_bytes, rate, "these parts"), PartitionCertificate(sets)
 
 
 def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:

@@ -21,7 +21,9 @@ from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode
 from cwb.instances import load
 from cwb.models.common import schedule_bounds as bounds
+from cwb.schedules.network_bounds import recomputed_partition_bound
 from cwb.schedules.simulate import simulate
+from cwb.schedules.verify import verify
 from hypothesis import given, settings
 
 KINDS = list(CollectiveKind)
@@ -211,7 +213,7 @@ def test_congestion_can_only_be_overlooked_below_a_bandwidth_bound():
         ("ring(4,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.ALL_GATHER, Fraction(9, 2), CutCertificate),
         ("ring(4,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.ALL_REDUCE, Fraction(9), PartitionCertificate),
         ("ring(4,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.ALL_TO_ALL, Fraction(6), LengthCertificate),
-        ("star(4,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.ALL_REDUCE, Fraction(18), PartitionCertificate),
+        ("star(4,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.ALL_REDUCE, Fraction(12), CutCertificate),
         ("mesh(3,3,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.BROADCAST, Fraction(6), CutCertificate),
         ("line(5,bandwidth='1 GB/s',latency='1 h')", CollectiveKind.REDUCE, Fraction(4 * 3600), DistanceCertificate),
     ],
@@ -259,3 +261,32 @@ def test_bad_input_is_refused_with_its_place():
     for bound in (bounds.latency_bound, bounds.rank_bound):
         with pytest.raises(InputError, match=r"network\.links"):
             bound(ring.with_changes(network=apart))
+
+
+def test_a_switch_that_can_add_halves_what_must_enter():
+    """A switch that cannot store only passes on: 2 (n - 1) / n holds; one that can may add, and a right schedule that lets it is faster."""
+    star = on("star(4,bandwidth='1 GB/s',latency='0 s')", CollectiveKind.ALL_REDUCE)
+    parts = [(node,) for node in star.network.rank_nodes]
+    nodes = tuple(replace(n, buffer_bytes=Fraction(0)) if n.kind is NodeKind.SWITCH else n for n in star.network.nodes)
+    passing = star.with_changes(network=replace(star.network, nodes=nodes))
+    for instance, seconds in ((star, 12), (passing, 18)):
+        found, proof = bounds.partition_bound(instance, parts)
+        assert found == seconds
+        assert recomputed_partition_bound(instance, proof) == seconds
+
+    nodes = tuple(replace(n, multicast=n.kind is NodeKind.SWITCH) for n in star.network.nodes)
+    adding = star.with_changes(network=replace(star.network, nodes=nodes))
+    ends = {e: i for i, e in enumerate(adding.network.link_ends)}
+    ranks = adding.network.rank_nodes
+    (hub,) = set(range(5)) - set(ranks)
+    count = 64
+    up = [(c, rank, hub, True, (ends[rank, hub],)) for c in range(count) for rank in ranks]
+    down = [(c, hub, rank, False, (ends[hub, rank],)) for c in range(count) for rank in ranks]
+    chunk, source, target, reduce, paths = zip(*up, *down, strict=True)
+    everyone = np.zeros(count, dtype=np.int64)
+    chunks = Chunks(everyone + 1, Fraction(12 * 10**9, count), (tuple(range(4)),), everyone, everyone, everyone == 0)
+    step = np.repeat([0, 1], count * 4)
+    schedule = StepSchedule(adding.sha256, chunks, sends_from_lists(chunk, source, target, reduce, paths), step)
+    assert not verify(adding, schedule).violations
+    time = simulate(adding, schedule).completion_s
+    assert float(bounds.best_bound(adding)[0]) <= time < 18
