@@ -34,10 +34,14 @@ def solve_direct(problem: Problem, solver: Solver, budget: Budget, gap: float) -
         return Outcome(Status.LIMIT, message=result.message, reports=(result,), size=size)
     plan = tuple(max(0.0, pyo.value(model.bandwidth[d])) * problem.bandwidth_unit_Bps for d in model.D)
     value = problem.value(plan)
-    bound = None
+    bound, message = None, result.message
     if result.bound is not None:
         unit = problem.time_unit_s * (1.0 if problem.objective is Objective.PERF else problem.cost_unit_usd)
-        bound = min(result.bound * unit, value)
+        told = result.bound * unit
+        if told <= value * (1 + gap):
+            bound = min(told, value)
+        else:  # a plan that is better than the bound refutes it: the products were met within a tolerance only
+            message = f"{result.solver}'s bound {told:.9g} is above this plan's {value:.9g}, and so proves nothing"
     optimal = bound is not None and value - bound <= gap * value
     return Outcome(
         Status.OPTIMAL if optimal else Status.FEASIBLE,
@@ -45,7 +49,7 @@ def solve_direct(problem: Problem, solver: Solver, budget: Budget, gap: float) -
         value,
         bound,
         None if bound is None else SolverBound(result.solver, result.version),
-        message=result.message,
+        message=message,
         reports=(result,),
         size=size,
         iterations=result.nodes or 0,
