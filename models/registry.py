@@ -25,6 +25,8 @@ METHODS: Mapping[str, str] = {
     "blueconnect": "multirail.methods:BLUECONNECT",
     "themis": "multirail.methods:THEMIS",
     "themis-lp": "multirail.methods:THEMIS_LP",
+    "forestcoll": "forestcoll.methods:FORESTCOLL",
+    "multitree": "multitree.method:METHOD",
 }
 
 

@@ -1,0 +1,1 @@
+"""ForestColl: optimal forests of spanning trees (Zhao et al.)."""
