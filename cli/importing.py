@@ -51,3 +51,29 @@ def libra(
     data = import_libra(files, total_bandwidth=total_bandwidth, name=name)
     write_whole(output, readable_json(data).encode())
     click.echo(f"{output}: {data['name']}, {data['network']['npus']:,} NPUs", err=True)
+
+
+@importing.command()
+@click.argument("input_file", type=_FILE, metavar="JSON")
+@click.option(
+    "--as-drawn", is_flag=True, help="The network of the paper's figure, where the original's code has another."
+)
+@click.option("--name", help="Name of the instance; by default the file's.")
+@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the instance is written.")
+def teccl(input_file: Path, as_drawn: bool, name: str | None, output: Path) -> None:
+    """Import an input file of the original TE-CCL (microsoft/TE-CCL).
+
+    The instance is checked before it is written. The size of a chunk becomes that of the full buffer.
+
+    \b
+    cwb import teccl ndv2_sample.json -o ndv2.json
+    """
+    from ..core.files import write_whole
+    from ..instances.importers.layout import readable_json
+    from ..instances.importers.teccl import import_teccl
+
+    if not output.parent.is_dir():
+        raise InputError("its folder does not exist", source=str(output))
+    data = import_teccl(input_file, as_drawn=as_drawn, name=name)
+    write_whole(output, readable_json(data).encode())
+    click.echo(f"{output}: {data['name']}, {data['network']}", err=True)

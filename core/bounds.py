@@ -189,6 +189,136 @@ class LengthCertificate:
         return {"certificate": "lengths", "lengths": list(self.lengths)}
 
 
+@dataclass(frozen=True)
+class EpochDistance:
+    """A pair of nodes that a chunk must travel between, on a grid of epochs: a schedule takes at least the delays of the fastest path.
+
+    Parameters
+    ----------
+    source, target : int
+        Positions of the nodes.
+    """
+
+    source: int
+    target: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "epoch-distance", "source": self.source, "target": self.target}
+
+
+@dataclass(frozen=True)
+class EpochCut:
+    """A set of nodes that many chunks must enter, on a grid of epochs.
+
+    Take the chunks from outside that are needed inside; with a ``sink``, those that the sink needs and whose source is at least ``threshold``
+    epochs away from it. On its way to the first node that needs it, each of them starts at least once over a link (i, j) that enters the
+    set: the n-th start there is not before the n-th smallest distance of these sources to i, the windows of the link hold, and from j the
+    chunk has still to reach the sink (or the nearest node that needs one of them) by the end. If the links that enter cannot
+    start that many chunks in K epochs, K is too few. In a fluid problem a link carries its rate in every epoch instead, from the smallest of the
+    distances on, and a chunk enters once for every node inside that needs it, since nothing is copied.
+
+    Parameters
+    ----------
+    nodes : tuple of int
+        Positions of the nodes of the set.
+    sink : int or None
+        The node inside that all these chunks must reach; None counts the needs of all nodes inside.
+    threshold : int
+        With a sink, sources that are nearer to it are left out.
+    """
+
+    nodes: tuple[int, ...]
+    sink: int | None = None
+    threshold: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {
+            "certificate": "epoch-cut",
+            "nodes": list(self.nodes),
+            "sink": self.sink,
+            "threshold": self.threshold,
+        }
+
+
+@dataclass(frozen=True)
+class EpochChain:
+    """A set of nodes and a sink inside: what enters the set late must still pass the links of the sink.
+
+    Of the n chunks from outside that the sink needs, the links that enter the set cannot have brought m before some index t(m), by
+    their windows and the distances of the sources (see :class:`EpochCut`). So n - m + 1 of them come into the set at t(m) or later, and
+    each arrives over a link of the sink: one from inside starts not before t(m) and the distance to it from where chunks enter, one
+    from outside arrives not before t(m). This holds
+    for every m; the bound is the largest.
+
+    Parameters
+    ----------
+    nodes : tuple of int
+        Positions of the nodes of the set.
+    sink : int
+        One of them.
+    """
+
+    nodes: tuple[int, ...]
+    sink: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "epoch-chain", "nodes": list(self.nodes), "sink": self.sink}
+
+
+@dataclass(frozen=True)
+class EpochFlow:
+    """A sink that too little can flow to in one epoch less: a maximum flow in the network over time.
+
+    The chunks that the sink needs flow from (source, 0) to (sink, K) over nodes at indices; nodes that can store hold over, the others do
+    not. In any schedule of K epochs the ways of these chunks, traced back from the sink, are such a flow of whole chunks. Of a link
+    with a window of w epochs, starts are counted in blocks of w epochs from the first possible one on, at most ``capacity`` in each, all of
+    them as if they had started with the block. If the maximum flow is less than the number of chunks, K is too few.
+
+    Parameters
+    ----------
+    sink : int
+        Position of the node.
+    epochs : int
+        What is proved: one epoch less is too few.
+    """
+
+    sink: int
+    epochs: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "epoch-flow", "sink": self.sink, "epochs": self.epochs}
+
+
+@dataclass(frozen=True)
+class EpochPrices:
+    """Prices of links in blocks of epochs that refute a number of epochs where chunks may be split: dual values of the flow over time.
+
+    In a schedule of K epochs every chunk pays, for each of its targets, at least the cheapest way from (source, 0) to (target, K) over nodes at
+    indices, and all chunks together pay at most what all links cost, filled to their rates in every epoch. If the cheapest ways cost more
+    than that, K epochs are too few.
+
+    Parameters
+    ----------
+    starts : tuple of int
+        First epoch of every block and, last, K; the first is 0, and they increase.
+    prices : tuple of tuple of int
+        For every link of the topology the price in every block, at least 0.
+    """
+
+    starts: tuple[int, ...]
+    prices: tuple[tuple[int, ...], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "epoch-prices", "starts": list(self.starts), "prices": [list(p) for p in self.prices]}
+
+
+EpochBound = EpochDistance | EpochCut | EpochChain | EpochFlow | EpochPrices
+
 Certificate = (
     SolverBound
     | LagrangianCertificate
@@ -198,4 +328,5 @@ Certificate = (
     | DimensionWeights
     | PartitionCertificate
     | LengthCertificate
+    | EpochBound
 )

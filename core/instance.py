@@ -16,6 +16,7 @@ from .cost import CostModel
 from .design import Design
 from .errors import InputError
 from .fabric import Fabric
+from .timing import Timing
 from .topology import Topology
 from .transformer import Transformer
 from .workload import Workload
@@ -43,6 +44,8 @@ class Instance:
         What the network's parts cost.
     design : Design or None
         Objective, budgets and constraints of a bandwidth design.
+    timing : Timing or None
+        The grid of epochs that schedules are on; None where time is continuous.
     description, source : str
         What it is and where the numbers come from.
     """
@@ -55,6 +58,7 @@ class Instance:
     transformers: tuple[Transformer, ...] = ()
     cost_model: CostModel | None = None
     design: Design | None = None
+    timing: Timing | None = None
     description: str = ""
     source: str = ""
 
@@ -99,6 +103,8 @@ class Instance:
         """Digest of everything that defines the problem; names and descriptions do not count."""
         told = ("name", "description", "source")
         problem = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in told}
+        if self.timing is None:
+            del problem["timing"]  # an instance without a grid has the digest that it had before there were grids
         text = json.dumps(problem, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 

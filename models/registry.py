@@ -27,6 +27,14 @@ METHODS: Mapping[str, str] = {
     "themis-lp": "multirail.methods:THEMIS_LP",
     "forestcoll": "forestcoll.methods:FORESTCOLL",
     "multitree": "multitree.method:METHOD",
+    "sccl": "sccl.method:METHOD",
+    "taccl": "taccl.method:METHOD",
+    "spff": "spff.method:METHOD",
+    "teccl": "teccl.search.method:METHOD",
+    "teccl-milp": "teccl.methods:TECCL_MILP",
+    "teccl-lp": "teccl.methods:TECCL_LP",
+    "teccl-astar": "teccl.methods:TECCL_ASTAR",
+    "teccl-all-to-all": "teccl.alltoall:METHOD",
 }
 
 

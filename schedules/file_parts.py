@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
 from ..core.bounds import (
     Certificate,
     CutCertificate,
     DistanceCertificate,
+    EpochBound,
+    EpochChain,
+    EpochCut,
+    EpochDistance,
+    EpochFlow,
+    EpochPrices,
     LengthCertificate,
     PartitionCertificate,
     SolverBound,
@@ -16,6 +24,7 @@ from ..core.collective import CollectiveKind, Demand
 from ..core.errors import InputError, located
 from ..core.instance import Instance
 from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule
+from ..core.timing import BandwidthChange, Semantics, Timing
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.trees import TreeKind, TreePacking
 from .strict import Fields, fraction, integers
@@ -56,10 +65,11 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
         _read_demand(Fields(data, f"{file.at('also')}[{index}]"), len(topology.ranks))
         for index, data in enumerate(file.list_("also") if file.has("also") else [])
     )
+    timing = read_timing(file.fields("timing"), len(topology.links)) if file.has("timing") else None
     name = file.word("name")
     for part in (file, network, nodes, links):
         part.done()
-    return Instance(name, topology, demand, also), topology
+    return Instance(name, topology, demand, also, timing=timing), topology
 
 
 def _offsets(lengths: Ints, total: int, place: str) -> Ints:
@@ -164,7 +174,7 @@ def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Int
 
 def read_certificate(file: Fields) -> Certificate:
     """Read a certificate."""
-    kind = file.word("certificate", ["cut", "distance", "partition", "lengths", "solver"])
+    kind = file.word("certificate", ["cut", "distance", "partition", "lengths", "solver", *EPOCH_BOUNDS])
     certificate: Certificate
     if kind == "cut":
         certificate = CutCertificate(tuple(file.integers("nodes", 0, _MANY).tolist()))
@@ -174,12 +184,61 @@ def read_certificate(file: Fields) -> Certificate:
         parts = file.list_("parts")
         rows = [_row(part, f"{file.at('parts')}[{index}]") for index, part in enumerate(parts)]
         certificate = PartitionCertificate(tuple(rows))
+    elif kind in EPOCH_BOUNDS:
+        certificate = EPOCH_BOUNDS[kind](file)
     elif kind == "lengths":
         certificate = LengthCertificate(tuple(file.integers("lengths", 0, _MANY).tolist()))
     else:
         certificate = SolverBound(file.word("solver"), file.word("version"))
     file.done()
     return certificate
+
+
+def _read_cut(file: Fields) -> EpochCut:
+    nodes = tuple(file.integers("nodes", 0, _MANY).tolist())
+    sink = file.integer("sink", 0, _MANY) if file.has("sink") else None
+    return EpochCut(nodes, sink, file.integer("threshold", 0, _MANY))
+
+
+def _read_prices(file: Fields) -> EpochPrices:
+    starts = tuple(file.integers("starts", 0, _MANY).tolist())
+    rows = file.list_("prices")
+    return EpochPrices(
+        starts,
+        tuple(
+            tuple(integers(row if isinstance(row, list) else [row], 0, _MANY, f"{file.at('prices')}[{i}]").tolist())
+            for i, row in enumerate(rows)
+        ),
+    )
+
+
+#: Readers of the bounds in epochs, by the name of the certificate.
+EPOCH_BOUNDS: Mapping[str, Callable[[Fields], EpochBound]] = {
+    "epoch-distance": lambda file: EpochDistance(file.integer("source", 0, _MANY), file.integer("target", 0, _MANY)),
+    "epoch-cut": _read_cut,
+    "epoch-chain": lambda file: EpochChain(
+        tuple(file.integers("nodes", 0, _MANY).tolist()), file.integer("sink", 0, _MANY)
+    ),
+    "epoch-flow": lambda file: EpochFlow(file.integer("sink", 0, _MANY), file.integer("epochs", 0, _MANY)),
+    "epoch-prices": _read_prices,
+}
+
+
+def read_timing(file: Fields, links: int) -> Timing:
+    """Read the grid of epochs."""
+    semantics = Semantics(file.word("semantics", [each.value for each in Semantics]))
+    changes: list[BandwidthChange] = []
+    for index, data in enumerate(file.list_("changes")):
+        change = Fields(data, f"{file.at('changes')}[{index}]")
+        stretch = change.integer("first", 0, _MANY), change.integer("last", 0, _MANY)
+        with located(change.place):
+            changes.append(BandwidthChange(change.integer("link", 0, links), *stretch, change.fraction("factor")))
+        change.done()
+    fluid = bool(file.integer("fluid", 0, 2))
+    with located(file.place):
+        timing = Timing(semantics, file.fraction("epoch_s"), fluid, tuple(changes))
+    file.done()
+    return timing
 
 
 def _row(values: object, place: str) -> tuple[int, ...]:

@@ -17,8 +17,9 @@ import numpy as np
 from ..core.bounds import Certificate
 from ..core.collective import Demand
 from ..core.errors import InputError, located
-from ..core.instance import Instance
+from ..core.instance import Instance, plain
 from ..core.schedule import Schedule, StepSchedule
+from ..core.timing import Timing
 from ..core.topology import Topology
 from ..core.trees import TreePacking
 from .file_parts import read_certificate, read_instance, read_sends, read_trees
@@ -157,7 +158,12 @@ def _instance_data(instance: Instance) -> dict[str, Any]:
         },
         "collective": _demand_data(demand),
         "also": [_demand_data(further) for further in instance.also],
+        **({} if instance.timing is None else {"timing": _timing_data(instance.timing)}),
     }
+
+
+def _timing_data(timing: Timing) -> dict[str, Any]:
+    return {**plain(timing), "fluid": int(timing.fluid)}
 
 
 def _demand_data(demand: Demand) -> dict[str, Any]:

@@ -50,6 +50,8 @@ GENERATORS = {
     "mi250": "amd:mi250",
     "mi250_8": "amd:mi250_8",
     "amd": "amd:amd",
+    "internal1": "proprietary:internal1",
+    "internal2": "proprietary:internal2",
     "rail": "clusters:rail",
     "pods": "clusters:pods",
     "three_tier": "clusters:three_tier",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
 from .boxes import Wiring, bufferless, gpu, gpus, switched, wired_box, wiring
 from .building import LATENCY, Time, check_size, wire, within
@@ -59,7 +60,7 @@ def mi250_8(boxes: int = 2, *, latency: Time = LATENCY, multicast: bool = False)
     return _boxes(boxes, 8, latency, multicast)
 
 
-def amd(chassis: int = 1) -> Topology:
+def amd(chassis: int = 1, variant: str = "fixed") -> Topology:
     """AMD chassis as in TE-CCL: the 16 GPUs of ``mi250``, with a small switch for each pair of GPUs.
 
     TE-CCL, figure 15 and topologies/amd.py: 50 GB/s for an Infinity Fabric link; GPUs 2i and 2i + 1 on small switch i
@@ -72,22 +73,34 @@ def amd(chassis: int = 1) -> Topology:
     ----------
     chassis : int
         Number of chassis; a single one has no switches.
+    variant : str
+        ``fixed`` is figure 15. ``repo`` repeats two slips of the code, for comparison with its results: counting one place too low, it makes
+        GPU 15 of every chassis a switch with a link to the large one and small switch 7 a GPU without one; and the links of small switch 0
+        have the rate and the latency of an Infinity Fabric link. A single chassis has no switches and no such variant.
     """
-    within(chassis, "chassis", 1)
+    if variant not in ("fixed", "repo"):
+        raise InputError(f"{variant[:40]!r} is unknown; expected fixed or repo", place="variant")
+    within(chassis, "chassis", 1 if variant == "fixed" else 2)
     check_size(nodes=24 * chassis + 1, links=(56 + 32 + 16) * chassis)
-    outside = wire("25 GB/s", "1.3 us")
+    inside, outside = wire("50 GB/s", "0.7 us"), wire("25 GB/s", "1.3 us")
     links: list[Link] = []
-    switches: list[Node] = []
+    switches: list[str] = []
     for box in range(chassis):
-        links += wired_box(box, INFINITY_FABRIC, wire("50 GB/s", "0.7 us"))
-        for pair in range(8 if chassis > 1 else 0):
-            small = f"box{box}.switch{pair}"
-            switches.append(bufferless(small))
-            links += [*outside.both(gpu(box, 2 * pair), small), *outside.both(gpu(box, 2 * pair + 1), small)]
-            links += outside.both(small, "network")
+        links += wired_box(box, INFINITY_FABRIC, inside)
+        smalls = [f"box{box}.switch{pair}" for pair in range(8 if chassis > 1 else 0)]
+        for pair, small in enumerate(smalls):
+            joint = inside if variant == "repo" and pair == 0 else outside
+            links += [*joint.both(gpu(box, 2 * pair), small), *joint.both(gpu(box, 2 * pair + 1), small)]
+        switches += smalls
+        # The code takes what stands one place before each small switch in its list: GPU 15, then small switches 0 to 6.
+        for name in [gpu(box, 15), *smalls[:-1]] if variant == "repo" else smalls:
+            links += outside.both(name, "network")
+    names = [*gpus(chassis, 16), *switches]
+    swapped = {name for box in range(chassis) for name in (gpu(box, 15), f"box{box}.switch7") if variant == "repo"}
+    nodes = [bufferless(name) if (name in switches) != (name in swapped) else Node(name) for name in names]
     if chassis > 1:
-        switches.append(bufferless("network"))
-    return Topology((*map(Node, gpus(chassis, 16)), *switches), tuple(links))
+        nodes.append(bufferless("network"))
+    return Topology(tuple(nodes), tuple(links))
 
 
 def _boxes(boxes: int, per_box: int, latency: Time, multicast: bool) -> Topology:

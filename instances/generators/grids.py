@@ -51,7 +51,7 @@ def ring(n: int, bidirectional: bool = True, *, bandwidth: Rate = BANDWIDTH, lat
     return graph(nodes=n, links=n, edges=onward, of=wire(bandwidth, latency))
 
 
-def mesh(*sizes: int, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
+def mesh(*sizes: int, joined_rows: bool = False, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
     """Mesh: nodes on a grid, connected with their neighbours, without wrap-around.
 
     TACOS calls the three-dimensional one ``Hypercube3D``.
@@ -60,10 +60,21 @@ def mesh(*sizes: int, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> T
     ----------
     *sizes : int
         Nodes in each dimension, at least 2, the innermost dimension first.
+    joined_rows : bool
+        Whether the end of every row is also joined to the start of the next one, as in the code of TE-CCL (topologies/mesh.py), which
+        takes nodes i and i + 1 for neighbours wherever they are; in two dimensions only.
     bandwidth, latency : str
         Of every link, in each direction.
     """
-    return _grid(sizes, wrap=False, bandwidth=bandwidth, latency=latency)
+    if not joined_rows:
+        return _grid(sizes, wrap=False, bandwidth=bandwidth, latency=latency)
+    if len(sizes) != 2:
+        raise InputError(f"{len(sizes)} dimensions; joined rows need two", place="sizes")
+    width, rows = within(sizes[0], "sizes[0]", 2), within(sizes[1], "sizes[1]", 2)
+    nodes = width * rows
+    neighbours = ((i, j) for i in range(nodes) for j in (i + 1, i + width) if j < nodes)
+    links = 2 * (nodes - 1 + nodes - width)
+    return graph(nodes=nodes, links=links, edges=both_ways(neighbours), of=wire(bandwidth, latency))
 
 
 def torus(*sizes: int, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:

@@ -33,7 +33,7 @@ def dgx1(*, latency: Time = "0.7 us") -> Topology:
     return Topology(tuple(map(Node, gpus(1, 8))), tuple(links))
 
 
-def ndv2(chassis: int = 1, variant: str = "fixed") -> Topology:
+def ndv2(chassis: int = 1, variant: str = "fixed", *, gpu0_switch: bool = False) -> Topology:
     """Azure NDv2 as in TE-CCL: chassis with the GPUs of a DGX-1, joined by one NIC each.
 
     TE-CCL, figure 14 and topologies/ndv2.py: NVLinks of 25 GB/s and 0.7 us within a chassis; 12.5 GB/s and 1.3 us
@@ -49,7 +49,10 @@ def ndv2(chassis: int = 1, variant: str = "fixed") -> Topology:
         GPU 0 of the first chassis is a switch, so that 15 GPUs remain. ``fixed`` has all 16, as the paper's appendix
         must have had (its all-to-all of 1 GB takes 320.2 ms, the time of 64 chunks over 12.5 GB/s). With three and
         more chassis the two are the same.
+    gpu0_switch : bool
+        Another way to ask for ``variant=repo``.
     """
+    variant = "repo" if gpu0_switch and variant == "fixed" else variant
     if variant not in ("fixed", "repo"):
         raise InputError(f"{variant[:40]!r} is unknown; expected fixed or repo", place="variant")
     within(chassis, "chassis", 1 if variant == "fixed" else 2)

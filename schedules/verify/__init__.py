@@ -2,8 +2,8 @@
 
 It shares no code with what makes schedules, and believes nothing but the network and the demand. Sends of a step read what was held
 before the step; sends of a timed schedule read what has arrived when they start, see :mod:`.order` and, for links,
-:mod:`.capacity`. Data is replayed as versions of chunks, see :mod:`.holdings` and :mod:`.sums`; trees are checked one by one without being
-turned into sends, see :mod:`.trees`.
+:mod:`.capacity`; where the instance has a grid of epochs, they are checked on it, see :mod:`.epochs`. Data is replayed as versions of
+chunks, see :mod:`.holdings` and :mod:`.sums`; trees are checked one by one without being turned into sends, see :mod:`.trees`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Schedule, StepSchedule
 from ...core.trees import TreePacking
+from .epochs import verify_epochs
 from .network import network_of
 from .report import Findings, Report, Violation
 from .sends import verify_sends
@@ -51,6 +52,8 @@ def verify(instance: Instance, answer: Answer) -> Report:
         return findings.report()
     if isinstance(answer, TreePacking):
         verify_trees(instance, network, answer, findings)
+    elif isinstance(answer, Schedule) and instance.timing is not None:
+        verify_epochs(instance, network, answer, findings)
     else:
         verify_sends(instance, network, answer, findings)
     return findings.report()

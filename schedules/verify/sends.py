@@ -21,8 +21,27 @@ from .sizes import check_sizes
 def verify_sends(instance: Instance, network: Network, schedule: StepSchedule | Schedule, findings: Findings) -> None:
     """Check a schedule of sends; what depends on numbers that are out of range is not checked."""
     chunks, sends = schedule.chunks, schedule.sends
-    if not _in_range(network, schedule, findings):
+    at_send = check_shape(instance, network, schedule, findings)
+    if at_send is None:
         return
+    if isinstance(schedule, StepSchedule):
+        read, write = step_order(schedule.step)
+    else:
+        nothing = schedule.end_s <= schedule.start_s
+        if findings.add_each("capacity", nothing, lambda send: at_send("capacity", "takes no time", send)):
+            return
+        check_capacity(network, schedule, findings)
+        read, write = time_order(schedule.start_s, schedule.end_s)
+    replay(network, chunks, sends, read, write, at_send, findings)
+
+
+def check_shape(
+    instance: Instance, network: Network, schedule: StepSchedule | Schedule, findings: Findings
+) -> AtSend | None:
+    """Check numbers, sizes and paths; give what places violations at a send, None if a number is out of range."""
+    chunks, sends = schedule.chunks, schedule.sends
+    if not _in_range(network, schedule, findings):
+        return None
     check_sizes(instance, chunks, findings)
     at_send = _at_send(network, schedule)
     broken, link = broken_paths(network, sends.source, sends.target, sends.path_offset, sends.path_links)
@@ -33,15 +52,7 @@ def verify_sends(instance: Instance, network: Network, schedule: StepSchedule | 
         return replace(found, link=int(link[send]))
 
     findings.add_each("path", broken, off_path)
-    if isinstance(schedule, StepSchedule):
-        read, write = step_order(schedule.step)
-    else:
-        nothing = schedule.end_s <= schedule.start_s
-        if findings.add_each("capacity", nothing, lambda send: at_send("capacity", "takes no time", send)):
-            return
-        check_capacity(network, schedule, findings)
-        read, write = time_order(schedule.start_s, schedule.end_s)
-    replay(network, chunks, sends, read, write, at_send, findings)
+    return at_send
 
 
 def _at_send(network: Network, schedule: StepSchedule | Schedule) -> AtSend:

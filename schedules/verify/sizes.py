@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...core.collective import CollectiveKind
 from ...core.conditions import Condition, conditions
 from ...core.errors import InputError
 from ...core.instance import Instance
@@ -29,6 +30,24 @@ def demanded(instance: Instance) -> dict[Condition, Fraction]:
         for condition, size in conditions(demand, instance.npus).bytes_of.items():
             total[condition] += size
     return dict(total)
+
+
+def demanded_chunk(instance: Instance) -> Fraction:
+    """Size of one chunk: what a rank has for one receiver or for all, over the number of chunks.
+
+    Raises
+    ------
+    InputError
+        If chunks differ in size, or there are none.
+    """
+    sizes: set[Fraction] = set()
+    for demand in instance.demands:
+        for (held, _, summed), size in conditions(demand, instance.npus).bytes_of.items():
+            shared = demand.collective is CollectiveKind.ALL_REDUCE and summed
+            sizes.add(size / demand.chunks / (len(held) if shared else 1))
+    if len(sizes) != 1 or 0 in sizes:
+        raise InputError("expected chunks of one size", place="collective.chunks")
+    return sizes.pop()
 
 
 def offered(chunks: Chunks) -> dict[Condition, Fraction]:

@@ -27,6 +27,12 @@ RAILS = (
     {"bandwidth": ["200 GB/s", "100 GB/s", "50 GB/s"]},
 )
 
+DGX1 = (
+    "dgx1()",
+    Demand(CollectiveKind.ALL_TO_ALL, Fraction(200_000)),
+    {"epoch": "slow"},
+)
+
 #: An instance that each method answers: what to load, the collective, the options.
 EXAMPLES = {
     "libra": ("4d", None, {}),
@@ -44,6 +50,9 @@ EXAMPLES = {
     "blueconnect": RAILS,
     "themis": RAILS,
     "themis-lp": RAILS,
+    "teccl-milp": DGX1,
+    "teccl-lp": DGX1,
+    "teccl-astar": DGX1,
 }
 
 

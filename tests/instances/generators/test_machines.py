@@ -188,9 +188,49 @@ def test_amd_of_figure_15(make):
     assert all(node.multicast and node.buffer_bytes == 0 for node in topology.nodes if node.kind is NodeKind.SWITCH)
 
 
+def test_amd_of_the_published_code(make):
+    """Counted one place too low, GPU 15 is a switch with an uplink and small switch 7 a GPU without one; small switch 0 has links of 50 GB/s."""
+    topology = make("amd(2, variant=repo)")
+    assert len(topology.ranks) == 32
+    assert {"box0.switch7", "box1.switch7"} <= set(topology.ranks)
+    assert {"box0.gpu15", "box1.gpu15", "network"} <= set(topology.switches)
+    table = rates(topology)
+    assert {b for a, b in table if a == "network"} == {
+        f"box{box}.{name}" for box in (0, 1) for name in ("gpu15", *(f"switch{i}" for i in range(7)))
+    }
+    assert table["box0.gpu0", "box0.switch0"] == table["box0.switch0", "box0.gpu1"] == 50
+    assert table["box0.gpu2", "box0.switch1"] == table["network", "box0.gpu15"] == 25
+    assert len(topology.links) == len(make("amd(2)").links)
+
+
+def test_gpu0_switch_is_the_published_ndv2(make):
+    """GPU 0 as a switch is the same network as variant=repo, and needs two chassis."""
+    assert make("ndv2(2, gpu0_switch=true)") == make("ndv2(2, variant=repo)")
+    assert make("ndv2(4, gpu0_switch=true)") == make("ndv2(4)")
+
+
+@pytest.mark.parametrize(("text", "inside", "outside"), [("internal1(2)", 16, 16), ("internal2(4)", 8, 16)])
+def test_internal_topologies_of_table_2(text, inside, outside, make):
+    """Chassis have 8 and 2 links among 4 and 2 GPUs, of 0.6 us; each GPU has one to and one from the switch, of 0.75 us."""
+    links = make(text).links
+    assert sum(link.latency_s * 10**7 == 6 for link in links) == inside
+    assert sum(link.latency_s * 10**8 == 75 for link in links) == outside
+
+
+def test_the_mesh_of_the_published_code_joins_its_rows(make):
+    """A 3x3 mesh has links 2-3 and 5-6 besides those of a mesh."""
+    extra = set(make("mesh(3, 3, joined_rows=true)").links) - set(make("mesh(3, 3)").links)
+    assert {(link.source, link.target) for link in extra} == {("2", "3"), ("3", "2"), ("5", "6"), ("6", "5")}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("ndv2(1, gpu0_switch=true)", "chassis: 1 is out of range; expected an integer from 2"),
+        ("amd(1, repo)", "chassis: 1 is out of range; expected an integer from 2"),
+        ("amd(2, other)", "variant: 'other' is unknown; expected fixed or repo"),
+        ("internal1(0)", "chassis: 0 is out of range"),
+        ("mesh(2, 2, 2, joined_rows=true)", "sizes: 3 dimensions; joined rows need two"),
         ("ndv2(0)", "chassis: 0 is out of range"),
         ("ndv2(1, repo)", "chassis: 1 is out of range; expected an integer from 2"),
         ("ndv2(2, other)", "variant: 'other' is unknown; expected fixed or repo"),

@@ -40,6 +40,8 @@ SMALL = {
     "mi250": "mi250(2)",
     "mi250_8": "mi250_8(2)",
     "amd": "amd(2)",
+    "internal1": "internal1(3)",
+    "internal2": "internal2(2)",
     "rail": "rail(3, 2, missing_nics=2)",
     "pods": "pods(2, 2, 2, spines=3)",
     "three_tier": "three_tier(2, 2, 1, 2, aggregations=3, cores=2)",

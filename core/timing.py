@@ -1,0 +1,88 @@
+"""How time is counted when a schedule runs on a grid of epochs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from .errors import InputError
+
+
+class Semantics(Enum):
+    """What a chunk's way over a link costs, in epochs; numbers under different semantics are never compared.
+
+    ``te-ccl`` is what the published code of TE-CCL counts: latency that is at most a tenth of an epoch is free, and a chunk
+    that a switch hands to a rank pays latency alone. ``te-ccl-paid-switch`` is the same with that last link paid in full (the code's
+    ``switch_to_gpu_link_on``). ``store-and-forward`` is physical: every link is paid in full, latency rounded up, so that the schedule holds
+    in seconds as well.
+    """
+
+    TE_CCL = "te-ccl"
+    TE_CCL_PAID_SWITCH = "te-ccl-paid-switch"
+    STORE_AND_FORWARD = "store-and-forward"
+
+
+@dataclass(frozen=True)
+class BandwidthChange:
+    """A stretch of epochs in which a link is slower or faster (section 5, "Modeling variable bandwidth").
+
+    Parameters
+    ----------
+    link : int
+        Position of the link.
+    first, last : int
+        First epoch, and the first one after it that is not meant.
+    factor : Fraction
+        Bandwidth over the link's own; 0 is a link that is down. Where several changes meet, factors multiply.
+    """
+
+    link: int
+    first: int
+    last: int
+    factor: Fraction
+
+    def __post_init__(self) -> None:
+        if self.link < 0 or not 0 <= self.first < self.last or self.factor < 0:
+            raise InputError("expected a link, epochs in order and a factor of at least 0", place="timing.changes")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The grid that schedules of an instance are on.
+
+    Parameters
+    ----------
+    semantics : Semantics
+        What a link costs.
+    epoch_s : Fraction
+        Length of an epoch in seconds.
+    fluid : bool
+        Whether chunks may be split at will, as in TE-CCL's linear program: then a link carries bandwidth times epoch in every
+        epoch, and its delay is one epoch and the latency. Otherwise chunks are whole: where one takes w epochs, a link starts
+        at most one in any w epochs, and its delay has all of them.
+    changes : tuple of BandwidthChange
+        Links whose bandwidth varies. What it allows in a window is the sum over its epochs; delays stay as they are.
+
+    Raises
+    ------
+    InputError
+        If the epoch is no positive time.
+    """
+
+    semantics: Semantics
+    epoch_s: Fraction
+    fluid: bool = False
+    changes: tuple[BandwidthChange, ...] = ()
+
+    def factor(self, link: int, epoch: int) -> Fraction:
+        """Bandwidth of a link in an epoch over its own."""
+        factor = Fraction(1)
+        for change in self.changes:
+            if change.link == link and change.first <= epoch < change.last:
+                factor *= change.factor
+        return factor
+
+    def __post_init__(self) -> None:
+        if self.epoch_s <= 0:
+            raise InputError("an epoch must be longer than zero", place="timing.epoch_s")

@@ -1,0 +1,120 @@
+"""k-synchronous schedules of SCCL as a Pyomo model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyomo.environ as pyo
+
+from ..common.hyper_edges import Edge
+from ..common.whole_chunks import WholeChunk
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What is asked for.
+
+    Parameters
+    ----------
+    chunks : sequence of WholeChunk
+        What is moved.
+    edges : sequence of Edge
+        Links between ranks.
+    room : sequence of int
+        Chunks that each edge carries in a round.
+    steps, rounds : int
+        S, and the most rounds R.
+    """
+
+    chunks: Sequence[WholeChunk]
+    edges: Sequence[Edge]
+    room: Sequence[int]
+    steps: int
+    rounds: int
+
+    @property
+    def nodes(self) -> list[int]:
+        """Nodes at the ends of edges."""
+        return sorted({n for edge in self.edges for n in (edge.source, edge.target)})
+
+
+def build(problem: Steps) -> Any:
+    """Build the model: who has what, sends, rounds, and as few rounds as possible."""
+    m = pyo.ConcreteModel("sccl")
+    variables(m, problem)
+    start(m, problem)
+    receive(m, problem)
+    has_first(m, problem)
+    bandwidth(m, problem)
+    rounds(m, problem)
+    post(m, problem)
+    objective(m)
+    return m
+
+
+def variables(m: Any, problem: Steps) -> None:
+    """``v``, ``y`` and ``r``."""
+    m.C = pyo.RangeSet(0, len(problem.chunks) - 1)
+    m.N = pyo.Set(initialize=problem.nodes)
+    m.E = pyo.RangeSet(0, len(problem.edges) - 1)
+    m.S = pyo.RangeSet(0, problem.steps - 1)
+    m.v = pyo.Var(m.C, m.N, pyo.RangeSet(0, problem.steps), domain=pyo.Binary)
+    m.y = pyo.Var(m.C, m.E, m.S, domain=pyo.Binary)
+    m.r = pyo.Var(m.S, domain=pyo.NonNegativeIntegers, bounds=(1, problem.rounds))
+
+
+def start(m: Any, problem: Steps) -> None:
+    """``v_{c,n,0} = 1`` at the source of c and 0 elsewhere (precondition)."""
+
+    @m.Constraint(m.C, m.N)
+    def start(m: Any, c: int, n: int) -> Any:
+        return m.v[c, n, 0] == int(problem.chunks[c].source == n)
+
+
+def receive(m: Any, problem: Steps) -> None:
+    """``v_{c,n,s+1} = v_{c,n,s} + sum_i y_{c,(i,n),s}``: a rank has what it had and what it receives, which is nothing that it has."""
+    into = {n: [e for e, edge in enumerate(problem.edges) if edge.target == n] for n in problem.nodes}
+
+    @m.Constraint(m.C, m.N, m.S)
+    def receive(m: Any, c: int, n: int, s: int) -> Any:
+        return m.v[c, n, s + 1] == m.v[c, n, s] + pyo.quicksum(m.y[c, e, s] for e in into[n])
+
+
+def has_first(m: Any, problem: Steps) -> None:
+    """``y_{c,(i,j),s} <= v_{c,i,s}``: only what was there before the step is sent."""
+
+    @m.Constraint(m.C, m.E, m.S)
+    def has_first(m: Any, c: int, e: int, s: int) -> Any:
+        return m.y[c, e, s] <= m.v[c, problem.edges[e].source, s]
+
+
+def bandwidth(m: Any, problem: Steps) -> None:
+    """``sum_c y_{c,e,s} <= b_e r_s``: a link carries what fits into the rounds of the step."""
+
+    @m.Constraint(m.E, m.S)
+    def bandwidth(m: Any, e: int, s: int) -> Any:
+        return pyo.quicksum(m.y[c, e, s] for c in m.C) <= problem.room[e] * m.r[s]
+
+
+def rounds(m: Any, problem: Steps) -> None:
+    """``sum_s r_s <= R`` (with ``R = S + k``: k-synchronous)."""
+
+    @m.Constraint()
+    def rounds(m: Any) -> Any:
+        return pyo.quicksum(m.r[s] for s in m.S) <= problem.rounds
+
+
+def post(m: Any, problem: Steps) -> None:
+    """``v_{c,n,S} = 1`` where n needs c (postcondition)."""
+    needed = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
+
+    @m.Constraint(needed)
+    def post(m: Any, c: int, n: int) -> Any:
+        return m.v[c, n, problem.steps] == 1
+
+
+def objective(m: Any) -> None:
+    """Minimize the rounds."""
+    m.objective = pyo.Objective(expr=pyo.quicksum(m.r[s] for s in m.S), sense=pyo.minimize)

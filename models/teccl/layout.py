@@ -1,0 +1,254 @@
+"""Which variables a model on a grid of epochs has: only those that a chunk can reach and that can still be of use."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from ...core.errors import InputError
+from .epochs import EpochProblem
+
+#: Links of the longest hyper-edge.
+MAX_HOPS = 4
+
+
+@dataclass(frozen=True)
+class Arc:
+    """A way that a chunk takes at once: a link, or a hyper-edge through switches (appendix C).
+
+    Parameters
+    ----------
+    links : tuple of int
+        Links of the problem.
+    offsets : tuple of int
+        Epochs from the start of the arc to the start of each link.
+    source, target : int
+        Ends.
+    delay : int
+        Epochs from start to arrival.
+    """
+
+    links: tuple[int, ...]
+    offsets: tuple[int, ...]
+    source: int
+    target: int
+    delay: int
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What nodes may do, beside what the instance says.
+
+    Parameters
+    ----------
+    switches : str
+        ``as-they-are``; ``hyper-edges`` takes switches that cannot store out and joins their neighbours (appendix C).
+    relays : str
+        ``store``, or ``pass`` where what a rank receives it forwards at once or never; the ablation of figure 11.
+    buffer : int or None
+        Chunks of others that a rank can hold at the start of an epoch (appendix B).
+    """
+
+    switches: Literal["as-they-are", "hyper-edges"] = "as-they-are"
+    relays: Literal["store", "pass"] = "store"
+    buffer: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Index sets of a model.
+
+    A chunk q starts over arc a in epoch k only if ``first[q][tail] <= k`` and ``k + delay <= last[q][head]``: it can be there, and from
+    there something that needs it can be reached by the end. A node holds it from ``first`` to ``last``.
+
+    Parameters
+    ----------
+    problem : EpochProblem
+        The problem.
+    epochs : int
+        K: everything has arrived by index K.
+    rules : Rules
+        What nodes may do.
+    arcs : tuple of Arc
+        Ways.
+    first, last : list of list of int
+        For each commodity and node.
+    """
+
+    problem: EpochProblem
+    epochs: int
+    rules: Rules
+    arcs: tuple[Arc, ...]
+    first: list[list[int]]
+    last: list[list[int]]
+
+    @cached_property
+    def leaving(self) -> tuple[tuple[int, ...], ...]:
+        """Arcs that leave each node."""
+        return tuple(tuple(i for i, a in enumerate(self.arcs) if a.source == n) for n in range(self.problem.nodes))
+
+    @cached_property
+    def entering(self) -> tuple[tuple[int, ...], ...]:
+        """Arcs that enter each node."""
+        return tuple(tuple(i for i, a in enumerate(self.arcs) if a.target == n) for n in range(self.problem.nodes))
+
+    @cached_property
+    def spans(self) -> list[dict[int, tuple[int, int]]]:
+        """For each commodity, the arcs that it can use, with the first and last epoch of a start."""
+        found: list[dict[int, tuple[int, int]]] = []
+        for q, commodity in enumerate(self.problem.commodities):
+            first, last = self.first[q], self.last[q]
+            spans: dict[int, tuple[int, int]] = {}
+            for a, arc in enumerate(self.arcs):
+                begin, end = first[arc.source], last[arc.target] - arc.delay
+                if begin <= end and arc.target != commodity.source:
+                    spans[a] = (begin, end)
+            found.append(spans)
+        return found
+
+    @cached_property
+    def sends(self) -> list[tuple[int, int, int]]:
+        """Index of F: commodity, arc, epoch."""
+        return [(q, a, k) for q, spans in enumerate(self.spans) for a, (i, j) in spans.items() for k in range(i, j + 1)]
+
+    @cached_property
+    def holdings(self) -> list[tuple[int, int, int]]:
+        """Index of B: commodity, node, index in time; where a chunk can be stored or is needed."""
+        return [
+            (q, n, k)
+            for q, commodity in enumerate(self.problem.commodities)
+            for n in range(self.problem.nodes)
+            if self.has_buffer(q, n) or n in commodity.targets
+            for k in range(self.first[q][n], self.last[q][n] + 1)
+        ]
+
+    def has_buffer(self, q: int, n: int) -> bool:
+        """Whether a chunk is stored at a node, so that it may leave later than it came; given chunks are no variables."""
+        commodity = self.problem.commodities[q]
+        if n == commodity.source:
+            return bool(commodity.after)
+        relays = self.problem.switch[n] or self.rules.relays == "store"
+        return self.problem.stores(commodity, n) and relays
+
+    def most(self, q: int, n: int) -> int:
+        """Largest B: 1, but once for every destination where a switch needs it as often as it sends it on."""
+        return 1 if self.problem.copies[n] else len(self.problem.commodities[q].targets)
+
+    def is_given(self, q: int, n: int) -> bool:
+        """Whether a node has the chunk from the start."""
+        commodity = self.problem.commodities[q]
+        return n == commodity.source and not commodity.after
+
+    def arriving(self, q: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
+        """Sends that bring a chunk to a node at index k."""
+        spans = self.spans[q]
+        for a in self.entering[n]:
+            if a in spans:
+                start = k - self.arcs[a].delay
+                if spans[a][0] <= start <= spans[a][1]:
+                    yield q, a, start
+
+    def departing(self, q: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
+        """Sends of a chunk from a node in epoch k."""
+        spans = self.spans[q]
+        for a in self.leaving[n]:
+            if a in spans and spans[a][0] <= k <= spans[a][1]:
+                yield q, a, k
+
+    @cached_property
+    def loads(self) -> dict[int, dict[int, list[tuple[int, int, int]]]]:
+        """For each link and epoch, the sends that start over it."""
+        found: dict[int, dict[int, list[tuple[int, int, int]]]] = defaultdict(lambda: defaultdict(list))
+        for send in self.sends:
+            arc = self.arcs[send[1]]
+            for link, offset in zip(arc.links, arc.offsets, strict=True):
+                found[link][send[2] + offset].append(send)
+        return found
+
+    def windows(self, link: int) -> range:
+        """First epochs of the windows of a link that need a row."""
+        at = self.loads[link]
+        begin, end = min(at), max(at)
+        return range(begin, max(begin, end - self.problem.links[link].window + 1) + 1)
+
+    def incoming(self, q: int, n: int, k: int) -> int:
+        """Chunks that arrive though no send of the model brings them: none, but see :class:`.rounds.RoundLayout`."""
+        del q, n, k
+        return 0
+
+    def room(self, link: int, epoch: int) -> int:
+        """Chunks that may start over a link in its window that begins with an epoch."""
+        e, timing = self.problem.links[link], self.problem.timing
+        if not timing.changes:
+            return e.capacity
+        return int(sum(e.rate * timing.factor(link, k) for k in range(epoch, epoch + e.window)) // 1)
+
+
+def layout(problem: EpochProblem, epochs: int, rules: Rules | None = None) -> Layout:
+    """Lay a model out for a number of epochs.
+
+    Raises
+    ------
+    InputError
+        If a buffer holds less than a chunk, or the epochs are fewer than the distances need.
+    """
+    if epochs < problem.diameter:
+        raise InputError(f"{epochs} epochs are too few: the distances alone need {problem.diameter}", place="epochs")
+    rules = rules or Rules()
+    if rules.buffer is not None and rules.buffer < 1:
+        raise InputError(f"{rules.buffer} chunks; expected at least 1", source="-O", place="buffer")
+    arcs = tuple(hyper_edges(problem) if rules.switches == "hyper-edges" else single_links(problem))
+    first, last = list[list[int]](), list[list[int]]()
+    far = problem.distance.tolist()
+    ready: list[int] = []
+    for commodity in problem.commodities:
+        begin = max((ready[p] for p in commodity.after), default=0)
+        first.append([begin + d for d in far[commodity.source]])
+        ready.append(begin + max(far[commodity.source][t] for t in commodity.targets))
+        last.append([epochs - min(far[n][t] for t in commodity.targets) for n in range(problem.nodes)])
+    latest = _latest_ready(problem, epochs)
+    for q, commodity in enumerate(problem.commodities):
+        if commodity.summed:  # the sum must still go on from its owner
+            late = epochs - latest[q]
+            last[q] = [x - late for x in last[q]]
+    return Layout(problem, epochs, rules, arcs, first, last)
+
+
+def _latest_ready(problem: EpochProblem, epochs: int) -> list[int]:
+    """Index by which each commodity must be where it is needed."""
+    latest = [epochs] * len(problem.commodities)
+    for commodity in problem.commodities:
+        rest = max(int(problem.distance[commodity.source, t]) for t in commodity.targets)
+        for before in commodity.after:
+            latest[before] = min(latest[before], epochs - rest)
+    return latest
+
+
+def single_links(problem: EpochProblem) -> list[Arc]:
+    """Every link is an arc."""
+    return [Arc((i,), (0,), e.source, e.target, e.delay) for i, e in enumerate(problem.links)]
+
+
+def hyper_edges(problem: EpochProblem) -> list[Arc]:
+    """Links between nodes that can store, and for every way through switches that cannot, one arc; Omega of table 5."""
+    found: list[Arc] = []
+
+    def extend(links: tuple[int, ...], offsets: tuple[int, ...], seen: frozenset[int], at: int) -> None:
+        node = problem.links[links[-1]].target
+        source = problem.links[links[0]].source
+        if problem.holds[node] != 0:
+            if node != source:
+                found.append(Arc(links, offsets, source, node, at))
+            return
+        for e in problem.leaving[node] if len(links) < MAX_HOPS else ():
+            link = problem.links[e]
+            if link.target not in seen:
+                extend((*links, e), (*offsets, at), seen | {link.target}, at + link.delay)
+
+    for e, link in enumerate(problem.links):
+        if problem.holds[link.source] != 0:
+            extend((e,), (0,), frozenset((link.source, link.target)), link.delay)
+    return found

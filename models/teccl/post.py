@@ -1,0 +1,100 @@
+"""What is done to a solution: sends that nobody needs are dropped, contributions to a sum are added up on the way."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from .answer import EpochSend, arrival
+from .epochs import EpochProblem
+
+
+def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[EpochSend]:
+    """Keep what the destinations' chunks came by: the reverse depth-first search of section 3.1.
+
+    From every destination the send that brought the chunk first is followed back to where it came from, up to the source. At a node
+    that cannot store, it is the one that arrived at the index at which the chunk left; at one that cannot copy, one for every send.
+
+    Parameters
+    ----------
+    problem : EpochProblem
+        The grid.
+    sends : iterable of EpochSend
+        Feasible ones; each over a link or a hyper-edge.
+    """
+    bringing: dict[tuple[int, int], list[tuple[int, EpochSend]]] = defaultdict(list)
+    for send in sends:
+        target = problem.links[send.path[-1]].target
+        bringing[send.commodity, target].append((arrival(problem, send), send))
+    for brought in bringing.values():
+        brought.sort()
+    kept: set[EpochSend] = set()
+    for q, commodity in enumerate(problem.commodities):
+        wanted: list[EpochSend] = [bringing[q, target][0][1] for target in commodity.targets]
+        while wanted:
+            send = wanted.pop()
+            tail = problem.links[send.path[0]].source
+            if send in kept:
+                continue
+            kept.add(send)
+            if tail != commodity.source:
+                wanted.append(_before(problem, bringing[q, tail], q, tail, send.start))
+    return sorted(kept)
+
+
+def _before(problem: EpochProblem, brought: list[tuple[int, EpochSend]], q: int, node: int, start: int) -> EpochSend:
+    """Give the send that brought to a node what it sends on at an index; one that is given is not given again where nothing is copied."""
+    stores, copies = problem.stores(problem.commodities[q], node), problem.copies[node]
+    if copies:
+        return next(send for at, send in brought if at == start or (stores and at < start))
+    index = max(i for i, (at, _) in enumerate(brought) if at == start or (stores and at < start))
+    return brought.pop(index)[1]
+
+
+def summed_up(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
+    """Turn the contributions to each sum into a tree: every rank adds up what it has received and sends it on once.
+
+    Of what a rank sends towards one sum, only the last send is kept: all contributions that it passes on have arrived by then, and where they go
+    from the next rank, that rank's last send has not started before. So nothing arrives later than before, and less is sent.
+
+    Parameters
+    ----------
+    problem : EpochProblem
+        The grid.
+    sends : sequence of EpochSend
+        Without useless ones (:func:`needed_sends`).
+    """
+    joined = _joined(problem, sends)
+    kept = [send for send in joined if not problem.commodities[send.commodity].summed]
+    last: dict[tuple[int, int], EpochSend] = {}
+    for send in joined:
+        if not problem.commodities[send.commodity].summed:
+            continue
+        key = (problem.commodities[send.commodity].chunk, problem.links[send.path[0]].source)
+        if key not in last or send.start > last[key].start:
+            last[key] = send
+    return sorted([*kept, *last.values()])
+
+
+def _joined(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
+    """Join the hops of sums through switches that pass them on once: on a path nothing is added, and nothing is sent twice."""
+
+    def passes(q: int, node: int) -> bool:
+        commodity = problem.commodities[q]
+        part_of_sum = commodity.summed or bool(commodity.after)
+        once = commodity.summed or not problem.copies[node]
+        return part_of_sum and once and not problem.stores(commodity, node)
+
+    onwards: dict[tuple[int, int, int], list[EpochSend]] = defaultdict(list)
+    for send in sends:
+        onwards[send.commodity, problem.links[send.path[0]].source, send.start].append(send)
+    joined: list[EpochSend] = []
+    for send in sends:
+        if passes(send.commodity, problem.links[send.path[0]].source):
+            continue
+        path, at = send.path, arrival(problem, send)
+        while passes(send.commodity, node := problem.links[path[-1]].target):
+            further = onwards[send.commodity, node, at].pop()
+            path, at = path + further.path, arrival(problem, further)
+        joined.append(EpochSend(send.start, send.commodity, path))
+    return joined

@@ -1,0 +1,148 @@
+"""Proof before search: bounds and constructions in turns, cheap ones first, until both sides meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....core.budget import Budget
+from ....core.schedule import Ints
+from .bounds import expanded, priced
+from .bounds.expanded import ExpandedCut
+from .bounds.priced import WindowPrices
+from .bounds.static import StaticBound, StaticCut
+from .bounds.symmetry import examples
+from .problem import EpochNetwork
+from .search import Plan, Search
+
+#: Edges of the largest network over time that is tried.
+EXPANDED_EDGES = 200_000
+
+#: Columns of the largest program for prices that is tried, and of all of them together.
+PRICED_COLUMNS = 25_000
+ALL_PRICED_COLUMNS = 400_000
+
+#: Part of the effort that the search may take before prices are tried.
+FIRST_SEARCH = 0.25
+
+
+@dataclass(frozen=True)
+class FarPair:
+    """The way from a chunk's source to somebody who needs it is as long as the bound."""
+
+    epochs: int
+    source: int
+    target: int
+
+
+Proof = FarPair | StaticCut | ExpandedCut | WindowPrices
+
+
+@dataclass(eq=False)
+class Result:
+    """Both sides: a bound with its proof, and a schedule.
+
+    Parameters
+    ----------
+    proof : FarPair, StaticCut, ExpandedCut or WindowPrices
+        What no schedule undercuts, and why.
+    search : Search
+        Has the best schedule and can go on.
+    """
+
+    proof: Proof
+    search: Search
+
+    @property
+    def bound(self) -> int:
+        """No schedule has a smaller makespan."""
+        return self.search.bound
+
+    @property
+    def makespan(self) -> int | None:
+        """Of the best schedule; None if there is none."""
+        return self.search.best
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the two meet."""
+        return self.search.done
+
+    @property
+    def open(self) -> bool:
+        """Whether they do not, and there is time left."""
+        return not self.search.done and not self.search.budget.exhausted
+
+    def raise_to(self, bound: int, proof: Proof | None) -> None:
+        """Take a better bound with its proof; None is no proof of anything new."""
+        if proof is not None:
+            self.search.bound, self.proof = bound, proof
+
+    def plan(self) -> Plan | None:
+        """Give the best schedule."""
+        return self.search.plan()
+
+
+def solve(network: EpochNetwork, relaxed: EpochNetwork, budget: Budget, effort: int) -> Result:
+    """Bound, construct, bound, search; every step only as long as bound and schedule differ.
+
+    Parameters
+    ----------
+    network : EpochNetwork
+        What schedules are made for; somebody lacks a chunk, and all who do can be reached.
+    relaxed : EpochNetwork
+        The same, or one with more nodes that store: what bounds are made for.
+    budget : Budget
+        Limits, seed, clock and progress.
+    effort : int
+        Arcs that the search may look at: it ends there, at the same place on every machine.
+    """
+    clock = budget.clock
+    with clock.phase("bound"):
+        static = StaticBound(relaxed)
+        proof: Proof = _far_pair(relaxed)
+        sinks = examples(relaxed)
+        bound, cut = static.improve(proof.epochs, sinks)
+    with clock.phase("construct"):
+        search = Search(network, bound, budget, effort)
+        search.construct()
+    result = Result(cut or proof, search)
+    with clock.phase("bound"):
+        _over_time(relaxed, result, sinks)
+    with clock.phase("search"):
+        search.improve(FIRST_SEARCH)
+    with clock.phase("bound"):
+        _by_prices(relaxed, result, static.ordered(sinks) if result.open else sinks)
+    with clock.phase("search"):
+        search.improve()
+    return result
+
+
+def _far_pair(network: EpochNetwork) -> FarPair:
+    reach = np.where(network.lacking, network.distance[network.source], -1)
+    chunk, target = np.unravel_index(int(reach.argmax()), reach.shape)
+    return FarPair(int(reach.max()), int(network.source[chunk]), int(target))
+
+
+def _over_time(network: EpochNetwork, result: Result, sinks: Ints) -> None:
+    """Raise the bound by flows in the network over time, if it is small enough."""
+    for sink in sinks.tolist():
+        best = result.makespan
+        if best is None or not result.open or expanded.size(network, best) > EXPANDED_EDGES:
+            return
+        result.raise_to(*expanded.improve(network, result.bound, sink, best))
+
+
+def _by_prices(network: EpochNetwork, result: Result, sinks: Ints) -> None:
+    """Raise the bound by prices on windows, if the programs are small enough; the most promising nodes first."""
+    columns = 0
+    for sink in sinks.tolist():
+        best = result.makespan
+        if best is None or not result.open:
+            return
+        columns += priced.size(network, result.bound)
+        if priced.size(network, best) > PRICED_COLUMNS or columns > ALL_PRICED_COLUMNS:
+            return
+        remaining = result.search.budget.clock.remaining_s()
+        result.raise_to(*priced.improve(network, result.bound, sink, best, remaining))

@@ -1,0 +1,200 @@
+"""The judge of bounds on a grid of epochs: recomputes them from the instance and what the certificates name."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..core.bounds import EpochBound, EpochChain, EpochCut, EpochDistance, EpochFlow, EpochPrices
+from ..core.collective import CollectiveKind
+from ..core.conditions import conditions
+from ..core.errors import InputError
+from ..core.instance import Instance
+from .epoch_flow import fewest_epochs_of_flow
+from .epoch_prices import fewest_epochs_by_prices
+from .verify.grid import Grid, grid_of
+
+FAR = 2**40
+
+
+@dataclass(frozen=True)
+class Need:
+    """Chunks that must come from some nodes to others: ``count`` of them, each to all targets.
+
+    Copied data comes from its one holder. Of a sum, contributions may be added up on the way, so that at least one chunk comes, from any of
+    the contributors.
+    """
+
+    sources: frozenset[int]
+    targets: frozenset[int]
+    count: int
+    summed: bool
+
+
+def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:
+    """Epochs that a certificate proves to be needed.
+
+    Raises
+    ------
+    InputError
+        If it names what the instance does not have.
+    """
+    grid = grid_of(instance)
+    count = len(grid.topology.nodes)
+    named = [n for n in (getattr(certificate, "sink", None), getattr(certificate, "source", None)) if n is not None]
+    for node in (*getattr(certificate, "nodes", ()), getattr(certificate, "target", 0), *named):
+        if not 0 <= node < count:
+            raise InputError(f"node {node} of {count}", place="certificate")
+    if grid.timing.changes:
+        raise InputError("a bound that does not know of changing bandwidths proves nothing here", place="certificate")
+    needs = needs_of(instance)
+    match certificate:
+        case EpochDistance(source, target):
+            asked = any(source in need.sources and target in need.targets for need in needs)
+            return distances(grid, source)[target] if asked and source != target else 0
+        case EpochCut():
+            return _cut(grid, needs, certificate)
+        case EpochChain():
+            return _chain(grid, needs, certificate)
+        case EpochFlow(sink, epochs):
+            sources = [(min(n.sources), n.count) for n in needs if sink in n.targets and not n.summed]
+            return fewest_epochs_of_flow(grid, sources, sink, epochs)
+        case EpochPrices(starts, prices):
+            ways = [(min(n.sources), t, n.count) for n in needs if not n.summed for t in n.targets]
+            return fewest_epochs_by_prices(grid, ways, starts, prices)
+
+
+def needs_of(instance: Instance) -> list[Need]:
+    """List what must travel from where to where."""
+    node = getattr(instance.network, "rank_nodes", ())
+    found: list[Need] = []
+    for demand in instance.demands:
+        for held, needed, summed in conditions(demand, instance.npus).bytes_of:
+            targets = frozenset(node[r] for r in needed if summed or r not in held)
+            count = demand.chunks * (len(held) if demand.collective is CollectiveKind.ALL_REDUCE else 1)
+            if targets:
+                found.append(Need(frozenset(node[r] for r in held), targets, count, summed))
+    return found
+
+
+def distances(grid: Grid, source: int, *, backwards: bool = False) -> list[int]:
+    """Epochs from a node to all others by the fastest path, or from all others to it."""
+    tail, head = (grid.target, grid.source) if backwards else (grid.source, grid.target)
+    out: list[list[tuple[int, int]]] = [[] for _ in grid.topology.nodes]
+    for a, b, delay in zip(tail.tolist(), head.tolist(), grid.delay.tolist(), strict=True):
+        out[a].append((b, delay))
+    far = [FAR] * len(out)
+    heap = [(0, source)]
+    while heap:
+        length, node = heapq.heappop(heap)
+        if length >= far[node]:
+            continue
+        far[node] = length
+        for neighbour, delay in out[node]:
+            if length + delay < far[neighbour]:
+                heapq.heappush(heap, (length + delay, neighbour))
+    return far
+
+
+def starts(releases: Sequence[int], window: int, capacity: int, begin: int = 0) -> list[int]:
+    """Give the earliest starts of one link: the n-th not before the n-th release, at most ``capacity`` in a window."""
+    found: list[int] = []
+    for n, release in enumerate(sorted(releases)):
+        earliest = max(release, begin)
+        found.append(max(earliest, found[n - capacity] + window) if n >= capacity else earliest)
+    return found
+
+
+def _least(enough: Callable[[int], bool]) -> int:
+    """Smallest number for which a condition holds that stays true from then on; :data:`FAR` if it never holds."""
+    high = 1
+    while not enough(high):
+        if (high := 2 * high) > FAR:
+            raise InputError(
+                "no number of epochs is enough: data must enter these nodes, but no link does", place="certificate"
+            )
+    low = 0
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return low
+
+
+def _cut(grid: Grid, needs: list[Need], cut: EpochCut) -> int:
+    """See :class:`EpochCut`."""
+    inside = frozenset(cut.nodes)
+    if cut.sink is not None and cut.sink not in inside:
+        raise InputError("the sink is not in the set", place="certificate.sink")
+    sinks = [cut.sink] if cut.sink is not None else sorted({t for n in needs for t in n.targets} & inside)
+    rest = [min(column) for column in zip(*(distances(grid, sink, backwards=True) for sink in sinks), strict=True)]
+    threshold = cut.threshold if cut.sink is not None else 0
+    entering = _from_outside(needs, inside, frozenset(sinks))
+    entering = [n for n in entering if min(rest[s] for s in n.sources) >= threshold]
+    fluid = grid.timing.fluid
+    wanted = sum(n.count * (len(n.targets & set(sinks)) if fluid and not n.summed else 1) for n in entering)
+    if not wanted:
+        return 0
+    links = _entering(grid, inside)
+    release = {e: _releases(grid, entering, e) for e in links}
+    if fluid:
+        spans = [(release[e][0] + int(grid.delay[e]) + rest[int(grid.target[e])], grid.rate[e]) for e in links]
+        return _least(lambda k: sum((r * max(0, k - s + 1) for s, r in spans), Fraction(0)) >= wanted)
+    last = [
+        [t + int(grid.delay[e]) + rest[int(grid.target[e])] for t in _link_starts(grid, e, release[e])] for e in links
+    ]
+    return _least(lambda k: sum(t <= k for column in last for t in column) >= wanted)
+
+
+def _chain(grid: Grid, needs: list[Need], chain: EpochChain) -> int:
+    """See :class:`EpochChain`."""
+    inside, sink = frozenset(chain.nodes), chain.sink
+    if sink not in inside or grid.timing.fluid:
+        raise InputError("expected a sink in the set, and whole chunks", place="certificate.sink")
+    entering = _from_outside(needs, inside, frozenset([sink]))
+    count = sum(n.count for n in entering)
+    arrivals = sorted(
+        t + int(grid.delay[e])
+        for e in _entering(grid, inside)
+        for t in _link_starts(grid, e, _releases(grid, entering, e))
+    )
+    if count > len(arrivals):
+        raise InputError("data must enter these nodes, but no link does", place="certificate.nodes")
+    doors = {int(grid.target[e]) for e in _entering(grid, inside)}
+    inwards = [min(column) for column in zip(*(distances(grid, door) for door in doors), strict=True)]
+    own = [e for e in range(len(grid.source)) if int(grid.target[e]) == sink]
+    bound = 0
+    for m, begin in enumerate(arrivals[:count]):
+        left, times = count - m, list[int]()
+        for e in own:
+            tail = int(grid.source[e])
+            first = begin + inwards[tail] if tail in inside else max(0, begin - int(grid.delay[e]))
+            times += [t + int(grid.delay[e]) for t in _link_starts(grid, e, [first] * left)]
+        bound = max(bound, sorted(times)[left - 1])
+    return bound
+
+
+def _from_outside(needs: Sequence[Need], inside: frozenset[int], sinks: frozenset[int]) -> list[Need]:
+    """Give what must enter a set for some of its nodes, with its sources outside."""
+    found = []
+    for need in needs:
+        outside = need.sources - inside
+        if outside and (need.summed or outside == need.sources) and need.targets & sinks:
+            found.append(Need(outside, need.targets, need.count, need.summed))
+    return found
+
+
+def _entering(grid: Grid, inside: frozenset[int]) -> list[int]:
+    ends = zip(grid.source.tolist(), grid.target.tolist(), strict=True)
+    return [e for e, (a, b) in enumerate(ends) if a not in inside and b in inside]
+
+
+def _releases(grid: Grid, needs: Sequence[Need], link: int) -> list[int]:
+    far = distances(grid, int(grid.source[link]), backwards=True)
+    return sorted(min(far[s] for s in need.sources) for need in needs for _ in range(need.count))
+
+
+def _link_starts(grid: Grid, link: int, releases: Sequence[int]) -> list[int]:
+    found = starts(releases, int(grid.window[link]), int(grid.capacity[link]))
+    return [t for t in found if t < FAR]

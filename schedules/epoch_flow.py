@@ -1,0 +1,92 @@
+"""Maximum flows in a network over time, for the judge of :class:`~cwb.core.bounds.EpochFlow`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.errors import InputError
+from .verify.grid import Grid
+
+#: Nodes of the network over time that are tried.
+MAX_NODES = 500_000
+
+
+def fewest_epochs_of_flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, epochs: int) -> int:
+    """Give ``epochs`` if the chunks do not fit into one epoch less, else 0.
+
+    Parameters
+    ----------
+    grid : Grid
+        The network; whole chunks.
+    sources : sequence of (int, int)
+        Nodes and the number of their chunks that the sink needs.
+    sink : int
+        Where they go.
+    epochs : int
+        What is claimed.
+    """
+    if grid.timing.fluid:
+        raise InputError("this bound is one of whole chunks", place="certificate")
+    if not sources or epochs <= 0:
+        return 0
+    horizon = epochs - 1
+    if (horizon + 1) * len(grid.topology.nodes) > MAX_NODES:
+        raise InputError(f"{epochs:,} epochs are too many to be checked", place="certificate.epochs")
+    wanted = sum(count for _, count in sources)
+    return epochs if _flow(grid, sources, sink, horizon, wanted) < wanted else 0
+
+
+def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: int, wanted: int) -> int:
+    """Most chunks that reach the sink by the horizon, up to ``wanted``."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import maximum_flow
+
+    nodes, times = len(grid.topology.nodes), horizon + 1
+    at = np.arange(times)
+    heads, tails, room = list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
+
+    def add(a: np.ndarray, b: np.ndarray, capacity: int | np.ndarray) -> None:
+        tails.append(a)
+        heads.append(b)
+        room.append(np.broadcast_to(np.asarray(capacity), a.shape))
+
+    first = _first(grid, [source for source, _ in sources])
+    for node, data in enumerate(grid.topology.nodes):
+        if data.buffer_bytes != 0:
+            add(node * times + at[:-1], node * times + at[1:], wanted)
+    extra = nodes * times + 2
+    for e in range(len(grid.source)):
+        delay, window, capacity = int(grid.delay[e]), int(grid.window[e]), int(grid.capacity[e])
+        a, b = int(grid.source[e]), int(grid.target[e])
+        begin = np.arange(first[a], horizon - delay + 1, window)
+        # All starts of a block share its room and count as if they had left with it: a node of its own collects them.
+        for k in begin.tolist():
+            block = np.arange(k, min(k + window, horizon - delay + 1))
+            if len(block) == 1:
+                add(a * times + block, b * times + block + delay, capacity)
+                continue
+            add(a * times + block, np.full(len(block), extra), capacity)
+            add(np.array([extra]), np.array([b * times + k + delay]), capacity)
+            extra += 1
+    source = nodes * times
+    where = np.array([node * times for node, _ in sources])
+    add(np.full(len(where), source), where, np.array([count for _, count in sources]))
+    columns = tuple(np.concatenate(part) for part in (tails, heads, room))
+    graph = coo_array((columns[2].astype(np.int32), (columns[0], columns[1])), shape=(extra, extra)).tocsr()
+    return int(maximum_flow(graph, source, sink * times + horizon).flow_value)
+
+
+def _first(grid: Grid, sources: Sequence[int]) -> list[int]:
+    """Earliest index at which anything can be at each node; one past every horizon where nothing can."""
+    far = [2**40] * len(grid.topology.nodes)
+    for source in sources:
+        far[source] = 0
+    for _ in far:
+        before = list(far)
+        for a, b, delay in zip(grid.source.tolist(), grid.target.tolist(), grid.delay.tolist(), strict=True):
+            far[b] = min(far[b], far[a] + delay)
+        if far == before:
+            break
+    return far

@@ -1,0 +1,194 @@
+"""Whether a timed schedule keeps to the grid of epochs of its instance.
+
+A send that starts at index k over a link of delay d is at the other end at index k + d, and can be sent on from there at once; over a
+longer path it starts over every link at the index at which it arrives there. Starts and ends in seconds must be those of the grid, so
+that the schedule means the same in epochs and in seconds. Whole chunks are counted in windows, parts of chunks by the epoch.
+What reaches a switch that cannot store leaves at the same index or is lost; without multicast it leaves as often as it came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...core.instance import Instance
+from ...core.schedule import Ints, Schedule
+from ...core.timing import Semantics
+from .capacity import check_capacity
+from .grid import Grid, grid_of
+from .network import Network
+from .replay import AtSend, replay
+from .report import Findings, Violation
+from .sends import check_shape
+
+#: Difference between a time and its place on the grid that is taken for rounding: this part of it, or of an epoch.
+OFF_GRID = 1e-9
+
+#: Overload of a link that is taken for rounding where chunks are split: what linear solvers leave.
+OVERLOAD = 1e-7
+
+
+def verify_epochs(instance: Instance, network: Network, schedule: Schedule, findings: Findings) -> None:
+    """Check a schedule in epochs and in seconds."""
+    at_send = check_shape(instance, network, schedule, findings)
+    if at_send is None:
+        return
+    grid = grid_of(instance)
+    sends = schedule.sends
+    start = _check_grid(grid, schedule, at_send, findings)
+    hop_start = _hop_starts(grid, schedule, start)
+    if grid.timing.fluid:
+        _check_rates(grid, schedule, hop_start, findings)
+    else:
+        units = grid.chunk_bytes / schedule.chunks.unit_bytes
+        whole = units.numerator if units.denominator == 1 else 0
+        for chunk in np.flatnonzero(schedule.chunks.units != whole)[:1].tolist():
+            text = f"chunk {chunk} has {schedule.chunks.size_bytes(chunk)} bytes; expected {grid.chunk_bytes}"
+            findings.add(Violation("size", text, chunk=chunk))
+        _check_windows(grid, network, schedule, hop_start, findings)
+    if grid.timing.semantics is Semantics.STORE_AND_FORWARD:
+        check_capacity(network, schedule, findings)
+    end = start + np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1]) if len(sends) else start
+    _check_passing(network, schedule, start, end, at_send, findings)
+    # At one index, what takes time has arrived first; then switches hand over what takes none; then everybody else starts.
+    at_once = start == end
+    stores = {node: limit for node, limit in network.buffer_bytes.items() if limit}
+    read, write = 4 * start + np.where(at_once, 1, 3), 4 * end + np.where(at_once, 2, 0)
+    replay(replace(network, buffer_bytes=stores), schedule.chunks, sends, read, write, at_send, findings)
+
+
+def finish_epochs(instance: Instance, schedule: Schedule) -> int:
+    """Epochs that a schedule takes: the index of its last arrival."""
+    assert instance.timing is not None  # noqa: S101 (callers have looked)
+    return round(float(schedule.end_s.max(initial=0.0)) / float(instance.timing.epoch_s))
+
+
+def _check_grid(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) -> Ints:
+    """Starts and ends must be whole numbers of epochs, as far apart as the delays of the path; give the starts."""
+    sends, epoch = schedule.sends, float(grid.timing.epoch_s)
+    begin, end = schedule.start_s / epoch, schedule.end_s / epoch
+    start = np.rint(begin).astype(np.int64)
+
+    def off(place: str) -> str:
+        return f"{place} between two epochs of {epoch:.9g} s"
+
+    wrong = np.abs(begin - start) > OFF_GRID * np.maximum(1, begin)
+    findings.add_each("grid", wrong, lambda send: at_send("grid", off("starts"), send))
+    if not len(sends):
+        return start
+    needed = np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1])
+    late = np.abs(end - (start + needed)) > OFF_GRID * np.maximum(1, end)
+
+    def not_in_time(send: int) -> Violation:
+        text = f"is said to take {end[send] - begin[send]:.9g} epochs, but takes {needed[send]}"
+        return at_send("grid", text, send)
+
+    findings.add_each("grid", late & ~wrong, not_in_time)
+    return start
+
+
+def _hop_starts(grid: Grid, schedule: Schedule, start: Ints) -> Ints:
+    """Index at which each hop starts."""
+    sends = schedule.sends
+    delay = grid.delay[sends.path_links]
+    before = np.cumsum(delay) - delay
+    first = before[sends.path_offset[:-1]] if len(sends) else before
+    return start[sends.hop_send] + before - np.repeat(first, sends.hops)
+
+
+def _check_windows(grid: Grid, network: Network, schedule: Schedule, hop_start: Ints, findings: Findings) -> None:
+    """In any ``window`` consecutive epochs at most ``capacity`` chunks start over a link."""
+    sends, changes = schedule.sends, _changed_links(grid)
+    links = sends.path_links
+    order = np.lexsort((hop_start, links))
+    used, first = np.unique(links[order], return_index=True)
+    for link, at in zip(used.tolist(), np.split(order, first[1:]), strict=True):
+        starts = hop_start[at]
+        if link in changes:
+            full = _over_changed(grid, link, starts)
+        else:
+            room = int(grid.capacity[link])
+            full = np.flatnonzero(starts[room:] - starts[:-room] < grid.window[link]) + room if room else np.arange(1)
+        for index in full[:1].tolist():
+            _over(network, schedule, link, int(sends.hop_send[at[index]]), int(starts[index]), findings)
+
+
+def _changed_links(grid: Grid) -> frozenset[int]:
+    return frozenset(change.link for change in grid.timing.changes)
+
+
+def _over_changed(grid: Grid, link: int, starts: Ints) -> Ints:
+    """Find starts with which a window carries more than the bandwidth of its epochs allows."""
+    window = int(grid.window[link])
+    wrong: list[int] = []
+    for index, start in enumerate(starts.tolist()):
+        for begin in range(max(0, start - window + 1), start + 1):
+            count = int(((starts >= begin) & (starts < begin + window)).sum())
+            room = sum(grid.rate[link] * grid.timing.factor(link, k) for k in range(begin, begin + window))
+            if count > room:
+                wrong.append(index)
+                break
+    return np.array(wrong, dtype=np.int64)
+
+
+def _check_rates(grid: Grid, schedule: Schedule, hop_start: Ints, findings: Findings) -> None:
+    """In every epoch a link carries at most bandwidth times epoch."""
+    sends, nodes = schedule.sends, grid.topology.nodes
+    size = schedule.chunks.sizes_bytes[sends.chunk][sends.hop_send] / float(grid.chunk_bytes)
+    slots, where = np.unique(np.stack([sends.path_links, hop_start]), axis=1, return_inverse=True)
+    load = np.bincount(where.ravel(), weights=size, minlength=slots.shape[1])
+    room = np.array([float(grid.rate[e] * grid.timing.factor(e, k)) for e, k in slots.T.tolist()])
+    for slot in np.flatnonzero(load > room * (1 + OVERLOAD))[:1].tolist():
+        link, epoch = slots[:, slot].tolist()
+        a, b = int(grid.source[link]), int(grid.target[link])
+        text = f"{nodes[a].name} -> {nodes[b].name} carries {load[slot]:.9g} chunks, but can carry {room[slot]:.9g}"
+        findings.add(Violation("capacity", f"{text} in epoch {epoch}", link=link))
+
+
+def _over(network: Network, schedule: Schedule, link: int, send: int, epoch: int, findings: Findings) -> None:
+    ends = network.topology.links[link]
+    chunk, source = int(schedule.sends.chunk[send]), int(schedule.sends.source[send])
+    text = f"{ends.source} -> {ends.target} has more chunks than it can carry in epoch {epoch}"
+    findings.add(Violation("capacity", text, rank=network.rank(source), chunk=chunk, link=link))
+
+
+def _check_passing(
+    network: Network, schedule: Schedule, start: Ints, end: Ints, at_send: AtSend, findings: Findings
+) -> None:
+    """What a switch that cannot store sends has arrived there at the same index, as often as it is sent if it cannot copy."""
+    sends = schedule.sends
+    empty = np.zeros(network.nodes, dtype=np.bool_)
+    empty[[node for node, limit in network.buffer_bytes.items() if limit == 0]] = True
+    out = np.flatnonzero(empty[sends.source])
+    if not len(out):
+        return
+    into = np.flatnonzero(empty[sends.target])
+    came: dict[tuple[int, int, int], int] = {}
+    for key in zip(sends.target[into].tolist(), sends.chunk[into].tolist(), end[into].tolist(), strict=True):
+        came[key] = came.get(key, 0) + 1
+    went: dict[tuple[int, int, int], int] = {}
+    lost, again = [], []
+    for send in out.tolist():
+        key = int(sends.source[send]), int(sends.chunk[send]), int(start[send])
+        went[key] = went.get(key, 0) + 1
+        if key not in came:
+            lost.append(send)
+        elif network.unicast[key[0]] and went[key] > came[key]:
+            again.append(send)
+
+    def not_here(send: int) -> Violation:
+        text = f"switch {network.name(int(sends.source[send]))} cannot store, and nothing reaches it at that index"
+        return at_send("buffer", text, send)
+
+    def twice(send: int) -> Violation:
+        text = f"switch {network.name(int(sends.source[send]))} sends a chunk on twice, but has no multicast"
+        return at_send("multicast", text, send)
+
+    def adds(send: int) -> Violation:
+        text = f"switch {network.name(int(sends.source[send]))} cannot store, and so not add; a sum passes it on a path"
+        return at_send("buffer", text, send)
+
+    findings.add_each("buffer", out[sends.reduce[out]], adds)
+    findings.add_each("buffer", np.array(lost, dtype=np.int64), not_here)
+    findings.add_each("multicast", np.array(again, dtype=np.int64), twice)

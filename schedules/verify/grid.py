@@ -1,0 +1,91 @@
+"""The judge's own count of epochs: delays, windows and capacities of the links of an instance that has a timing.
+
+Nothing here is shared with the methods, so that a slip in their table is a violation and not a record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.schedule import Ints
+from ...core.timing import Semantics, Timing
+from ...core.topology import NodeKind, Topology
+from .sizes import demanded_chunk
+
+#: TE-CCL's published code takes latency of up to this part of an epoch for nothing.
+TE_CCL_FREE = Fraction(1, 10)
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Links in whole epochs.
+
+    Parameters
+    ----------
+    topology, timing : Topology, Timing
+        The network and its grid.
+    chunk_bytes : Fraction
+        Size of a whole chunk.
+    source, target, delay, window, capacity : array of int, shape (links,)
+        Ends; index of arrival less index of start; in any ``window`` epochs at most ``capacity`` whole chunks start.
+    rate : tuple of Fraction
+        Chunks that the bandwidth allows in an epoch.
+    """
+
+    topology: Topology
+    timing: Timing
+    chunk_bytes: Fraction
+    source: Ints
+    target: Ints
+    delay: Ints
+    window: Ints
+    capacity: Ints
+    rate: tuple[Fraction, ...]
+
+
+def grid_of(instance: Instance) -> Grid:
+    """Count the epochs of every link.
+
+    Raises
+    ------
+    InputError
+        If the instance has no timing or no explicit network, or its chunks differ in size.
+    """
+    topology, timing = instance.network, instance.timing
+    if not isinstance(topology, Topology) or timing is None:
+        raise InputError("expected a network of nodes and links, and a timing", place="timing")
+    chunk = demanded_chunk(instance)
+    seconds = [chunk / link.bandwidth_Bps for link in topology.links]
+    window = [_up(time / timing.epoch_s) for time in seconds]
+    latency = [_latency_epochs(link.latency_s / timing.epoch_s, timing) for link in topology.links]
+    delay = [
+        late + (1 if timing.fluid else 0 if _is_free(topology, e, timing) else busy)
+        for e, (busy, late) in enumerate(zip(window, latency, strict=True))
+    ]
+    capacity = [int(busy * timing.epoch_s / time) for busy, time in zip(window, seconds, strict=True)]
+    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
+    columns = np.array([delay, window, capacity], dtype=np.int64)
+    rate = tuple(timing.epoch_s / time for time in seconds)
+    return Grid(topology, timing, chunk, ends[:, 0].copy(), ends[:, 1].copy(), columns[0], columns[1], columns[2], rate)
+
+
+def _up(x: Fraction) -> int:
+    return -int(-x // 1)
+
+
+def _latency_epochs(latency: Fraction, timing: Timing) -> int:
+    if timing.semantics is not Semantics.STORE_AND_FORWARD and latency <= TE_CCL_FREE:
+        return 0
+    return _up(latency)
+
+
+def _is_free(topology: Topology, link: int, timing: Timing) -> bool:
+    """Whether the time on the wire is not counted: from a switch to a rank in TE-CCL, which counts it before the switch."""
+    a, b = topology.link_ends[link]
+    kinds = topology.nodes[a].kind, topology.nodes[b].kind
+    return timing.semantics is Semantics.TE_CCL and kinds == (NodeKind.SWITCH, NodeKind.COMPUTE)

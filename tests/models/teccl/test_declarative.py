@@ -1,0 +1,219 @@
+"""The declarative models: published tables, brute force, the judge, and what they refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from cwb import solvers
+from cwb.bench.run import Request, run
+from cwb.core.budget import Budget
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import InputError
+from cwb.core.method import Status
+from cwb.core.timing import Semantics
+from cwb.core.topology import NodeKind
+from cwb.instances import load
+from cwb.models.teccl import astar, lp, milp
+from cwb.models.teccl.epochs import epoch_problem
+from cwb.models.teccl.milp_options import AstarOptions, LpOptions, MilpOptions
+from cwb.models.teccl.simple_bounds import lower_bound
+from cwb.schedules import judge
+from cwb.schedules.epoch_bounds import recomputed_epochs
+from cwb.schedules.verify.grid import grid_of
+from grids import demand_of, network, on_grid, small_networks, with_switch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from oracle import fewest_epochs
+
+HIGHS = solvers.get("highs")
+KINDS = ["all_gather", "all_to_all", "broadcast", "scatter", "gather"]
+SUMS = ["reduce", "reduce_scatter", "all_reduce"]
+
+
+def solved(instance, module=milp, options=None):
+    """Run a method on a posed instance; its answer must be right."""
+    options = options or {milp: MilpOptions, lp: LpOptions, astar: AstarOptions}[module]()
+    outcome = module.run(instance, HIGHS, Budget(), options)
+    assert outcome.answer is not None, outcome.message
+    verdict = judge(instance, outcome.answer, outcome.certificate)
+    assert verdict.ok, verdict.violations
+    assert verdict.objective == pytest.approx(outcome.objective, rel=1e-12)
+    return outcome, verdict.metrics["epochs"]
+
+
+def table(model, network, size_kb, kind="all_gather", **options):
+    """One row of a table: epochs, status."""
+    demand = Demand(CollectiveKind(kind), Fraction(1000 * size_kb))
+    record = run(load(network).with_changes(demand=demand), Request(model, options=options)).record
+    assert record.verified, record.violations
+    return record.metrics["epochs"], record.status
+
+
+@pytest.mark.parametrize(("chunks", "epochs"), [(1, 4), (2, 5), (3, 6)])
+def test_table_3(chunks, epochs):
+    """DGX-1, 25 KB chunks, 0.7 us: 4, 5 and 6 us where the paper has 4, 5 and 6.1."""
+    assert table("teccl-milp", "dgx1()", 200, chunk_size="25 KB", chunks=chunks, epoch="slow") == (epochs, "optimal")
+
+
+@pytest.mark.parametrize("chunks", range(1, 7))
+def test_table_7(chunks):
+    """DGX-1 without latency: c chunks take c + 1 epochs, as SCCL's instances do."""
+    found = table("teccl-milp", "dgx1(latency='0 us')", 200 * chunks, chunks=chunks, epoch="slow")
+    assert found == (chunks + 1, "optimal")
+
+
+@pytest.mark.parametrize(("chunks", "epochs"), [(1, 3), (3, 8)])
+def test_table_7_all_to_all(chunks, epochs):
+    """The linear program takes the epochs of table 7 on all-to-all."""
+    found = table("teccl-lp", "dgx1(latency='0 us')", 200 * chunks, "all_to_all", chunks=chunks, epoch="slow")
+    assert found == (epochs, "optimal")
+
+
+@settings(max_examples=15, deadline=None)
+@given(small_networks(ranks=(2, 3)), st.sampled_from(["all_gather", "broadcast"]), st.sampled_from(list(Semantics)))
+def test_the_general_form_takes_as_long_as_trying_everything(topology, kind, semantics):
+    """On tiny networks, the proved optimum is that of an exhaustive search."""
+    assume(all(n.multicast and n.buffer_bytes == 0 for n in topology.nodes if n.kind is NodeKind.SWITCH))
+    instance = on_grid(topology, kind, semantics=semantics.value)
+    assume(epoch_problem(instance).diameter <= 5)
+    outcome, epochs = solved(instance)
+    assert outcome.status is Status.OPTIMAL
+    assume(epochs <= 7)
+    assert fewest_epochs(epoch_problem(instance), epochs) == epochs
+
+
+@settings(max_examples=12, deadline=None)
+@given(small_networks(ranks=(2, 3)), st.sampled_from(KINDS), st.integers(1, 2), st.sampled_from(list(Semantics)))
+def test_every_model_is_right_and_no_bound_is_beyond_it(topology, kind, chunks, semantics):
+    """On random networks all models give verified schedules; A* is no better than the optimum, and splitting chunks no worse but for a last epoch."""
+    instance = on_grid(topology, kind, chunks, semantics.value)
+    problem = epoch_problem(instance)
+    outcome, epochs = solved(instance)
+    assert outcome.status is Status.OPTIMAL
+    low, certificate = lower_bound(problem)
+    assert low <= recomputed_epochs(instance, certificate) <= epochs
+    _, rounds = solved(instance, astar)
+    assert rounds >= epochs
+    fluid = replace(instance, timing=replace(instance.timing, fluid=True))
+    flow, parts = solved(fluid, lp)
+    assert flow.status is Status.OPTIMAL
+    assert lower_bound(epoch_problem(fluid))[0] <= parts
+
+
+@settings(max_examples=10, deadline=None)
+@given(small_networks(ranks=(2, 3)), st.sampled_from(SUMS), st.sampled_from(list(Semantics)))
+def test_sums_are_right(topology, kind, semantics):
+    """Reductions by both routes are verified, and one model of both stages is no slower than two in a row."""
+    instance = on_grid(topology, kind, semantics=semantics.value)
+    _, epochs = solved(instance)
+    if kind == "all_reduce":
+        _, stages = solved(instance, options=MilpOptions(all_reduce="stages"))
+        assert epochs <= stages
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    small_networks(),
+    st.sampled_from(list(Semantics)),
+    st.booleans(),
+    st.sampled_from([Fraction(1, 3), 1, Fraction(7, 4)]),
+)
+def test_the_judge_counts_the_same_epochs(topology, semantics, fluid, epoch_us):
+    """Two tables of delays, windows and capacities, made separately, are the same."""
+    instance = on_grid(topology, semantics=semantics.value, epoch_us=epoch_us, fluid=fluid)
+    grid, columns = grid_of(instance), epoch_problem(instance).columns
+    assert [grid.source.tolist(), grid.target.tolist(), grid.delay.tolist()] == columns[:3].tolist()
+    assert [grid.window.tolist(), grid.capacity.tolist()] == columns[3:].tolist()
+
+
+def test_objectives_agree_on_the_fewest_epochs():
+    """Counting late epochs in one model gives the makespan of the models of fixed length; the paper's objective is no faster."""
+    instance = on_grid(with_switch(), chunks=2)
+    _, epochs = solved(instance)
+    _, late = solved(instance, options=MilpOptions(objective="late", epochs=epochs + 3))
+    outcome, paper = solved(instance, options=MilpOptions(objective="paper", epochs=epochs + 3))
+    assert late == epochs <= paper
+    assert outcome.metrics["paper_bound"] == pytest.approx(outcome.metrics["paper_objective"])
+
+
+def test_priorities_put_a_tenant_first():
+    """Of two broadcasts over one link, the one with the larger weight is done first."""
+    line = network(2, [(0, 1, 1, 0), (1, 0, 1, 0)])
+    pair = on_grid(line, "broadcast", also=(demand_of(line, "broadcast"),))
+    for weights in ([1, 5], [5, 1]):
+        outcome, _ = solved(pair, options=MilpOptions(objective="paper", epochs=2, priorities=weights))
+        first = int(outcome.answer.sends.chunk[outcome.answer.start_s.argmin()])
+        assert weights[first] == 5
+
+
+def test_switches_that_copy_save_epochs_and_hyper_edges_do_not_copy():
+    """Three ranks on a switch: with copies a broadcast has one way up, without them as many as there are receivers."""
+    star = [(i, 4, 1, 0) for i in range(4)] + [(4, i, 1, 0) for i in range(4)]
+    found = [solved(on_grid(network(4, star, (4,), multicast=copy), "broadcast", 2))[1] for copy in (True, False)]
+    edges = solved(
+        on_grid(network(4, star, (4,), multicast=False), "broadcast", 2), options=MilpOptions(switches="hyper-edges")
+    )
+    assert found[0] < found[1] == edges[1]
+
+
+def test_a_link_that_is_down_is_not_used():
+    """With a link down for its first epochs, data waits for it, and the judge refuses the schedule that does not."""
+    line = network(2, [(0, 1, 1, 0), (1, 0, 1, 0)])
+    options = {
+        "bandwidth": [{"source": "n0", "target": "n1", "epochs": [0, 3], "factor": "0"}],
+        "epoch_duration": "1 us",
+    }
+    found = run(on_grid(line, "broadcast").with_changes(timing=None), Request("teccl-milp", options=options))
+    assert found.record.metrics["epochs"] == 4
+    early = replace(found.answer, start_s=found.answer.start_s * 0, end_s=found.answer.end_s * 0 + 1e-6)
+    assert any("capacity" in v for v in judge(found.instance, early).violations)
+
+
+def test_relays_and_buffers_that_are_limited():
+    """A chain that must pass chunks on at once, or may hold one, is slower than one that stores, and proves nothing of it."""
+    chain = network(3, [(0, 1, 2, 0), (1, 2, 1, 0), (2, 0, 1, 0)])
+    instance = on_grid(chain, "scatter", chunks=2, ranks=(0, 2, 1))
+    free, held = solved(instance), solved(instance, options=MilpOptions(buffer=1))
+    passing = solved(instance, options=MilpOptions(relays="pass"))
+    assert free[1] <= held[1]
+    assert free[1] <= passing[1]
+
+
+def test_fewer_epochs_than_the_distance_are_infeasible():
+    """K below the diameter is told as infeasible by all models, and is not an empty row."""
+    instance = on_grid(with_switch(), chunks=2)
+    for module, options in ((milp, MilpOptions(epochs=1)), (lp, LpOptions(epochs=1))):
+        fluid = replace(instance, timing=replace(instance.timing, fluid=module is lp))
+        assert module.run(fluid, HIGHS, Budget(), options).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"epochs": 0}, "epochs"),
+        ({"epoch_duration": "0 s"}, "an epoch of no time"),
+        ({"epoch_duration": "1e-9 ns"}, "is too short"),
+        ({"buffer": 0}, "less than one"),
+        ({"buffer": 2, "relays": "pass"}, "says nothing"),
+        ({"epoch_multiplier": 2, "epoch_duration": "1 us"}, "one of the two"),
+        ({"priorities": [1]}, "objective=paper"),
+        ({"priorities": [1, 2], "objective": "paper"}, "2 weights for 1"),
+        ({"bandwidth": [{"source": "a", "target": "b", "epochs": [0, 1], "factor": "1"}]}, "no link from"),
+    ],
+)
+def test_bad_options_are_one_clear_line(options, text):
+    """What is wrong in the options is told in one line that names it."""
+    instance = on_grid(with_switch()).with_changes(timing=None)
+    with pytest.raises(InputError, match=text) as error:
+        run(instance, Request("teccl-milp", options=options))
+    assert "\n" not in str(error.value)
+
+
+def test_what_cannot_be_reached_or_held_is_told():
+    """A rank without a way to it, and a switch whose buffer holds less than a chunk, are input errors."""
+    with pytest.raises(InputError, match="no path leads from 'n0' to 'n1'"):
+        epoch_problem(on_grid(network(2, [(1, 0, 1, 0)])))
+    with pytest.raises(InputError, match="less than a chunk"):
+        epoch_problem(on_grid(with_switch(buffer=Fraction(10))))

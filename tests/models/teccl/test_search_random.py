@@ -1,0 +1,108 @@
+"""Random problems of five families: what the search finds is right, and no bound is beyond it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cwb import solvers
+from cwb.core.budget import Budget
+from cwb.core.method import Status
+from cwb.models import registry
+from cwb.models.teccl import milp
+from cwb.models.teccl.milp_options import MilpOptions
+from cwb.models.teccl.search.bounds import expanded, priced
+from cwb.models.teccl.search.bounds.static import StaticBound
+from cwb.models.teccl.search.ladder import solve
+from cwb.schedules import judge
+from grids import on_grid, small_networks
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from search_families import Case, Wire, faults, random_case
+
+HIGHS = solvers.get("highs")
+METHOD = registry.get("teccl")
+
+EFFORT = 300_000
+
+
+@pytest.mark.parametrize("demand", ["all_gather", "broadcast", "custom"])
+@pytest.mark.parametrize("first", [1000, 1020])
+def test_schedules_are_right_and_not_shorter_than_the_bound(demand, first):
+    """A replay that knows links by latency and busy time alone finds every schedule right, as long as is claimed, and no shorter than the bound."""
+    for seed in range(first, first + 20):
+        case = random_case(seed, most=14, demand=demand)
+        network = case.network()
+        result = solve(network, network, Budget(), EFFORT)
+        plan = result.plan()
+        assert plan is not None
+        found, makespan = faults(case, plan.chunk, plan.start, plan.paths)
+        assert found == []
+        assert makespan == result.makespan
+        assert result.bound <= makespan
+
+
+def test_every_bound_holds():
+    """No bound of any kind, for any node, is beyond a schedule that a replay finds right."""
+    for seed in range(2000, 2030):
+        case = random_case(seed, most=9)
+        network = case.network()
+        result = solve(network, network, Budget(), EFFORT)
+        plan = result.plan()
+        assert plan is not None
+        _, makespan = faults(case, plan.chunk, plan.start, plan.paths)
+        static, low = StaticBound(network), network.diameter
+        assert low <= makespan
+        for sink in range(case.gpus):
+            assert static.improve(low, np.array([sink]))[0] <= makespan
+            assert expanded.improve(network, low, sink, makespan + 3)[0] <= makespan
+            assert priced.prices_for(network, sink, makespan, None) is None
+
+
+@settings(max_examples=12, deadline=None)
+@given(small_networks(), st.sampled_from(["all_gather", "broadcast", "gather"]), st.integers(1, 2))
+def test_small_problems_are_solved_as_by_the_general_form(topology, kind, chunks):
+    """On small networks the proved optimum is that of the declarative model, and the judge finds it right."""
+    instance = on_grid(topology, kind, chunks)
+    options = METHOD.options.model_validate({"effort": 1})
+    ours = METHOD.run(instance, HIGHS, Budget(), options)
+    model = milp.run(instance, HIGHS, Budget(), MilpOptions())
+    assert judge(instance, ours.answer, ours.certificate).ok
+    assert ours.metrics["lower_bound_epochs"] <= model.metrics["lower_bound_epochs"]
+    assert ours.status is Status.OPTIMAL
+    assert ours.objective == model.objective
+
+
+def test_a_block_out_of_a_switch_takes_what_comes_in_it():
+    """A chunk that comes to a switch within a block of the link out of it is not lost to a flow over time."""
+    wires = (Wire(0, 3, 1, 1, 0), Wire(1, 3, 1, 1, 1), Wire(3, 2, 4, 1, 0))
+    case = Case("switch", 3, 1, wires, True, (0, 1), ((2,), (2,)))
+    network = case.network()
+    result = solve(network, network, Budget(), EFFORT)
+    assert (result.bound, result.makespan) == (9, 9)
+    assert expanded.improve(network, 0, 2, 100)[0] <= 9
+
+
+def test_blocks_that_arrive_too_early_may_wait_in_a_switch():
+    """Two slow links into a switch and a fast one out: a flow over time that let nothing wait in the switch would prove too much."""
+    wires = (Wire(0, 3, 2, 1, 0), Wire(1, 3, 2, 1, 0), Wire(3, 2, 1, 1, 0))
+    case = Case("switch", 3, 1, wires, True, (0, 1), ((2,), (2,)))
+    network = case.network()
+    result = solve(network, network, Budget(), EFFORT)
+    assert (result.bound, result.makespan) == (4, 4)
+    assert expanded.improve(network, 0, 2, 100)[0] <= 4
+
+
+def test_prices_prove_more_than_blocks():
+    """Where windows are long, prices on windows close what flows in blocks leave open, and are checked in integers."""
+    case = random_case(38)
+    network = case.network()
+    result = solve(network, network, Budget(), 2_000_000)
+    assert isinstance(result.proof, priced.WindowPrices)
+    assert result.optimal
+    proof = result.proof
+    assert priced.holds(network, proof)
+    less = priced.WindowPrices(proof.epochs + 1, proof.sink, proof.link, proof.start, proof.price)
+    assert not priced.holds(network, less)
+    assert not priced.holds(
+        network, priced.WindowPrices(proof.epochs, proof.sink, proof.link, proof.start, 0 * proof.price)
+    )
