@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from ...core.errors import shown
 from ...core.fields import Strict
+
+
+def _trees(value: object) -> object:
+    """Refuse what is no number of trees, saying all that may stand here."""
+    if value not in ("optimal", "smallest") and not re.fullmatch("0*[1-9][0-9]{0,99}", str(value)):
+        raise ValueError(f"{shown(value)} is wrong; expected optimal, smallest, or a number of at least 1")
+    return value
 
 
 class ForestOptions(Strict):
     """Options of ``forestcoll``."""
 
-    k: Literal["optimal", "smallest"] | int = Field(
+    k: Annotated[Literal["optimal", "smallest"] | int, BeforeValidator(_trees)] = Field(
         default="optimal",
         description="Trees from every root: optimal, as many as make every link's share whole (proposition 3); "
         "smallest, as few as are still optimal; or a number.",
@@ -34,4 +43,17 @@ class ForestOptions(Strict):
     patterns: bool = Field(
         default=True,
         description="Whether switches may be removed whole, by a pattern of their ports; else pair by pair.",
+    )
+
+
+class AllReduceOptions(Strict):
+    """Options of ``forestcoll-allreduce``."""
+
+    k: int | None = Field(
+        default=None,
+        ge=1,
+        description="Capacities become multiples of one k-th of the network's unit of bandwidth; by default the k of the solution is sought.",
+    )
+    always_solve: bool = Field(
+        default=False, description="Solve the linear program also where the two halves in turn are proved to be best."
     )

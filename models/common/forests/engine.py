@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -14,7 +15,7 @@ from ....core.schedule import Bools, Ints
 from ..digraph import Digraph, Exact
 from .cuts import CutPool, seeds
 from .exact_tree import exact_tree
-from .expansion import Wires
+from .expansion import Wires, expand, replayed
 from .packing import Forest, Packer
 from .polish import lowered, repacked
 from .splitting import Split, remove_switches
@@ -120,10 +121,6 @@ def _total(values: Any) -> int:
 @cache
 def warm_up() -> None:
     """Compile what is compiled, or load it from the cache, by packing a small forest; does nothing the second time."""
-    from fractions import Fraction
-
-    from .expansion import expand
-
     ends = np.array([(a, 3) for a in range(3)] + [(3, a) for a in range(3)], dtype=np.int64)
     wires = Wires(4, ends[:, 0].copy(), ends[:, 1].copy(), np.full(6, 2, dtype=np.int64))
     members = np.array([True, True, True, False])
@@ -131,4 +128,5 @@ def warm_up() -> None:
     if grown is not None:
         lowered(grown.forest)
         exact_tree(grown.forest.graph, grown.forest.graph.capacity, np.ones(3, dtype=np.int64), 0)
-        expand(wires, grown.split.log, grown.forest, grown.members, np.arange(3), "", Fraction(1))
+        pieces = replayed(wires, grown.split.log, grown.forest.graph, grown.members)
+        expand(pieces, grown.forest, np.arange(3), "", Fraction(1))

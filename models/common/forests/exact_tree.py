@@ -8,10 +8,9 @@ import numpy as np
 
 from ....core.schedule import Ints
 from .. import flow_kernels
+from ..compiled import functions
 from ..digraph import Digraph, Exact
-from ..maxflow import arcs_of, interpreted
-
-_INTERPRETED = interpreted(flow_kernels)
+from ..maxflow import arcs_of
 
 
 def exact_tree(graph: Digraph, residual: Exact, demand: Exact, root: int) -> tuple[int, Ints]:
@@ -97,7 +96,7 @@ class _Spare:
         self.capacity: Exact = np.zeros(len(self.head), dtype=residual.dtype)
         self.capacity[self.arc] = residual
         self.nodes = graph.nodes
-        self.kernel: Any = flow_kernels.flow_into if residual.dtype == np.int64 else _INTERPRETED["flow_into"]
+        self.kernel: Any = functions(flow_kernels, residual.dtype)["flow_into"]
 
     def give(self, edges: Ints, copies: int) -> None:
         """Leave the others what the edges of so many copies of a tree do not take."""

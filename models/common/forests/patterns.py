@@ -67,9 +67,10 @@ class Pairs:
 def propose(ports: Ports, mode: int) -> Pairs | None:
     """Pair the capacity of all ports; None where the mode is not for these ports.
 
-    Capacity towards switches that more comes from than can go below stays unpaired; the caller lets it go.
+    Capacity towards switches that more comes from than can go below stays unpaired; the caller lets it go. Where all neighbours
+    are switches, none is above.
     """
-    if not ports.up.any():
+    if not ports.up.any() or ports.up.all():
         return _around(ports.node, ports.capacity, ports.group, ports.position) if mode == 0 else None
     if mode == 2:
         last = int(ports.group.max(initial=0)) + 1

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ....core.schedule import Ints
+from ..compiled import functions
 from ..digraph import Exact
-from ..maxflow import interpreted
 from . import growth
 from .cuts import CutPool
 from .packing import Forest, Packer
@@ -21,8 +21,6 @@ _PASSES = 3
 
 #: Parts of its capacity that an edge must have left to be used by a tree that has height to spare.
 _SCARCE = (0.3, 0.2, 0.1, 0.05, 0.02)
-
-_INTERPRETED = interpreted(growth)
 
 
 def lowered(forest: Forest) -> Forest:
@@ -103,8 +101,7 @@ class _Work:
         self.trees, self.height = forest.into.copy(), forest.height()
         self.residual: Exact = forest.graph.capacity.astype(forest.copies.dtype) - forest.load()
         self.weight = 1.0 / forest.graph.capacity.astype(np.float64)
-        space = _INTERPRETED if forest.copies.dtype == object else vars(growth)
-        self.lower_each: Callable[..., int] = space["lower_each"]
+        self.lower_each: Callable[..., int] = functions(growth, self.residual.dtype)["lower_each"]
 
     def tall_first(self, above: int = 1) -> Ints:
         """Trees above a height, the tallest first."""
@@ -137,7 +134,7 @@ def _some(forest: Forest, height: Ints, random: Random) -> Ints:
     """Choose tall trees, trees that use edges out of their roots, and a few others."""
     count = len(forest)
     size = min(count, max(6, count // 6))
-    tall = random.choices(range(count), weights=(height.astype(float) ** 2).tolist(), k=size // 2)
+    tall = random.choices(range(count), weights=(height.astype(float) ** 2).tolist(), k=max(size // 2, 1))
     roots = set(forest.root[tall].tolist())
     leaving = np.isin(forest.graph.tail, list(roots))
     uses = (leaving[forest.into] & (forest.into >= 0)).any(axis=1)
@@ -179,5 +176,5 @@ def _joined(forest: Forest) -> Forest:
 
 
 def _taller(forest: Forest) -> tuple[int, int]:
-    height = forest.height()
-    return int((height**3 * forest.copies).sum()), len(forest)
+    heights, copies = forest.height().tolist(), forest.copies.tolist()  # cubes of heights need more than 64 bits
+    return sum(height**3 * count for height, count in zip(heights, copies, strict=True)), len(forest)
