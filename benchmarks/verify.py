@@ -1,13 +1,14 @@
-"""Seconds and peak memory of the verifier on large schedules, each in a process of its own.
+"""Seconds and peak memory of the verifier on large schedules, and of the whole judge on forests, each in a process of its own.
 
     python benchmarks/verify.py                 # everything
-    python benchmarks/verify.py --case forest   # one of all-to-all, few-chunks, torus, ring, forest
+    python benchmarks/verify.py --case forest   # one of all-to-all, few-chunks, torus, ring, forest, leaf-spine
 
 * all-to-all: direct among 256 ranks, 65,280 sends;
 * few-chunks: all-reduce of 16 chunks round a ring of 4,096 NPUs of a 16x16x16 torus, 131,040 sends;
 * torus: the same of 512 chunks, 4.2 million sends;
 * ring: the textbook's one chunk a rank, 4,096 chunks and 33.5 million sends;
-* forest: 1,024 trees of 1,023 edges on a ring of 1,024 ranks.
+* forest: 1,024 chains of 1,023 edges on a ring of 1,024 ranks;
+* leaf-spine: 1,024 trees of 1,023 edges on 32 leaves under a spine, 4.1 million links on all paths together.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.fabric import expand, parse_fabric
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Sends, StepSchedule
-from cwb.core.topology import Link, Node, Topology
+from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import TreeKind, TreePacking
+from cwb.schedules import judge
 from cwb.schedules.verify import verify
 from rich.console import Console
 from rich.table import Table
@@ -106,21 +108,44 @@ def forest(n: int = 1024) -> tuple[Instance, Answer]:
     return instance, packing
 
 
+def leaf_spine(n: int = 1024, leaves: int = 32) -> tuple[Instance, Answer]:
+    """All-gather by an eight-ary tree from every rank, over leaf switches and a spine that never hold it up."""
+    pairs = [pair for i in range(n) for pair in ((i, n + i % leaves), (n + i % leaves, i))]
+    pairs += [pair for j in range(leaves) for pair in ((n + j, n + leaves), (n + leaves, n + j))]
+    nodes = [Node(f"n{i}", NodeKind.COMPUTE if i < n else NodeKind.SWITCH) for i in range(n + leaves + 1)]
+    rates = [Fraction(10**9)] * (2 * n) + [Fraction(n // leaves * 10**9)] * (2 * leaves)
+    links = tuple(Link(f"n{a}", f"n{b}", rate) for (a, b), rate in zip(pairs, rates, strict=True))
+    instance = Instance("leaf-spine", Topology(tuple(nodes), links), Demand(CollectiveKind.ALL_GATHER, SIZE))
+    root, index = np.repeat(np.arange(n), n - 1), np.tile(np.arange(n - 1), n)
+    parent, child = (root + index // 8) % n, (root + index + 1) % n
+    apart = parent % leaves != child % leaves
+    offset = np.concatenate([[0], np.cumsum(np.where(apart, 4, 2))])
+    first, last = offset[:-1], offset[1:] - 1
+    path = np.empty(offset[-1], dtype=np.int64)
+    path[first], path[last] = 2 * parent, 2 * child + 1
+    path[first[apart] + 1] = 2 * n + 2 * (parent[apart] % leaves)
+    path[first[apart] + 2] = 2 * n + 2 * (child[apart] % leaves) + 1
+    ones = np.ones(n, dtype=np.int64)
+    trees = (np.arange(n), ones, SIZE / n, np.arange(n + 1) * (n - 1), parent, child, offset, path)
+    return instance, TreePacking(instance.sha256, TreeKind.OUT, *trees)
+
+
 CASES: dict[str, Callable[[], tuple[Instance, Answer]]] = {
     "all-to-all": all_to_all,
     "few-chunks": lambda: torus_ring(16),
     "torus": lambda: torus_ring(512),
     "ring": lambda: torus_ring(4096),
     "forest": forest,
+    "leaf-spine": leaf_spine,
 }
 
 
 def measure(name: str) -> tuple[float, float, float, bool]:
-    """Give seconds to verify, and peak GiB before and after."""
+    """Give seconds to verify (trees: to judge), and peak GiB before and after."""
     instance, answer = CASES[name]()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     began = perf_counter()
-    report = verify(instance, answer)
+    report = judge(instance, answer) if isinstance(answer, TreePacking) else verify(instance, answer)
     seconds = perf_counter() - began
     return seconds, before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, report.ok
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,9 @@ def check(file: Path, instance: str | None, as_json: bool) -> int:
     cwb check s.json
     cwb check s.json.gz --instance instances/torus.json --json
 
+    Of trees, the time of the most loaded link is held against what the certificate proves, with exact fractions: where they
+    meet, nothing is faster, and the file alone shows it.
+
     SPEC is a file, the name of a shipped instance or an expression such as "torus(8,8)"; one without a collective is
     compared by its network. The exit status is 5 if the schedule is wrong, 2 if it cannot be read or is for
     another instance.
@@ -38,12 +43,12 @@ def check(file: Path, instance: str | None, as_json: bool) -> int:
     if instance is not None:
         _same_instance(file, read.instance, instance)
     report = verify(read.instance, read.answer)
-    bound, missed = recomputed_bound(read)
+    proof, missed = proof_of(read, right=report.ok)
     violations = [*map(str, report.violations), *missed]
     if as_json:
-        click.echo(json.dumps(_verdict(file, read, report, bound, violations), allow_nan=False))
+        click.echo(json.dumps(_verdict(file, read, report, proof, violations), allow_nan=False))
     else:
-        _show(file, read, report, bound, violations)
+        _show(file, read, report, proof, violations)
     return int(ExitStatus.VERIFICATION_FAILED if violations else ExitStatus.OK)
 
 
@@ -59,23 +64,87 @@ def _same_instance(file: Path, found: Instance, spec: str) -> None:
         raise InputError(text, source=str(file), place="instance_sha256")
 
 
-def recomputed_bound(read: ScheduleFile) -> tuple[float | None, list[str]]:
-    """Recompute the bound of a certificate; also say where the file claims more than it proves."""
-    from ..schedules.collective import proved_bound
+@dataclass(frozen=True)
+class Proof:
+    """What the file itself proves, exactly.
 
+    Parameters
+    ----------
+    bound_s : Fraction or None
+        What the certificate proves.
+    time_s : Fraction or None
+        What trees take: the seconds of their most loaded link. None for other schedules, whose time a simulation tells.
+    """
+
+    bound_s: Fraction | None = None
+    time_s: Fraction | None = None
+
+    @property
+    def gap(self) -> Fraction | None:
+        """How far the time is above the bound, in parts of the time."""
+        if self.bound_s is None or not self.time_s:
+            return None
+        return (self.time_s - self.bound_s) / self.time_s
+
+
+def proof_of(read: ScheduleFile, *, right: bool) -> tuple[Proof, list[str]]:
+    """Recompute bound and time of a file; also say where the file claims more than it proves."""
+    from ..core.bounds import DistanceCertificate
+    from ..core.trees import TreePacking
+    from ..schedules.collective import exact_bound
+    from ..schedules.verify import heaviest_load
+
+    trees = right and isinstance(read.answer, TreePacking)
+    time = heaviest_load(read.instance, read.answer) if trees and isinstance(read.answer, TreePacking) else None
     try:
-        bound = proved_bound(read.instance, read.certificate)
+        bound = exact_bound(read.instance, read.certificate)
     except InputError as error:
-        return None, [f"certificate: {error}"]
+        return Proof(None, time), [f"certificate: {error}"]
     claimed = read.extra.get("bound_s")
-    if bound is not None and isinstance(claimed, int | float) and claimed > bound * (1 + 1e-9):
-        return bound, [f"certificate: claimed bound {claimed!r} s, it proves {bound!r} s"]
-    return bound, []
+    missed = []
+    if bound is not None and isinstance(claimed, int | float) and claimed > float(bound) * (1 + 1e-9):
+        missed = [f"certificate: claimed bound {claimed!r} s, it proves {float(bound)!r} s"]
+    # The time of trees leaves latency out, so that a distance says nothing about it.
+    return Proof(bound, None if isinstance(read.certificate, DistanceCertificate) else time), missed
 
 
-def _verdict(
-    file: Path, read: ScheduleFile, report: Report, bound: float | None, violations: list[str]
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Cut:
+    """The set of nodes of a cut certificate.
+
+    Parameters
+    ----------
+    nodes, of : int
+        Number of nodes in it, and in the network.
+    ranks : int
+        Number of ranks in it.
+    bandwidth_Bps : Fraction
+        Of the links that leave it.
+    """
+
+    nodes: int
+    of: int
+    ranks: int
+    bandwidth_Bps: Fraction
+
+
+def cut_of(read: ScheduleFile) -> Cut | None:
+    """Describe the cut that a file has as certificate; None if it has another one or none."""
+    from ..core.bounds import CutCertificate
+    from ..core.topology import Topology
+
+    topology, certificate = read.instance.network, read.certificate
+    if not isinstance(certificate, CutCertificate) or not isinstance(topology, Topology):
+        return None
+    inside = set(certificate.nodes)
+    ends = zip(topology.links, topology.link_ends, strict=True)
+    leaving = sum((link.bandwidth_Bps for link, (a, b) in ends if a in inside and b not in inside), Fraction(0))
+    return Cut(len(inside), len(topology.nodes), len(inside.intersection(topology.rank_nodes)), leaving)
+
+
+def _verdict(file: Path, read: ScheduleFile, report: Report, proof: Proof, violations: list[str]) -> dict[str, Any]:
+    exact = {"bound": proof.bound_s, "time": proof.time_s, "gap": proof.gap}
+    cut = cut_of(read)
     return {
         "file": str(file),
         "instance": read.instance.name,
@@ -85,20 +154,33 @@ def _verdict(
         "violations": violations,
         "warnings": list(map(str, report.warnings)),
         "counts": dict(report.counts),
-        "bound_s": bound,
+        "bound_s": None if proof.bound_s is None else float(proof.bound_s),
+        "time_s": None if proof.time_s is None else float(proof.time_s),
+        "gap": None if proof.gap is None else float(proof.gap),
+        "exact": {name: None if value is None else str(value) for name, value in exact.items()},
+        "cut": cut and {"nodes": cut.nodes, "ranks": cut.ranks, "bandwidth_Bps": float(cut.bandwidth_Bps)},
     }
 
 
-def _show(file: Path, read: ScheduleFile, report: Report, bound: float | None, violations: list[str]) -> None:
+def _show(file: Path, read: ScheduleFile, report: Report, proof: Proof, violations: list[str]) -> None:
     for line in violations:
         click.echo(line)
     for warning in report.warnings[:3]:
         click.echo(f"warning: {warning}")
     demand = read.instance.demand
     what = f"{demand.collective.value} of {read.instance.npus} ranks" if demand else read.instance.name
-    proved = "" if bound is None else f"; its certificate proves {bound:.9g} s"
+    proved = "" if proof.bound_s is None else f"; its certificate proves {float(proof.bound_s):.9g} s"
     if violations:
         total = sum(n for kind, n in report.counts.items() if kind != "useless")
         click.echo(f"{file}: WRONG, {max(total, len(violations))} violations in a schedule of {what}{proved}")
-    else:
-        click.echo(f"{file}: right, a schedule of {what}{proved}")
+        return
+    click.echo(f"{file}: right, a schedule of {what}{proved}")
+    if (cut := cut_of(read)) is not None and proof.bound_s is not None:
+        rate = f"{float(cut.bandwidth_Bps / 10**9):.9g} GB/s"
+        click.echo(f"cut: {cut.nodes} of {cut.of} nodes, {cut.ranks} of {read.instance.npus} ranks; {rate} leave it")
+    if proof.time_s is not None:
+        click.echo(f"time: {float(proof.time_s):.9g} s, of the most loaded link")
+    if proof.gap == 0:
+        click.echo(f"optimal: time and bound are the same fraction, {proof.time_s} s")
+    elif proof.gap is not None:
+        click.echo(f"gap: {float(proof.gap):.3%}, exactly {proof.gap} of the time")

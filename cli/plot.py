@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..core.errors import InputError
+from ..core.errors import InputError, located
 from ..core.files import write_whole
 from .table import RECORDS
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share")
 
 #: Pictures of a schedule.
-KINDS = ("heatmap", "gantt", "utilization", "trees")
+KINDS = ("heatmap", "gantt", "utilization", "trees", "network")
+
+#: Those of tree packings alone.
+OF_TREES = ("trees", "network")
 
 #: Those that the interactive page has, all in one.
 PAGE = ("heatmap", "gantt")
@@ -39,10 +42,18 @@ _PARTS, _CELLS = 200, 20_000_000
     type=click.Choice(MODES),
     help="How time passes on links, for a schedule.  [default: congestion-aware]",
 )
+@click.option("--tree", "trees", type=click.IntRange(0), multiple=True, help="Tree to draw, from 0; may be repeated.")
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), help="A .svg, .pdf or .png file; of a schedule also .html."
 )
-def plot(name: str | None, records: tuple[Path, ...], kind: str | None, mode: str | None, output: Path | None) -> None:
+def plot(
+    name: str | None,
+    records: tuple[Path, ...],
+    kind: str | None,
+    mode: str | None,
+    trees: tuple[int, ...],
+    output: Path | None,
+) -> None:
     """Draw the plot NAME from RECORDS, or a picture of the schedule in a .json or .json.gz file.
 
     RECORDS are JSONL files, or folders of them (./results). Without NAME the known plots are listed. A schedule's
@@ -54,11 +65,12 @@ def plot(name: str | None, records: tuple[Path, ...], kind: str | None, mode: st
     cwb plot libra-speedup results/ -o speedup.pdf
     cwb plot schedule.json --kind gantt -o gantt.png
     cwb plot schedule.json -o schedule.html
+    cwb plot forest.json --kind network --tree 3 -o tree.pdf
     """
     if name is not None and name.endswith((".json", ".json.gz")):
         if records:
             raise InputError("a schedule is drawn from its own file alone; expected no records", source=str(records[0]))
-        plot_schedule(Path(name), kind, mode or MODES[0], output)
+        plot_schedule(Path(name), kind, mode or MODES[0], output, trees)
         return
     from ..reports.plots import PLOTS, get, picture_format
     from ..reports.records import load_records
@@ -66,7 +78,7 @@ def plot(name: str | None, records: tuple[Path, ...], kind: str | None, mode: st
     if name is None:
         raise InputError(f"which plot? expected one of {', '.join(PLOTS)}, or a schedule file")
     draw = get(name)
-    for option, given in (("--kind", kind), ("--mode", mode)):
+    for option, given in (("--kind", kind), ("--mode", mode), ("--tree", trees or None)):
         if given is not None:
             raise InputError("only for the picture of a schedule, a .json or .json.gz file", source=option)
     if output is None:
@@ -75,7 +87,7 @@ def plot(name: str | None, records: tuple[Path, ...], kind: str | None, mode: st
     write_whole(output, draw(load_records(records or RECORDS), form))
 
 
-def plot_schedule(file: Path, kind: str | None, mode: str, output: Path | None) -> None:
+def plot_schedule(file: Path, kind: str | None, mode: str, output: Path | None, trees: tuple[int, ...] = ()) -> None:
     """Draw a schedule file; by default its heat map, beside it.
 
     Raises
@@ -89,6 +101,8 @@ def plot_schedule(file: Path, kind: str | None, mode: str, output: Path | None) 
 
     if output is None:
         output = file.with_name(file.name.removesuffix(".gz").removesuffix(".json") + ".svg")
+    if trees and kind not in OF_TREES:
+        raise InputError(f"only for --kind {' and '.join(OF_TREES)}", source="--tree")
     paged = output.suffix.lower() == ".html"
     if paged and kind not in (None, *PAGE):
         raise InputError(f"the page shows {' and '.join(PAGE)}; expected .svg, .pdf or .png", source=str(output))
@@ -98,28 +112,38 @@ def plot_schedule(file: Path, kind: str | None, mode: str, output: Path | None) 
         raise InputError(f"{error.problem}, .html", source=error.source) from None
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
-    content = _drawn(read_schedule(file), kind or KINDS[0], SimulationMode(mode), form, file)
+    content = _drawn(read_schedule(file), kind or KINDS[0], SimulationMode(mode), form, file, trees)
     write_whole(output, content)
 
 
-def _drawn(read: ScheduleFile, kind: str, mode: SimulationMode, form: str, file: Path) -> bytes:
+def _drawn(read: ScheduleFile, kind: str, mode: SimulationMode, form: str, file: Path, trees: tuple[int, ...]) -> bytes:
     """Draw one picture, or the page."""
     from ..core.trees import TreePacking
-    from ..reports.plots import html, schedule_gantt, schedule_heatmap, schedule_trees, schedule_utilization
+    from ..reports.plots import (
+        html,
+        schedule_gantt,
+        schedule_heatmap,
+        schedule_network,
+        schedule_trees,
+        schedule_utilization,
+    )
     from ..reports.plots.look import look, to_bytes
+    from ..schedules.simulate.network import network_of
     from ..schedules.simulate.run import simulate, utilization
 
     instance, answer = read.instance, read.answer
+    if kind in OF_TREES:
+        if not isinstance(answer, TreePacking):
+            raise InputError("it has no trees; expected a tree-packing, or another --kind", source=str(file))
+        picture = schedule_trees if kind == "trees" else schedule_network
+        with look(), located(source=str(file)):
+            return to_bytes(picture.draw(_title(instance, read), network_of(instance), answer, trees), form)
     traffic = _traffic(read)
     if form == "html":
         return html.page(traffic, simulate(instance, answer, mode))
     with look():
         if kind == "heatmap":
             return to_bytes(schedule_heatmap.draw(traffic), form)
-        if kind == "trees":
-            if not isinstance(answer, TreePacking):
-                raise InputError("it has no trees; expected a tree-packing, or another --kind", source=str(file))
-            return to_bytes(schedule_trees.draw(traffic.title, traffic.topology, answer), form)
         trace = simulate(instance, answer, mode)
         if kind == "gantt":
             return to_bytes(schedule_gantt.draw(traffic, trace), form)

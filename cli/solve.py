@@ -6,6 +6,7 @@ import hashlib
 import json
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from ..bench import Run
     from ..core.instance import Instance
 
+#: Size of a collective where neither the instance nor the command line says it.
+DEFAULT_SIZE = Fraction(2**30)
+
 
 @click.command()
 @click.argument("instance")
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     "--gap", type=click.FloatRange(0, 1, max_open=True), callback=not_nan, help="Relative gap at which to stop."
 )
 @click.option("--collective", metavar="NAME", help="Such as all_reduce; replaces the instance's.")
-@click.option("--size", metavar="SIZE", help="Such as '1 GiB': the full buffer of the collective.")
+@click.option("--size", metavar="SIZE", help="Full buffer of the collective.  [default: the instance's, else 1 GiB]")
 @click.option("--chunks", type=click.IntRange(1, 10**9), help="Equal chunks that each rank's part is cut into.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
@@ -102,12 +106,12 @@ def solve(
 
 
 def with_demand(instance: Instance, collective: str | None, size: str | None, chunks: int | None) -> Instance:
-    """Give the instance with the collective that the command line asks for.
+    """Give the instance with the collective that the command line asks for; without any size it is 1 GiB.
 
     Raises
     ------
     InputError
-        If the collective is unknown, or neither the instance nor the command line says all of it.
+        If the collective is unknown, or neither the instance nor the command line names one.
     """
     if collective is None and size is None and chunks is None:
         return instance
@@ -118,10 +122,10 @@ def with_demand(instance: Instance, collective: str | None, size: str | None, ch
     kind = CollectiveKind(collective) if collective is not None else known.collective if known else None
     if kind is None:
         raise InputError("missing, and the instance has no collective", source="--collective")
-    with located(source="--size"):
-        bytes_ = parse(size, Kind.SIZE, allow_zero=False) if size is not None else known.size_bytes if known else None
-    if bytes_ is None:
-        raise InputError("missing, and the instance has no collective", source="--size")
+    bytes_ = known.size_bytes if known else DEFAULT_SIZE
+    if size is not None:
+        with located(source="--size"):
+            bytes_ = parse(size, Kind.SIZE, allow_zero=False)
     ranks = known.ranks if known else None
     demand = Demand(kind, bytes_, chunks or (known.chunks if known else 1), ranks)
     return instance.with_changes(demand=demand)

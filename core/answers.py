@@ -53,7 +53,15 @@ class ChunkOrders:
         return cls(tuple(tuple(order) for order in data["orders"]), data["queue"])
 
 
-Answer = BandwidthPlan | ChunkOrders | StepSchedule | Schedule | TreePacking
+@dataclass(frozen=True)
+class BoundOnly:
+    """No schedule: how long the collective takes at least is all that is answered.
+
+    The certificate proves it, and what the judge recomputes from that is objective and bound at once.
+    """
+
+
+Answer = BandwidthPlan | ChunkOrders | StepSchedule | Schedule | TreePacking | BoundOnly
 
 
 def to_json(answer: Answer) -> dict[str, Any]:
@@ -74,3 +82,5 @@ def to_json(answer: Answer) -> dict[str, Any]:
             return {"answer": "schedule", "chunks": len(answer.chunks), "sends": len(answer.sends)}
         case TreePacking():
             return {"answer": "tree-packing", "trees": len(answer), "edges": len(answer.parent)}
+        case BoundOnly():
+            return {"answer": "bound-only"}

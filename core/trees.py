@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -44,8 +45,9 @@ class TreePacking:
         Where each edge's links begin in ``path_links``.
     path_links : array of int
         Links from parent to child (from child to parent for reduce trees).
-    back_offset, back_links : array of int or None
-        For :attr:`TreeKind.BOTH`, the links from child to parent of the reduction.
+    reduction : TreePacking or None
+        For :attr:`TreeKind.BOTH`, reduce trees of the same roots and units: the data of tree i first comes to its root along the
+        reduction's tree i, which may have other edges.
     """
 
     instance_sha256: str
@@ -58,8 +60,7 @@ class TreePacking:
     child: Ints
     path_offset: Ints
     path_links: Ints
-    back_offset: Ints | None = None
-    back_links: Ints | None = None
+    reduction: TreePacking | None = None
 
     def __post_init__(self) -> None:
         if len(self.units) != len(self.root) or len(self.edge_offset) != len(self.root) + 1:
@@ -72,8 +73,29 @@ class TreePacking:
             raise InputError("offsets do not end where the columns end", place="trees")
         if (np.diff(self.edge_offset) < 0).any() or (np.diff(self.path_offset) < 1).any():
             raise InputError("every edge needs a path of at least one link", place="trees.path_offset")
-        if (self.kind is TreeKind.BOTH) != (self.back_offset is not None and self.back_links is not None):
-            raise InputError("in-out trees, and only they, have paths back", place="trees.back_offset")
+        if (self.kind is TreeKind.BOTH) != (self.reduction is not None):
+            raise InputError("in-out trees, and only they, have a reduction", place="trees.reduction")
+        if self.reduction is not None:
+            self._check_reduction(self.reduction)
+
+    def _check_reduction(self, reduction: TreePacking) -> None:
+        """Refuse a reduction that is not the first half of this packing."""
+        if reduction.kind is not TreeKind.IN:
+            raise InputError(f"expected in-trees, not {reduction.kind.value}-trees", place="trees.reduction.kind")
+        if reduction.instance_sha256 != self.instance_sha256:
+            raise InputError("is for another instance", place="trees.reduction")
+        for name in ("root", "units"):
+            if not np.array_equal(getattr(reduction, name), getattr(self, name)):
+                raise InputError("differs from that of the broadcast", place=f"trees.reduction.{name}")
+        if reduction.unit_bytes != self.unit_bytes:
+            raise InputError("differs from that of the broadcast", place="trees.reduction.unit_bytes")
+
+    @cached_property
+    def passes(self) -> tuple[TreePacking, ...]:
+        """One-way packings that the data takes one after the other: of in-out trees the reduction and the broadcast, else the packing itself."""
+        if self.reduction is None:
+            return (self,)
+        return self.reduction, replace(self, kind=TreeKind.OUT, reduction=None)
 
     def __len__(self) -> int:
         return len(self.root)

@@ -29,6 +29,12 @@ METHODS: Mapping[str, str] = {
     "blueconnect": "multirail.methods:BLUECONNECT",
     "themis": "multirail.methods:THEMIS",
     "themis-lp": "multirail.methods:THEMIS_LP",
+    "forestcoll": "forestcoll.methods:FORESTCOLL",
+    "forestcoll-lp": "forestcoll.lp_method:METHOD",
+    "forestcoll-allreduce": "forestcoll.methods:FORESTCOLL_ALLREDUCE",
+    "blink": "forestcoll.methods:BLINK",
+    "blink-switch": "forestcoll.methods:BLINK_SWITCH",
+    "multitree": "multitree.method:METHOD",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.answers import Answer, BandwidthPlan
+from ..core.answers import Answer, BandwidthPlan, BoundOnly
 from ..core.bounds import Certificate
 from ..core.budget import Clock, NoClock
 from ..core.instance import Instance
@@ -36,6 +36,8 @@ def judge(
 
         with clock.phase("verify"):
             return judge_bandwidth_plan(instance, answer, certificate)
-    from .collective import judge_collective
+    from .collective import judge_bound, judge_collective
 
+    if isinstance(answer, BoundOnly):
+        return judge_bound(instance, certificate, clock)
     return judge_collective(instance, answer, certificate, clock)

@@ -29,7 +29,9 @@ from .network_bounds import (
     recomputed_partition_bound,
 )
 from .simulate import simulate
+from .simulate.pipeline import pipeline
 from .verify import verify
+from .verify.trees import heaviest_link
 
 #: Messages of a verdict.
 SHOWN = 20
@@ -46,9 +48,10 @@ def judge_collective(
     Returns
     -------
     Verdict
-        Objective: the completion time, congestion-aware. Metrics: ``completion_time_s``, ``algbw_GBps`` and ``busbw_GBps`` of
-        the full buffer, ``lower_bound_s``; for a schedule also ``alpha_beta_time_s``, ``warnings`` and ``busiest_link`` (its
-        number and its share of the time).
+        Objective: the completion time, congestion-aware; of trees the flow time, that of the most loaded link. Metrics:
+        ``completion_time_s``, ``algbw_GBps`` and ``busbw_GBps`` of the full buffer by the objective, ``lower_bound_s``; for a schedule
+        also ``alpha_beta_time_s``, ``warnings`` and ``busiest_link`` (its number and its share of the time); for trees ``busiest_link``, ``trees``,
+        ``max_height``, ``mean_height`` and ``pieces``, with the pipelined time as ``completion_time_s``.
     """
     if isinstance(answer, ChunkOrders):
         return _judge_orders(instance, answer, certificate, clock)
@@ -57,17 +60,42 @@ def judge_collective(
     violations = tuple(map(str, report.violations[:SHOWN]))
     if violations:
         return Verdict(violations)
+    if isinstance(answer, TreePacking):
+        with clock.phase("simulate"):
+            flow_s, measured = measures_of_trees(instance, answer)
+        return _measured(instance, float(flow_s), proved_flow_bound(instance, certificate), measured)
     with clock.phase("simulate"):
         trace = simulate(instance, answer, SimulationMode.CONGESTION_AWARE)
         unaware = simulate(instance, answer, SimulationMode.ALPHA_BETA)
     busiest = int(trace.link_busy_s.argmax())
     share = float(trace.link_busy_s[busiest]) / trace.completion_s if trace.completion_s else 0.0
-    metrics = {
+    metrics: dict[str, object] = {
         "alpha_beta_time_s": unaware.completion_s,
         "busiest_link": [busiest, share],
         "warnings": len(report.warnings),
     }
     return _measured(instance, trace.completion_s, proved_bound(instance, certificate), metrics)
+
+
+def measures_of_trees(instance: Instance, packing: TreePacking) -> tuple[Fraction, dict[str, object]]:
+    """Measure trees that are right: ForestColl's exact flow time, and what cutting the data into pieces makes of it.
+
+    In the flow model (ForestColl, section 3.2 and appendix B) data comes in infinitely small pieces, every tree runs at a constant rate, and
+    latency is left out: the time is that of the most loaded link.
+    """
+    link, flow_s = heaviest_link(instance, packing)
+    pipelined = pipeline(instance, packing, flow_s)
+    seconds, pieces = pipelined.best()
+    heights, units = pipelined.heights.tolist(), packing.units.tolist()
+    weighted = sum(height * unit for height, unit in zip(heights, units, strict=True))
+    return flow_s, {
+        "completion_time_s": float(seconds[0]),
+        "pieces": int(pieces[0]),
+        "busiest_link": [link, 1.0 if flow_s else 0.0],
+        "trees": len(packing),
+        "max_height": max(heights, default=0),
+        "mean_height": float(Fraction(weighted, sum(units))) if units else 0.0,
+    }
 
 
 def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
@@ -82,6 +110,18 @@ def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certific
     busy = [float(seconds) for seconds in pipeline.busy_s]
     completion_s = float(pipeline.completion_s)
     return _measured(instance, completion_s, proved_bound(instance, certificate), {"dimension_busy_s": busy})
+
+
+def judge_bound(instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
+    """Judge an answer that is a bound alone: what its certificate proves is objective and bound at once; to prove nothing is a violation."""
+    try:
+        with clock.phase("verify"):
+            proved = proved_bound(instance, certificate)
+    except InputError as error:
+        return Verdict((f"certificate: {error}",))
+    if proved is None:
+        return Verdict(("a bound alone needs a certificate that can be recomputed",))
+    return _measured(instance, proved, proved, {})
 
 
 def _measured(instance: Instance, seconds: float, bound: float | None, metrics: dict[str, object]) -> Verdict:
@@ -104,18 +144,27 @@ def proved_bound(instance: Instance, certificate: Certificate | None) -> float |
     InputError
         If the certificate names what the instance does not have.
     """
-    proved: Fraction | None = None
+    proved = exact_bound(instance, certificate)
+    return None if proved is None else float(proved)
+
+
+def proved_flow_bound(instance: Instance, certificate: Certificate | None) -> float | None:
+    """Recompute what a certificate proves of the flow model, which leaves latency out: a distance proves nothing there."""
+    return None if isinstance(certificate, DistanceCertificate) else proved_bound(instance, certificate)
+
+
+def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction | None:
+    """Recompute what a certificate proves, exactly; see :func:`proved_bound`."""
     match certificate:
         case CutCertificate():
-            proved = recomputed_cut_bound(instance, certificate)
+            return recomputed_cut_bound(instance, certificate)
         case DistanceCertificate():
-            proved = recomputed_distance_bound(instance, certificate)
+            return recomputed_distance_bound(instance, certificate)
         case PartitionCertificate():
-            proved = recomputed_partition_bound(instance, certificate)
+            return recomputed_partition_bound(instance, certificate)
         case LengthCertificate():
-            proved = recomputed_length_bound(instance, certificate)
+            return recomputed_length_bound(instance, certificate)
         case DimensionWeights() if isinstance(instance.network, WiredFabric) and instance.demand is not None:
-            proved = weighted_bound_s(instance.network, instance.demand, certificate.weights)
+            return weighted_bound_s(instance.network, instance.demand, certificate.weights)
         case _:
-            pass
-    return None if proved is None else float(proved)
+            return None

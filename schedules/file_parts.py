@@ -134,31 +134,32 @@ def _read_chunks(file: Fields, ranks: int) -> Chunks:
 
 def read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
     """Read the columns of a tree packing."""
-    ranks, count = len(topology.ranks), len(topology.links)
     kind = TreeKind(file.word("kind", [kind.value for kind in TreeKind]))
-    root = file.integers("root", 0, ranks)
-    child, links = file.integers("child", 0, ranks), file.integers("path_links", 0, count)
-    back_offset = back_links = None
+    root = file.integers("root", 0, len(topology.ranks))
+    units, unit_bytes = file.integers("units", 1, _MANY, len(root)), file.fraction("unit_bytes")
+    reduction = None
     if kind is TreeKind.BOTH:
-        back_links = file.integers("back_links", 0, count)
-        hops = file.integers("back_hops", 1, len(back_links) + 1, len(child))
-        back_offset = _offsets(hops, len(back_links), file.at("back_hops"))
-    packing = TreePacking(
-        sha256,
-        kind,
-        root,
-        file.integers("units", 1, _MANY, len(root)),
-        file.fraction("unit_bytes"),
-        _offsets(file.integers("edges", 0, len(child) + 1, len(root)), len(child), file.at("edges")),
+        part = file.fields("reduction")
+        edges = _read_edges(part, len(root), topology)
+        reduction = TreePacking(sha256, TreeKind.IN, root, units, unit_bytes, *edges)
+        part.done()
+    edges = _read_edges(file, len(root), topology)
+    packing = TreePacking(sha256, kind, root, units, unit_bytes, *edges, reduction)
+    file.done()
+    return packing
+
+
+def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Read the edges of trees with their paths: edge offsets, parents, children, path offsets, links."""
+    ranks = len(topology.ranks)
+    child, links = file.integers("child", 0, ranks), file.integers("path_links", 0, len(topology.links))
+    return (
+        _offsets(file.integers("edges", 0, len(child) + 1, trees), len(child), file.at("edges")),
         file.integers("parent", 0, ranks, len(child)),
         child,
         _offsets(file.integers("hops", 1, len(links) + 1, len(child)), len(links), file.at("hops")),
         links,
-        back_offset,
-        back_links,
     )
-    file.done()
-    return packing
 
 
 def read_certificate(file: Fields) -> Certificate:

@@ -194,22 +194,25 @@ def _send_data(answer: StepSchedule | Schedule) -> dict[str, Any]:
 
 
 def _tree_data(packing: TreePacking) -> dict[str, Any]:
-    back: dict[str, Any] = {}
-    if packing.back_offset is not None:
-        back = {"back_hops": np.diff(packing.back_offset), "back_links": packing.back_links}
+    shared = {
+        "kind": packing.kind.value,
+        "unit_bytes": str(packing.unit_bytes),
+        "root": packing.root,
+        "units": packing.units,
+        **_edge_data(packing),
+    }
+    if packing.reduction is not None:
+        shared["reduction"] = _edge_data(packing.reduction)
+    return {"trees": shared}
+
+
+def _edge_data(packing: TreePacking) -> dict[str, Any]:
     return {
-        "trees": {
-            "kind": packing.kind.value,
-            "unit_bytes": str(packing.unit_bytes),
-            "root": packing.root,
-            "units": packing.units,
-            "edges": np.diff(packing.edge_offset),
-            "parent": packing.parent,
-            "child": packing.child,
-            "hops": np.diff(packing.path_offset),
-            "path_links": packing.path_links,
-            **back,
-        }
+        "edges": np.diff(packing.edge_offset),
+        "parent": packing.parent,
+        "child": packing.child,
+        "hops": np.diff(packing.path_offset),
+        "path_links": packing.path_links,
     }
 
 

@@ -53,10 +53,17 @@ GENERATORS = {
     "ndv2": "nvidia:ndv2",
     "dgx2": "nvidia:dgx2",
     "dgx_a100": "nvidia:dgx_a100",
+    "a100": "nvidia:dgx_a100",
     "dgx_h100": "nvidia:dgx_h100",
+    "h100": "nvidia:dgx_h100",
+    "nvl72": "nvidia:nvl72",
     "mi250": "amd:mi250",
     "mi250_8": "amd:mi250_8",
     "amd": "amd:amd",
+    "rail": "clusters:rail",
+    "pods": "clusters:pods",
+    "three_tier": "clusters:three_tier",
+    "mixed": "clusters:mixed",
 }
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...core.topology import Link, Node, Topology
-from .boxes import Wiring, bufferless, gpu, gpus, wired_box, wiring
-from .building import LATENCY, Time, check_size, switch, wire, within
+from .boxes import Wiring, bufferless, gpu, gpus, switched, wired_box, wiring
+from .building import LATENCY, Time, check_size, wire, within
 
 #: Sixteen GPUs (two in each MI250): pairs by number of Infinity Fabric links; every GPU has seven. The same matrix
 #: stands in the code of ForestColl (topologies.py) and of TE-CCL (topologies/amd.py); the picture is ForestColl's
@@ -26,7 +26,8 @@ def mi250(boxes: int = 1, *, latency: Time = LATENCY, multicast: bool = False) -
 
     ForestColl, section 5.2: 50 GB/s for an Infinity Fabric link, in each direction; parallel ones are one link of
     their summed bandwidth here. Between a GPU and the InfiniBand switch 16 GB/s, its share of the box's eight NICs
-    (256 GB/s); PCIe switches and NICs are left out, as in figure 7(a). The paper gives no latency.
+    (256 GB/s); PCIe switches and NICs are left out, as in figure 7(a). The switch only passes on: it cannot store,
+    nor therefore add. The paper gives no latency.
 
     Parameters
     ----------
@@ -93,12 +94,9 @@ def _boxes(boxes: int, per_box: int, latency: Time, multicast: bool) -> Topology
     within(boxes, "boxes", 1)
     pairs: Wiring = {pair: count for pair, count in INFINITY_FABRIC.items() if max(pair) < per_box}
     check_size(nodes=boxes * per_box + 1, links=2 * boxes * (len(pairs) + per_box))
-    outside = wire("16 GB/s", latency)
-    links: list[Link] = []
-    for box in range(boxes):
-        links += wired_box(box, pairs, wire("50 GB/s", latency))
-    nodes = [Node(name) for name in gpus(boxes, per_box)]
+    inside, outside = wire("50 GB/s", latency), wire("16 GB/s", latency)
+    links = [link for box in range(boxes) for link in wired_box(box, pairs, inside)]
+    names = gpus(boxes, per_box)
     if boxes > 1:
-        links += [link for node in nodes for link in outside.both(node.name, "ib")]
-        nodes.append(switch("ib", multicast=multicast))
-    return Topology(tuple(nodes), tuple(links))
+        links += [link for name in names for link in outside.both(name, "ib")]
+    return switched(names, ["ib"] if boxes > 1 else [], links, multicast=multicast)

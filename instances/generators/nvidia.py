@@ -1,11 +1,11 @@
-"""NVIDIA machines: DGX-1, NDv2, DGX-2, DGX A100 and DGX H100."""
+"""NVIDIA machines: DGX-1, NDv2, DGX-2, DGX A100, DGX H100 and GB200 NVL72."""
 
 from __future__ import annotations
 
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
-from .boxes import bufferless, gpu, gpus, wired_box, wiring
-from .building import LATENCY, Rate, Time, check_size, switch, wire, within
+from .boxes import bufferless, gpu, gpus, rail_cluster, wired_box, wiring
+from .building import LATENCY, Time, check_size, wire, within
 
 #: The hybrid cube mesh of eight V100: pairs by number of NVLinks; every GPU has six. The same matrix stands in the
 #: code of TE-CCL (topologies/dgx1.py, topologies/ndv2.py) and of TACCL (topologies/generic.py).
@@ -100,7 +100,8 @@ def dgx_a100(boxes: int = 1, rails: int = 2, *, latency: Time = LATENCY, multica
 
     ForestColl, section 5.3: 300 GB/s between GPU and NVSwitch and 25 GB/s between GPU and InfiniBand, in each
     direction. Its code (topologies.py) has one InfiniBand switch for the even and one for the odd GPUs, which is
-    ``rails=2``. The NICs, which only pass on, are part of the links. The paper gives no latency.
+    ``rails=2``. The NICs, which only pass on, are part of the links. The switches only pass on, too: they cannot
+    store, nor therefore add. The paper gives no latency.
 
     Parameters
     ----------
@@ -113,7 +114,9 @@ def dgx_a100(boxes: int = 1, rails: int = 2, *, latency: Time = LATENCY, multica
     multicast : bool
         Whether the switches can copy; ForestColl assumes not (section 3.2).
     """
-    return _nvswitch_boxes(boxes, rails, nvlink="300 GB/s", nic="25 GB/s", latency=latency, multicast=multicast)
+    within(boxes, "boxes", 1)
+    within(rails, "rails", 1, 8)
+    return rail_cluster(boxes, 8, rails, nvlink="300 GB/s", nic="25 GB/s", latency=latency, multicast=multicast)
 
 
 def dgx_h100(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
@@ -122,7 +125,7 @@ def dgx_h100(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multica
     NVIDIA's data sheet: 18 NVLinks for a GPU, 900 GB/s in both directions together, hence 450 GB/s in each; a
     ConnectX-7 of 400 Gb/s = 50 GB/s for each GPU. The four NVSwitches are one here. A rail for each position in the
     box, as in the DGX SuperPOD reference architecture (RA-11333-001); the spine between the rails is left out, since
-    the NVSwitch joins them. The data sheet gives no latency.
+    the NVSwitch joins them. The switches only pass on, as in ``dgx_a100``. The data sheet gives no latency.
 
     Parameters
     ----------
@@ -135,23 +138,43 @@ def dgx_h100(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multica
     multicast : bool
         Whether the switches can copy, as NVLink SHARP does.
     """
-    return _nvswitch_boxes(boxes, rails, nvlink="450 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast)
-
-
-def _nvswitch_boxes(boxes: int, rails: int, *, nvlink: Rate, nic: Rate, latency: Time, multicast: bool) -> Topology:
     within(boxes, "boxes", 1)
     within(rails, "rails", 1, 8)
-    check_size(nodes=9 * boxes + rails, links=32 * boxes)
-    inside = wire(nvlink, latency)
-    outside = wire(nic, latency)
-    links: list[Link] = []
-    for box in range(boxes):
-        for index in range(8):
-            links += inside.both(gpu(box, index), f"box{box}.nvswitch")
-            if boxes > 1:
-                links += outside.both(gpu(box, index), f"ib{index % rails}")
-    switches = [f"box{box}.nvswitch" for box in range(boxes)]
-    if boxes > 1:
-        switches += [f"ib{rail}" for rail in range(rails)]
-    nodes = [*map(Node, gpus(boxes, 8)), *(switch(name, multicast=multicast) for name in switches)]
-    return Topology(tuple(nodes), tuple(links))
+    return rail_cluster(boxes, 8, rails, nvlink="450 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast)
+
+
+def nvl72(
+    racks: int = 1, gpus: int = 72, planes: int = 1, rails: int = 4, *, latency: Time = LATENCY, multicast: bool = False
+) -> Topology:
+    """GB200 NVL72: racks of 72 GPUs on NVLink switches, and a NIC for each GPU.
+
+    NVIDIA DGX SuperPOD reference architecture for DGX GB200, "Network Fabrics": a GPU has 18 NVLinks, one to each of
+    the rack's 18 switch chips, 1.8 TB/s in both directions together, hence 900 GB/s in each; a rail for each GPU of a
+    compute tray. DGX GB200 user guide, "Hardware": 18 trays of four GPUs, with a ConnectX-7 of 400 Gb/s = 50 GB/s for
+    each. The chips are one switch unless ``planes`` says otherwise: all GPUs have the same share of every chip, so
+    that a flow on one switch is spread evenly over 18 with the same load, and the best throughput is the same. Leaf
+    and spine switches of a rail are one switch; the spine between the rails is left out, since NVLink joins them. The
+    switches only pass on, as in ``dgx_a100``. Neither document gives a latency.
+
+    Parameters
+    ----------
+    racks : int
+        Number of racks; a single one has no InfiniBand.
+    gpus : int
+        GPUs of a rack, at most 72.
+    planes : int
+        Switches that the rack's NVLink bandwidth is spread over: 1, or 18 for the chips as they are built.
+    rails : int
+        Number of InfiniBand switches; GPU i of every rack is on switch i mod rails.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the switches can copy, as NVLink SHARP does.
+    """
+    within(racks, "racks", 1)
+    within(gpus, "gpus", 2, 72)
+    within(planes, "planes", 1, 18)
+    within(rails, "rails", 1, gpus)
+    return rail_cluster(
+        racks, gpus, rails, nvlink="900 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast, planes=planes
+    )

@@ -1,7 +1,8 @@
-"""Drawing of the first trees of a packing: roots on top, a level for every edge below."""
+"""Drawing of trees of a packing: roots on top, a level for every edge below."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Trees that are drawn.
+#: Trees that are drawn if none are chosen.
 TREES = 4
 
 #: Least width of the picture; its title needs as much.
@@ -37,40 +38,73 @@ _WORDS = {
     TreeKind.BOTH: "data flows up (reduce), then down (broadcast)",
 }
 
+#: Arrow heads tell the two halves of in-out trees apart.
+_PASSES = {TreeKind.OUT: " \u2193", TreeKind.IN: " \u2191"}
+
 #: Edges of a tree: parent, child, and the number of links on the way.
 _Edges = list[tuple[int, int, int]]
 
 
-def draw(title: str, topology: Topology, packing: TreePacking) -> Figure:
-    """Draw the first trees; dashed edges take more than one link.
+def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[int] = ()) -> Figure:
+    """Draw the trees that are chosen, or the first ones; dashed edges take more than one link.
+
+    Of in-out trees the reduction and the broadcast are drawn side by side.
 
     Raises
     ------
     InputError
-        If there is no tree.
+        If there is no such tree.
     """
-    count = min(TREES, len(packing))
-    if not count:
-        raise InputError("there is no tree to draw")
-    trees = [_edges(packing, tree) for tree in range(count)]
-    spots = [layout(int(packing.root[tree]), trees[tree]) for tree in range(count)]
-    columns = 1 if count == 1 else 2
-    rows = ceil(count / columns)
-    levels = max(depth for tree in spots for _, depth in tree.values())
-    wide = max(x for tree in spots for x, _ in tree.values()) + 1
-    width_in = max(_WIDTH_IN, columns * min(5.0, 0.5 + 0.2 * wide))
-    figure = new_figure(0.8 + rows * (0.5 + min(4.0, 0.4 * (levels + 1))), width_in)
-    grid = figure.subplots(rows, columns, squeeze=False).ravel()
-    for tree, axes in enumerate(grid):
+    passes = packing.passes
+    panels = [(tree, part) for tree in chosen(packing, trees, TREES // len(passes)) for part in passes]
+    edges = [_edges(part, tree) for tree, part in panels]
+    spots = [layout(int(packing.root[tree]), below) for (tree, _), below in zip(panels, edges, strict=True)]
+    columns = 1 if len(panels) == 1 else 2
+    rows = ceil(len(panels) / columns)
+    levels = [max(level for _, level in spot.values()) for spot in spots]
+    deep = [max(levels[row * columns : (row + 1) * columns]) for row in range(rows)]
+    inches = [0.5 + min(4.0, 0.4 * (depth + 1)) for depth in deep]
+    wide = max(x for spot in spots for x, _ in spot.values()) + 1
+    figure = new_figure(0.8 + sum(inches), max(_WIDTH_IN, columns * min(5.0, 0.5 + 0.2 * wide)))
+    grid = figure.subplots(rows, columns, squeeze=False, height_ratios=inches).ravel()
+    for index, axes in enumerate(grid):
         axes.set_axis_off()
         axes.set(xticks=[], yticks=[])
-        if tree < count:
-            _tree(axes, topology, packing, tree, trees[tree], spots[tree])
-            axes.set_ylim(levels + 0.5, -0.5)
-    which = f"{count} trees" if count == len(packing) else f"the first {count} of {len(packing):,} trees"
+        if index < len(panels):
+            tree, part = panels[index]
+            _tree(axes, topology, part, tree, edges[index], spots[index])
+            axes.set_ylim(deep[index // columns] + 0.5, -0.5)
+    count = len(panels) // len(passes)
+    which = f"{count} of {len(packing):,} trees" if trees else f"the first {count} of {len(packing):,} trees"
+    which = f"{count} trees" if count == len(packing) else which
     ranks = "" if max(map(len, topology.ranks)) <= _LETTERS else "; nodes are named by rank"
     figure.suptitle(f"{short(title, 60)}: {which}\n{_WORDS[packing.kind]}; dashed: over several links{ranks}", size=7)
     return figure
+
+
+def chosen(packing: TreePacking, trees: Sequence[int], first: int) -> list[int]:
+    """Give the trees that are to be drawn: those that are chosen, or so many of the first.
+
+    Raises
+    ------
+    InputError
+        If there is no tree at all, or not the one that is chosen.
+    """
+    if not len(packing):
+        raise InputError("there is no tree to draw")
+    for tree in trees:
+        if not 0 <= tree < len(packing):
+            raise InputError(f"there is no tree {tree}; expected one from 0 to {len(packing) - 1}")
+    return list(dict.fromkeys(trees)) or list(range(min(first, len(packing))))
+
+
+def weight_of(packing: TreePacking, tree: int) -> str:
+    """Say what a tree carries: bytes, and its share of the data."""
+    size = int(packing.units[tree]) * packing.unit_bytes
+    unit, scale = bytes_unit(float(size))
+    share = Fraction(int(packing.units[tree]), sum(packing.units.tolist()))
+    part = str(share) if share.denominator < _EXACT else f"{float(share):.3%}"
+    return f"{float(size) / scale:.4g} {unit}, {part} of the data"
 
 
 def _edges(packing: TreePacking, tree: int) -> _Edges:
@@ -134,9 +168,5 @@ def _tree(
         for rank, spot in spots.items():
             axes.text(*spot, names[rank] if plain else str(rank), size=5, ha="center", va="center")
     axes.set_xlim(-0.7, max(x) + 0.7)
-    size = int(packing.units[tree]) * packing.unit_bytes
-    unit, scale = bytes_unit(float(size))
-    share = Fraction(int(packing.units[tree]), int(packing.units.sum()))
-    part = str(share) if share.denominator < _EXACT else f"{float(share):.3%}"
-    weight = f"{float(size) / scale:.4g} {unit}, {part} of the data"
-    axes.set_title(f"tree {tree}, root {short(names[root], 12)}: {weight}", loc="left", size=6.5)
+    title = f"tree {tree}{_PASSES[packing.kind]}, root {short(names[root], 12)}: {weight_of(packing, tree)}"
+    axes.set_title(title, loc="left", size=6.5)

@@ -9,6 +9,7 @@
 ``fair``             flows that share links, max-min fairly
 ``occupancy``        how busy the links are, over time
 ``timed``            schedules in steps and trees become schedules in time
+``pipeline``         closed form of forests in pieces, for the judge
 ===================  =====================================================================
 """
 

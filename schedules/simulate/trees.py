@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from ...core.schedule import Floats, Ints, Sends
 from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
+from ..tree_levels import edge_depths
 
 
 def tree_sends(topology: Topology, packing: TreePacking, pieces: int) -> tuple[Sends, Floats, Ints]:
@@ -33,44 +32,26 @@ def tree_sends(topology: Topology, packing: TreePacking, pieces: int) -> tuple[S
     array of int
         Level of every send: its depth in an out-tree, counted from the deepest edge in an in-tree.
     """
-    trees = len(packing)
-    tree = np.repeat(np.arange(trees), np.diff(packing.edge_offset))
-    depth = edge_depths(packing)
-    deepest = int(depth.max(initial=-1))
     node = np.array(topology.rank_nodes, dtype=np.int64)
-    parent, child = node[packing.parent], node[packing.child]
-    paths = packing.path_offset, packing.path_links
-    if packing.kind is TreeKind.OUT:
-        parts, level = [_one_way(tree, parent, child, *paths, reduce=False)], depth
-    else:
-        parts, level = [_one_way(tree, child, parent, *paths, reduce=True)], deepest - depth
-    if packing.back_offset is not None and packing.back_links is not None:
-        parts = [
-            _one_way(tree, child, parent, packing.back_offset, packing.back_links, reduce=True),
-            _one_way(tree, parent, child, *paths, reduce=False),
-        ]
-        level = np.concatenate([deepest - depth, deepest + 1 + depth])
+    parts, levels, above = [], [], 0
+    for part in packing.passes:
+        depth = edge_depths(part)
+        below = int(depth.max(initial=-1)) + 1
+        inward = part.kind is TreeKind.IN
+        parts.append(_one_way(part, node, reduce=inward))
+        levels.append(above + (below - 1 - depth if inward else depth))
+        above += below
     whole = np.asarray(packing.units * float(packing.unit_bytes), dtype=np.float64)
-    return _repeated(_joined(parts), pieces, trees), np.tile(whole / pieces, pieces), np.tile(level, pieces)
+    sends = _repeated(_joined(parts), pieces, len(packing))
+    return sends, np.tile(whole / pieces, pieces), np.tile(np.concatenate(levels), pieces)
 
 
-def edge_depths(packing: TreePacking) -> Ints:
-    """Number of edges between each edge and the root of its tree."""
-    depth: list[int] = []
-    parents, children = packing.parent.tolist(), packing.child.tolist()
-    offsets = packing.edge_offset.tolist()
-    for first, end in pairwise(offsets):
-        below: dict[int, int] = {}
-        for edge in range(first, end):
-            here = below.get(parents[edge], 0)
-            below[children[edge]] = here + 1
-            depth.append(here)
-    return np.array(depth, dtype=np.int64)
-
-
-def _one_way(tree: Ints, source: Ints, target: Ints, offset: Ints, links: Ints, *, reduce: bool) -> Sends:
-    """Sends of all edges in one direction."""
-    return Sends(tree, source, target, np.full(len(tree), reduce), offset, links)
+def _one_way(packing: TreePacking, node: Ints, *, reduce: bool) -> Sends:
+    """Sends of all edges of out-trees or in-trees."""
+    tree = np.repeat(np.arange(len(packing)), np.diff(packing.edge_offset))
+    parent, child = node[packing.parent], node[packing.child]
+    source, target = (child, parent) if reduce else (parent, child)
+    return Sends(tree, source, target, np.full(len(tree), reduce), packing.path_offset, packing.path_links)
 
 
 def _joined(parts: list[Sends]) -> Sends:

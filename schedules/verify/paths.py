@@ -31,12 +31,14 @@ def broken_paths(network: Network, source: Ints, target: Ints, offset: Ints, lin
         broken = (network.link_source[links] != source) | (network.link_target[links] != target) | (source == target)
         return broken, links
     first, last = offset[:-1], offset[1:] - 1
-    begins, ends = network.link_source[links], network.link_target[links]
-    expected = np.empty(len(links), dtype=np.int64)
-    expected[1:] = ends[:-1]
-    expected[first] = source
-    at = np.where(begins != expected, np.arange(len(links)), len(links))
-    where = np.minimum.reduceat(at, first)
-    where = np.where((where == len(links)) & (ends[last] != target), last, where)
+    where = np.full(len(source), len(links), dtype=np.int64)
+    apart = network.link_target[links[:-1]] != network.link_source[links[1:]]
+    apart[last[:-1]] = False  # between the last link of a path and the first of the next
+    wrong_end = network.link_target[links[last]] != target
+    where[wrong_end] = last[wrong_end]
+    entry = np.flatnonzero(apart) + 1
+    np.minimum.at(where, np.searchsorted(offset, entry, side="right") - 1, entry)
+    wrong_start = network.link_source[links[first]] != source
+    where[wrong_start] = first[wrong_start]
     broken = (where < len(links)) | (source == target)
     return broken, links[np.where(where < len(links), where, first)]

@@ -46,14 +46,17 @@ def offered(chunks: Chunks) -> dict[Condition, Fraction]:
 
 def exact_sums(where: np.ndarray, values: np.ndarray, count: int) -> list[int]:
     """Sum integers per place, exactly, also beyond 64 bits."""
-    if len(values) == 0 or int(np.abs(values).max()) * len(values) < 2**62:
-        sums = np.zeros(count, dtype=np.int64)
-        np.add.at(sums, where, values)
-        return sums.tolist()
-    long = [0] * count
-    for place, value in zip(where.tolist(), values.tolist(), strict=True):
-        long[place] += value
-    return long
+    if not len(values) or max(abs(int(values.min())), abs(int(values.max()))) * len(values) < 2**62:
+        return _sums(where, values, count)
+    # Halves of 32 bits, the upper one signed: sums of fewer than 2^31 of either fit into 64 bits.
+    high, low = _sums(where, values >> 32, count), _sums(where, values & 0xFFFFFFFF, count)
+    return [(a << 32) + b for a, b in zip(high, low, strict=True)]
+
+
+def _sums(where: np.ndarray, values: np.ndarray, count: int) -> list[int]:
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, where, values)
+    return sums.tolist()
 
 
 def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from cwb.cli.check import check
-from cwb.core.bounds import CutCertificate
+from cwb.core.bounds import CutCertificate, DistanceCertificate
 from cwb.core.errors import InputError
 from cwb.schedules.files import write_schedule
 
@@ -42,10 +42,52 @@ def wrong(tmp_path):
 
 
 def test_a_right_schedule(right):
-    """Status 0, and one line that also tells what the certificate proves."""
+    """Status 0, what the certificate proves, and the cut that does; the time of steps is the simulators'."""
     status, out = run(right)
     assert status == 0
-    assert out == f"{right}: right, a schedule of all_gather of 5 ranks; its certificate proves 1e-06 s\n"
+    assert out.splitlines() == [
+        f"{right}: right, a schedule of all_gather of 5 ranks; its certificate proves 1e-06 s",
+        "cut: 1 of 5 nodes, 1 of 5 ranks; 1 GB/s leave it",
+    ]
+
+
+@pytest.fixture
+def forest(tmp_path):
+    """Chains both ways round a ring of five, as fast as what enters rank 4."""
+    instance, answer = FAMILIES["chain_trees"]()
+    write_schedule(tmp_path / "f.json", instance, answer, CutCertificate((0, 1, 2, 3)), {"bound_s": 4e-6})
+    return tmp_path / "f.json"
+
+
+def test_trees_that_meet_their_cut(forest):
+    """Both sides come from the file alone, as fractions: the forest is optimal, and the cut shows why."""
+    status, out = run(forest)
+    assert status == 0
+    assert out.splitlines() == [
+        f"{forest}: right, a schedule of all_gather of 5 ranks; its certificate proves 4e-06 s",
+        "cut: 4 of 5 nodes, 4 of 5 ranks; 2 GB/s leave it",
+        "time: 4e-06 s, of the most loaded link",
+        "optimal: time and bound are the same fraction, 1/250000 s",
+    ]
+    verdict = json.loads(run(forest, "--json")[1])
+    assert verdict["exact"] == {"bound": "1/250000", "time": "1/250000", "gap": "0"}
+    assert verdict["gap"] == 0
+    assert verdict["cut"] == {"nodes": 4, "ranks": 4, "bandwidth_Bps": 2e9}
+
+
+def test_trees_above_their_bound(tmp_path):
+    """A cut that proves less leaves a gap, which is told exactly; a distance has no say about trees, and wrong trees have no time."""
+    instance, answer = FAMILIES["chain_trees"]()
+    path = tmp_path / "f.json"
+    write_schedule(path, instance, answer, CutCertificate((0,)))
+    assert run(path)[1].splitlines()[-1] == "gap: 75.000%, exactly 3/4 of the time"
+    write_schedule(path, instance, answer, DistanceCertificate(0, 1))
+    assert len(run(path)[1].splitlines()) == 1
+    write_schedule(path, instance, replace(answer, child=answer.child[::-1].copy()), CutCertificate((0,)))
+    status, out = run(path)
+    assert status == 5
+    assert "optimal" not in out
+    assert "gap" not in out
 
 
 def test_a_wrong_schedule(wrong):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cwb.cli.plot import KINDS, MODES, plot
+from cwb.cli.plot import KINDS, MODES, OF_TREES, plot
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import ExitStatus, InputError
 from cwb.core.trace import SimulationMode
@@ -81,8 +81,17 @@ def test_the_default_is_a_heat_map_beside_the_file(schedule, trees):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_trees_have_every_picture(kind, trees, tmp_path):
-    """A packing of trees has all four pictures."""
+    """A packing of trees has all five pictures."""
     assert run(trees, "--kind", kind, "-o", tmp_path / "x.svg").exit_code == 0
+
+
+@pytest.mark.parametrize("kind", OF_TREES)
+def test_trees_can_be_chosen(kind, trees, tmp_path):
+    """The only tree is the first one, chosen or not."""
+    assert run(trees, "--kind", kind, "--tree", 0, "-o", tmp_path / "a.svg").exit_code == 0
+    assert (tmp_path / "a.svg").stat().st_size > 1000
+    with pytest.raises(InputError, match=r"t\.json\.gz: there is no tree 1; expected one from 0 to 0"):
+        run(trees, "--kind", kind, "--tree", 1, "-o", tmp_path / "b.svg")
 
 
 @pytest.mark.parametrize("mode", ["alpha-beta", "fair-share", "cut-through"])
@@ -102,6 +111,9 @@ def test_the_page_in_every_mode(mode, schedule, tmp_path):
         (("{s}", "-o", "{tmp}/x.jpg"), "x.jpg: no picture has this suffix; expected .svg, .pdf, .png, .html"),
         (("{s}", "-o", "{tmp}/no/x.svg"), "its folder does not exist"),
         (("{s}", "--kind", "trees", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
+        (("{s}", "--kind", "network", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
+        (("{s}", "--kind", "gantt", "--tree", "0", "-o", "{tmp}/x.svg"), "--tree: only for --kind trees and network"),
+        (("libra-speedup", "--tree", "0", "-o", "{tmp}/x.svg"), "--tree: only for the picture of a schedule"),
         (("{s}", "--kind", "utilization", "-o", "{tmp}/x.html"), "the page shows heatmap and gantt"),
         (("{s}", "{s}", "-o", "{tmp}/x.svg"), "expected no records"),
         (("{tmp}/none.json", "-o", "{tmp}/x.svg"), "none.json: no such file"),

@@ -48,6 +48,10 @@ EXAMPLES = {
     "blueconnect": RAILS,
     "themis": RAILS,
     "themis-lp": RAILS,
+    "forestcoll": ("a100(boxes=2)", TORUS[1], {}),
+    "blink": TORUS,
+    "blink-switch": ("a100(boxes=2)", TORUS[1], {}),
+    "multitree": TORUS,
 }
 
 

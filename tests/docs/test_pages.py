@@ -157,6 +157,19 @@ def test_every_mode_and_measure_of_a_simulation_is_documented(pages):
     assert set(measures(asked, trace)) <= documented
 
 
+def test_every_metric_of_trees_is_documented(pages):
+    """The page on simulators has a row for every metric that the judge gives a packing of trees."""
+    asked = cwb.load("line(2)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(2**20)))
+    one, two = np.zeros(1, dtype=np.int64), np.arange(2)
+    tree = TreePacking(asked.sha256, TreeKind.OUT, one, one + 1, Fraction(2**20), two, one, one + 1, two, one)
+    verdict = cwb.verify(asked, tree)
+    assert verdict.ok
+    rows = re.findall(
+        r"^\| (`[^|]+) \|", pages["docs/schedules/simulators.md"].partition("## Forests")[2], re.MULTILINE
+    )
+    assert set(verdict.metrics) <= {word for row in rows for word in re.findall(r"`([^`]+)`", row)}
+
+
 def test_every_field_of_a_schedule_file_is_documented(pages, tmp_path):
     """Every key that is written to a schedule file stands on the page on the representation."""
     asked = cwb.load("line(2)").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(2**20)))
@@ -165,9 +178,9 @@ def test_every_field_of_a_schedule_file_is_documented(pages, tmp_path):
     times = np.arange(len(steps.sends), dtype=np.float64)
     timed = Schedule(asked.sha256, steps.chunks, steps.sends, times, times + 1)
     one, two = np.zeros(1, dtype=np.int64), np.arange(2)
-    tree = TreePacking(
-        asked.sha256, TreeKind.BOTH, one, one + 1, Fraction(2**20), two, one, one + 1, two, one, two, one + 1
-    )
+    shared = (one, one + 1, Fraction(2**20), two, one, one + 1, two)
+    there = TreePacking(asked.sha256, TreeKind.IN, *shared, one + 1)
+    tree = TreePacking(asked.sha256, TreeKind.BOTH, *shared, one, there)
     for answer in (steps, timed, tree):
         write_schedule(tmp_path / "s.json", asked, answer)
         for key in keys(json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))):

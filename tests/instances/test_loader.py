@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cwb import load
+from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.fabric import Fabric, WiredFabric
 from cwb.core.topology import Topology
@@ -30,14 +33,35 @@ def written(path: Path, data: object) -> Path:
 
 @pytest.mark.parametrize("name", shipped())
 def test_every_shipped_instance_loads(name: str) -> None:
-    """What comes with cwb has its file's name, a description, a source, a network of the stated size and something to train."""
+    """What comes with cwb has its file's name, a description, a source, a network, and something to train or to schedule."""
     instance = load(name)
     assert instance.name == name
     assert instance.description
     assert instance.source
-    assert instance.training()
-    assert instance.design is not None
-    assert instance.cost_model is not None
+    if instance.demand is None:
+        assert instance.training()
+        assert instance.design is not None
+        assert instance.cost_model is not None
+    else:
+        assert instance.demand.size_bytes > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "expression", "gpus"),
+    [
+        ("a100x2", "dgx_a100(boxes=2)", 16),
+        ("mi250x2", "mi250(boxes=2)", 32),
+        ("mi250-8+8x2", "mi250_8(boxes=2)", 16),
+    ],
+)
+def test_the_testbeds_of_forestcoll(name: str, expression: str, gpus: int) -> None:
+    """Each testbed is found by name and by file, and is an all-gather of 1 GiB on the network of its generator."""
+    instance = load(name)
+    assert instance.sha256 == load(files("cwb.instances") / f"{name}.json").sha256
+    assert instance.network == load(expression).network
+    assert isinstance(instance.network, Topology)
+    assert len(instance.network.ranks) == gpus
+    assert instance.demand == Demand(CollectiveKind.ALL_GATHER, Fraction(2**30))
 
 
 def test_the_instances_of_the_paper_are_there() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
+from itertools import pairwise
+from math import dist
 
 import numpy as np
 import pytest
@@ -14,8 +17,16 @@ from cwb.core.schedule import sends_from_lists
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode, Trace
 from cwb.core.trees import TreeKind, TreePacking
-from cwb.reports.plots import html, schedule_gantt, schedule_heatmap, schedule_trees, schedule_utilization
+from cwb.reports.plots import (
+    html,
+    schedule_gantt,
+    schedule_heatmap,
+    schedule_network,
+    schedule_trees,
+    schedule_utilization,
+)
 from cwb.reports.plots.look import look, to_bytes
+from cwb.reports.plots.network_layout import layout
 from cwb.reports.plots.schedule_view import Traffic, bytes_unit, loads, seconds_unit, sparse
 
 EVIL = "</script><script>alert(1)</script>&@DATA@@TITLE@'\"$x$\u2028"
@@ -62,6 +73,44 @@ def packing(trees=6, kind=TreeKind.OUT):
     )
 
 
+def in_out(trees=6):
+    """The same, and back through the switch first."""
+    there = packing(trees)
+    back = np.tile([2, 3], trees)
+    there = replace(there, kind=TreeKind.IN, path_offset=2 * np.arange(trees + 1), path_links=back)
+    return replace(packing(trees), kind=TreeKind.BOTH, reduction=there)
+
+
+def two_boxes():
+    """Two boxes of five on one switch, each a ring, and trees that go round the root's box and then over to the other one."""
+    names = [f"box{box}.gpu{index}" for box in range(2) for index in range(5)]
+    ends = [(names[5 * b + i], names[5 * b + (i + s) % 5]) for b in range(2) for i in range(5) for s in (1, 4)]
+    ends += [pair for name in names for pair in ((name, "ib"), ("ib", name))]
+    nodes = (*map(Node, names), Node("ib", NodeKind.SWITCH))
+    topology = Topology(nodes, tuple(Link(x, y, Fraction(10**9)) for x, y in ends))
+    link = {pair: index for index, pair in enumerate(topology.link_ends)}
+    rows = []
+    for root in (0, 5):
+        other = 5 - root
+        rows += [(root + i, root + i + 1, [(root + i, root + i + 1)]) for i in range(4)]
+        rows += [(root + 2, other + 1, [(root + 2, 10), (10, other + 1)])]
+        rows += [(other + i, other + (i + 1) % 5, [(other + i, other + (i + 1) % 5)]) for i in (1, 2, 3, 4)]
+    hops = [len(path) for _, _, path in rows]
+    one = np.ones(2, dtype=np.int64)
+    return topology, TreePacking(
+        "sha",
+        TreeKind.OUT,
+        np.array([0, 5]),
+        one,
+        Fraction(2**20),
+        np.array([0, 9, 18]),
+        np.array([parent for parent, _, _ in rows]),
+        np.array([child for _, child, _ in rows]),
+        np.concatenate([[0], np.cumsum(hops)]),
+        np.array([link[pair] for _, _, path in rows for pair in path]),
+    )
+
+
 def texts(figure):
     from matplotlib.text import Text
 
@@ -75,6 +124,9 @@ FIGURES = {
         "one", np.array([0.0, 1e-6, 2e-6]), np.array([[0.5, 1], [0, 1.2]])
     ),
     "trees": lambda: schedule_trees.draw("one", network(), packing()),
+    "in-out trees": lambda: schedule_trees.draw("one", network(), in_out(), [5]),
+    "network": lambda: schedule_network.draw("one", network(), packing()),
+    "boxes": lambda: schedule_network.draw("two boxes", *two_boxes(), [1, 0]),
 }
 
 
@@ -178,6 +230,67 @@ def test_the_first_trees_are_drawn_with_their_weights():
     assert "1 KiB, 1/21 of the data" in shown
     assert "4 KiB, 4/21 of the data" in shown
     assert "tree 4" not in shown
+
+
+def test_chosen_trees_are_drawn():
+    """Trees are drawn in the order in which they are chosen, each once; one that does not exist is refused, in either picture."""
+    with look():
+        shown = " ".join(texts(schedule_trees.draw("one", network(), packing(), [5, 2, 5])))
+    assert "2 of 6 trees" in shown
+    assert shown.index("tree 5") < shown.index("tree 2")
+    for draw in (schedule_trees.draw, schedule_network.draw):
+        with pytest.raises(InputError, match="there is no tree 6; expected one from 0 to 5"):
+            draw("one", network(), packing(), [6])
+        with pytest.raises(InputError, match="no tree to draw"):
+            draw("one", network(), packing(0))
+
+
+def test_in_out_trees_have_two_drawings():
+    """The reduction and the broadcast of a tree are drawn side by side."""
+    with look():
+        assert sum("tree 5" in text for text in texts(FIGURES["in-out trees"]())) == 2
+        shown = texts(schedule_network.draw("one", network(), in_out()))
+    assert [text.partition(":")[0] for text in shown if "tree" in text] == ["tree 0, reduction", "tree 0, broadcast"]
+
+
+def test_boxes_are_drawn_alike_and_side_by_side():
+    """Both boxes have the same shape, one right of the other; the switch between them is named with the edges that pass it and has no place."""
+    topology, _ = two_boxes()
+    found = layout(topology)
+    assert found.boxes == {"box0": (0, 1, 2, 3, 4), "box1": (5, 6, 7, 8, 9)}
+    shift = {round(found.places[node + 5][0] - found.places[node][0], 9) for node in range(5)}
+    assert len(shift) == 1
+    assert shift.pop() > 1
+    assert all(found.places[node + 5][1] == found.places[node][1] for node in range(5))
+    assert 10 not in found.places
+    shown = texts(FIGURES["boxes"]())
+    assert {"box0", "box1", "one link", "between boxes, through ib"} <= set(shown)
+
+
+def test_the_layout_shows_a_ring_as_a_ring():
+    """Neighbours on a ring are near each other, and nobody lies on a link of others; ranks on switches alone stand on a circle."""
+    ring = Topology(
+        tuple(Node(f"n{i}") for i in range(12)),
+        tuple(Link(f"n{i}", f"n{(i + 1) % 12}", Fraction(1)) for i in range(12)),
+    )
+    places = layout(ring).places
+    apart = {(a, b): dist(places[a], places[b]) for a in range(12) for b in range(a)}
+    near = sorted(apart, key=apart.get)[:12]
+    assert {frozenset(pair) for pair in near} == {frozenset((i, (i + 1) % 12)) for i in range(12)}
+    star = Topology(
+        (*(Node(f"n{i}") for i in range(6)), Node("s", NodeKind.SWITCH)),
+        tuple(Link(f"n{i}", "s", Fraction(1)) for i in range(6)),
+    )
+    places = layout(star).places
+    assert len({round(dist(places[i], places[6]), 9) for i in range(6)}) == 1
+
+
+def test_a_network_of_too_many_ranks_is_refused():
+    """Nobody could tell a thousand ranks apart."""
+    names = [f"n{i}" for i in range(200)]
+    ring = Topology(tuple(map(Node, names)), tuple(Link(a, b, Fraction(1)) for a, b in pairwise(names)))
+    with pytest.raises(InputError, match="200 ranks; expected at most"):
+        schedule_network.draw("one", ring, packing())
 
 
 def test_the_layout_of_a_tree():

@@ -113,7 +113,12 @@ CHANGES = [
     ("chain_trees", "trees.root.2", 5, "trees.root[2]: 5 is wrong"),
     ("chain_trees", "trees.units.2", 3, "trees.units: the trees of rank 1 are off by 2000 bytes"),
     ("chain_trees", "trees.edges.2", 3, "trees.edges: adds up to 39, but there are 40"),
-    ("switched_trees", "trees.back_hops.0", 3, "trees.back_hops: adds up to 17, but there are 16"),
+    ("unlike_trees", "trees.reduction.hops.0", 3, "trees.reduction.hops: adds up to 8, but there are 6"),
+    ("unlike_trees", "trees.reduction.child.1", 4, "trees.reduction.child[1]: 4 is wrong"),
+    ("unlike_trees", "trees.reduction.roots", [0], "trees.reduction.roots: unknown field"),
+    ("unlike_trees", "trees.reduction", [], "trees.reduction: [] is wrong; expected an object"),
+    ("unlike_trees", "trees.kind", "out", "trees.reduction: unknown field"),
+    ("chain_trees", "trees.reduction", {}, "trees.reduction: unknown field"),
     ("switched_trees", "trees.kind", "bush", "trees.kind: 'bush' is wrong"),
 ]
 

@@ -45,6 +45,16 @@ EXACT = [
     "mi250_8(3)",
     "amd(2)",
     "ndv2(4)",
+    "dgx_a100(1)",
+    "nvl72(1)",
+    "nvl72(2, gpus=5, planes=3)",
+    "rail(4, 3)",
+    "rail(4, 3, missing_nics=2)",
+    "pods(3, 2, 4, spines=5)",
+    "pods(3, 2, 4, spines=5, missing_nics=4)",
+    "three_tier(2, 3, 4, 2, aggregations=5, cores=6)",
+    "three_tier(2, 3, 4, 2, aggregations=5, cores=6, missing_nics=1)",
+    "mixed(3, 2)",
 ]
 
 
@@ -107,6 +117,18 @@ def test_the_closed_form_is_exact(text, what, make, monkeypatch):
         "mi250(100000)",
         "mi250_8(1000000)",
         "amd(1000000)",
+        "nvl72(1000000)",
+        "nvl72(20000, planes=18)",
+        "rail(1000000)",
+        "rail(2, 1000000)",
+        "pods(1000000)",
+        "pods(1000, 1000, 1000)",
+        "pods(5000, 1, 2, spines=5000)",
+        "three_tier(1000, 1000, 1000)",
+        "three_tier(2, aggregations=1000000)",
+        "three_tier(1000, 1, 1, 2, aggregations=100, cores=500)",
+        "mixed(1000000, 1)",
+        "mixed(1, 1000000)",
     ],
 )
 def test_too_large_is_refused_without_building(text, make):

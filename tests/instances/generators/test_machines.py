@@ -33,7 +33,7 @@ def test_sizes_of_te_ccl(text, gpus, links, make):
 
 
 @pytest.mark.parametrize(
-    "text", ["dgx1()", "dgx_a100(3)", "dgx_h100(2)", "mi250(2)", "mi250_8(2)", "dgx2(1)", "amd(3)"]
+    "text", ["dgx1()", "dgx_a100(3)", "dgx_h100(2)", "mi250(2)", "mi250_8(2)", "dgx2(1)", "amd(3)", "nvl72(2)"]
 )
 def test_is_symmetric(text, make):
     """Every link of these machines has a reverse of the same bandwidth, as ForestColl requires."""
@@ -107,6 +107,58 @@ def test_dgx_h100(make):
     assert mine == {"box0.nvswitch": 450, "ib7": 50}
 
 
+def test_short_names(make):
+    """a100 and h100 are the DGX boxes."""
+    assert make("a100(boxes=2)") == make("dgx_a100(2)")
+    assert make("h100(2, rails=4)") == make("dgx_h100(2, rails=4)")
+
+
+def test_nvl72(make):
+    """A GPU of a rack has 900 GB/s to the NVLink switch and 400 Gb/s = 50 GB/s to one of four rails."""
+    topology = make("nvl72(2)")
+    assert (len(topology.ranks), len(topology.switches)) == (144, 2 + 4)
+    mine = {target: rate for (source, target), rate in rates(topology).items() if source == "box1.gpu70"}
+    assert mine == {"box1.nvswitch": 900, "ib2": 50}
+    assert (len(make("nvl72()").ranks), make("nvl72()").switches) == (72, ("box0.nvswitch",))
+
+
+def test_nvl72_as_it_is_built(make):
+    """With 18 planes a GPU has an NVLink of 50 GB/s to each chip, and a chip has the 72 ports of its 7.2 TB/s."""
+    topology = make("nvl72(planes=18)")
+    assert len(topology.switches) == 18
+    found = rates(topology)
+    assert len(found) == 2 * 72 * 18
+    assert set(found.values()) == {50}
+    assert sum(rate for (source, _), rate in found.items() if source == "box0.nvswitch17") == 3600
+
+
+@pytest.mark.parametrize(
+    "name", ["dgx_a100", "dgx_h100", "nvl72", "mi250", "mi250_8", "mixed", "rail", "pods", "three_tier"]
+)
+def test_switches_only_pass_on(name, make):
+    """Switches of machines and clusters can neither store nor copy, unless copying is asked for."""
+    for copies in (False, True):
+        nodes = make(f"{name}(2, multicast={str(copies).lower()})").nodes
+        switches = [node for node in nodes if node.kind is NodeKind.SWITCH]
+        assert {(node.multicast, node.buffer_bytes) for node in switches} == {(copies, 0)}
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus", "switches", "links"),
+    [
+        ("a100(1024)", 8192, 1024 + 2, 4 * 8192),
+        ("h100(1024)", 8192, 1024 + 8, 4 * 8192),
+        ("mi250(1024)", 16384, 1, 1024 * (56 + 32)),
+        ("mi250_8(1024)", 8192, 1, 1024 * (22 + 16)),
+        ("nvl72(128)", 9216, 128 + 4, 4 * 9216),
+    ],
+)
+def test_a_thousand_boxes(text, gpus, switches, links, make):
+    """Machines of a thousand boxes have the number of nodes and links that multiplication gives."""
+    topology = make(text)
+    assert (len(topology.ranks), len(topology.switches), len(topology.links)) == (gpus, switches, links)
+
+
 def test_mi250_has_seven_infinity_fabric_links_for_each_gpu(make):
     """ForestColl, section 5.2: seven links of 50 GB/s to three or four other GPUs, and 16 GB/s to InfiniBand."""
     topology = make("mi250(2)")
@@ -146,6 +198,10 @@ def test_amd_of_figure_15(make):
         ("dgx_a100(2, rails=9)", "rails: 9 is out of range; expected an integer from 1 to 8"),
         ("dgx_a100(0)", "boxes: 0 is out of range"),
         ("mi250(0)", "boxes: 0 is out of range"),
+        ("nvl72(0)", "racks: 0 is out of range"),
+        ("nvl72(1, 73)", "gpus: 73 is out of range; expected an integer from 2 to 72"),
+        ("nvl72(1, planes=19)", "planes: 19 is out of range; expected an integer from 1 to 18"),
+        ("nvl72(2, gpus=3)", "rails: 4 is out of range; expected an integer from 1 to 3"),
         ("amd(0)", "chassis: 0 is out of range"),
     ],
 )

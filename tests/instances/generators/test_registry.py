@@ -43,10 +43,17 @@ SMALL = {
     "ndv2": "ndv2(3)",
     "dgx2": "dgx2(2)",
     "dgx_a100": "dgx_a100(2)",
+    "a100": "a100(2)",
     "dgx_h100": "dgx_h100(2)",
+    "h100": "h100(2)",
+    "nvl72": "nvl72(2, gpus=8)",
     "mi250": "mi250(2)",
     "mi250_8": "mi250_8(2)",
     "amd": "amd(2)",
+    "rail": "rail(3, 2, missing_nics=2)",
+    "pods": "pods(2, 2, 2, spines=3)",
+    "three_tier": "three_tier(2, 2, 1, 2, aggregations=3, cores=2)",
+    "mixed": "mixed(1, 1)",
 }
 
 

@@ -13,7 +13,10 @@ from pathlib import Path
 from random import Random
 
 import networkx as nx
+import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_flow
 
 REFERENCE = Path(__file__).parents[2] / "reference" / "forestcoll.csv"
 with REFERENCE.open(encoding="utf-8", newline="") as file:
@@ -86,6 +89,72 @@ def test_rails_do_not_matter_for_a100(rails, make):
     """The NVSwitch joins the rails, so that their number leaves the throughput of two boxes as it is."""
     topology = make(f"dgx_a100(2, rails={rails})")
     assert inverse_throughput(topology.ranks, capacities_GBps(topology)) == Fraction(3, 65)
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("nvl72(1, gpus=5)", "nvl72(1, gpus=5, planes=18)"),
+        ("nvl72(2, gpus=4)", "nvl72(2, gpus=4, planes=18)"),
+        ("nvl72(3, gpus=4, rails=2)", "nvl72(3, gpus=4, rails=2, planes=3)"),
+    ],
+)
+def test_planes_do_not_matter(text, other, make):
+    """One NVLink switch for all chips of a rack has the throughput of the chips as they are built."""
+    one, many = make(text), make(other)
+    assert inverse_throughput(one.ranks, capacities_GBps(one)) == inverse_throughput(many.ranks, capacities_GBps(many))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("nvl72(1, gpus=6)", Fraction(5, 900)),  # into a GPU
+        ("nvl72(3, gpus=4)", Fraction(8, 200)),  # into a rack of four NICs
+        ("rail(4, 4)", Fraction(12, 100)),  # into a box of four NICs
+        ("rail(4, 4, missing_nics=1)", Fraction(12, 75)),  # into the box with three
+        ("pods(2, 2, 2, spines=2, oversubscription=1)", Fraction(6, 50)),  # into a box of two NICs
+        ("pods(2, 2, 2, spines=3, oversubscription=2)", Fraction(6, 50)),  # the same: into a pod it is 4/50
+        ("pods(2, 2, 2, spines=3, oversubscription=4)", Fraction(4, 25)),  # into a pod of 100 GB/s over 4
+        ("three_tier(2, 2, 1, 2, aggregations=2, cores=3)", Fraction(6, 50)),  # into a box
+        ("three_tier(2, 2, 1, 2, 2, 2, oversubscription=2)", Fraction(6, 25)),  # into a leaf
+        ("three_tier(2, 2, 1, 2, 2, 2, 2, core_oversubscription=4)", Fraction(8, 25)),  # into a pod: 4/(100/8)
+        ("mixed(1, 1)", Fraction(16, 200)),  # into the A100 box
+        ("mixed(2, 1)", Fraction(24, 200)),  # the same
+    ],
+)
+def test_clusters_by_hand(text, expected, make):
+    """The best all-gather of a small cluster is bound by the cut that one finds by hand."""
+    topology = make(text)
+    assert inverse_throughput(topology.ranks, capacities_GBps(topology)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rail(32, 8)", Fraction(248, 200)),
+        ("rail(8, 8, missing_nics=1)", Fraction(56, 175)),
+        ("pods(4, 4, oversubscription=1)", Fraction(120, 200)),
+        ("pods(4, 4, missing_nics=1)", Fraction(120, 175)),
+        ("pods(8, 4, oversubscription=4)", Fraction(248, 200)),
+        ("three_tier()", Fraction(252, 100)),
+        ("mixed(16, 8)", Fraction(248, 200)),
+    ],
+)
+def test_large_clusters_are_bound_by_their_first_box(text, expected, make):
+    """The cut around box 0 has the ratio worked out by hand, and a flow to every GPU shows that no cut is worse."""
+    topology = make(text)
+    capacities = {pair: Fraction(rate) for pair, rate in capacities_GBps(topology).items()}
+    names = [node.name for node in topology.nodes]
+    others = {name for name in names if not name.startswith("box0.")}
+    assert ratio(others, topology.ranks, capacities) == expected
+    number = {name: index for index, name in enumerate(names)}
+    scale = lcm(*(capacity.denominator for capacity in capacities.values()))
+    edges = {(number[a], number[b]): int(c * scale * expected.numerator) for (a, b), c in capacities.items()}
+    edges |= {(len(names), number[rank]): scale * expected.denominator for rank in topology.ranks}
+    rows, columns = zip(*edges, strict=True)
+    flows = csr_matrix((np.array([*edges.values()], dtype=np.int32), (rows, columns)), shape=(len(names) + 1,) * 2)
+    wanted = len(topology.ranks) * scale * expected.denominator
+    assert all(maximum_flow(flows, len(names), number[rank]).flow_value == wanted for rank in topology.ranks)
 
 
 @pytest.mark.parametrize(

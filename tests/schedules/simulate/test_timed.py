@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,21 +44,20 @@ def test_timed_trees_are_right(tree_kind, kind, pieces):
     down = np.array([ends[int(a), int(b)] for a, b in zip(parent, child, strict=True)])
     up = np.array([ends[int(b), int(a)] for a, b in zip(parent, child, strict=True)])
     one_each, edges = np.arange(n * (n - 1) + 1), np.arange(0, n * (n - 1) + 1, n - 1)
-    back = {"back_offset": one_each, "back_links": up} if tree_kind is TreeKind.BOTH else {}
-    links = up if tree_kind is TreeKind.IN else down
-    packing = TreePacking(
-        instance.sha256,
-        tree_kind,
-        np.arange(n),
-        np.ones(n, dtype=np.int64),
-        size / n,
-        edges,
-        parent,
-        child,
-        one_each,
-        links,
-        **back,
-    )
+    ones = np.ones(n, dtype=np.int64)
+    shared = (np.arange(n), ones, size / n, edges, parent, child, one_each)
+    there = TreePacking(instance.sha256, TreeKind.IN, *shared, up)
+    reduction = there if tree_kind is TreeKind.BOTH else None
+    packing = TreePacking(instance.sha256, tree_kind, *shared, up if tree_kind is TreeKind.IN else down, reduction)
     schedule = timed(instance, packing, pieces=pieces)
     assert not verify(instance, schedule).violations
     assert schedule.end_s.max() == simulate(instance, packing, pieces=pieces).completion_s
+
+
+@pytest.mark.parametrize("pieces", [1, 4])
+def test_timed_trees_that_reduce_along_other_trees(pieces):
+    """Stars to the roots and chains from them are a right schedule in time, and so are chains through a switch."""
+    families = runpy.run_path(str(Path(__file__).parents[1] / "verify" / "families.py"))["FAMILIES"]
+    for family in ("unlike_trees", "switched_trees"):
+        instance, packing = families[family]()
+        assert not verify(instance, timed(instance, packing, pieces=pieces)).violations

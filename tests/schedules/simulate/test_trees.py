@@ -9,6 +9,7 @@ which need not be the longest one; an all-reduce as long as its slowest pair of 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 
@@ -25,14 +26,13 @@ from hypothesis import given, settings
 AWARE, CUT = SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH
 
 
-def packing(instance, kind, trees, units, unit=1):
-    """Trees as lists of (parent, child) over links between neighbours."""
+def packing(instance, kind, trees, units, unit=1, reduction=None):
+    """Trees as lists of (parent, child) over links between neighbours; in-out trees reduce along other trees if they are given."""
+    if kind is TreeKind.BOTH:
+        there = packing(instance, TreeKind.IN, reduction or trees, units, unit)
+        return replace(packing(instance, TreeKind.OUT, trees, units, unit), kind=kind, reduction=there)
     link = {ends: i for i, ends in enumerate(instance.network.link_ends)}
     edges = [edge for tree in trees for edge in tree]
-    ones = np.arange(len(edges) + 1)
-    down = np.array([link[p, c] for p, c in edges]) if kind is not TreeKind.IN else None
-    up = np.array([link[c, p] for p, c in edges]) if kind is not TreeKind.OUT else None
-    back = (ones, up) if kind is TreeKind.BOTH else (None, None)
     return TreePacking(
         instance.sha256,
         kind,
@@ -42,9 +42,8 @@ def packing(instance, kind, trees, units, unit=1):
         np.concatenate([[0], np.cumsum([len(tree) for tree in trees])]),
         np.array([p for p, _ in edges]),
         np.array([c for _, c in edges]),
-        ones,
-        up if kind is TreeKind.IN else down,
-        *back,
+        np.arange(len(edges) + 1),
+        np.array([link[(p, c) if kind is TreeKind.OUT else (c, p)] for p, c in edges]),
     )
 
 
@@ -56,14 +55,15 @@ def flow_shop(stages, pieces, hold):
 
 @st.composite
 def random_trees(draw, make, kind):
-    """A network in which every pair is linked both ways, with a random tree on it."""
+    """A network in which every pair is linked both ways, with a random tree on it, and another one for the reduction of in-out trees."""
     n = draw(st.integers(2, 6))
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
     latency, speed = st.integers(0, 4), st.integers(0, 2)
     instance = make.network(n, [(a, b, 2 ** draw(speed), Fraction(draw(latency), 2)) for a, b in pairs])
     order = draw(st.permutations(range(n)))
-    tree = [(order[draw(st.integers(0, i - 1))], order[i]) for i in range(1, n)]
-    return instance, tree, packing(instance, kind, [tree], [16])
+    tree, there = ([(order[draw(st.integers(0, i - 1))], order[i]) for i in range(1, n)] for _ in range(2))
+    there = there if kind is TreeKind.BOTH else tree
+    return instance, tree, there, packing(instance, kind, [tree], [16], reduction=[there])
 
 
 @pytest.mark.parametrize("kind", TreeKind)
@@ -75,24 +75,38 @@ def test_a_pipelined_tree_has_its_closed_form(make, kind, hold, mode):
     @settings(max_examples=60, deadline=None)
     @given(st.data())
     def check(data):
-        instance, tree, trees = data.draw(random_trees(make, kind))
+        instance, tree, there, trees = data.draw(random_trees(make, kind))
         pieces = data.draw(st.sampled_from([1, 2, 4, 8]))
         wire = dict(zip(instance.network.link_ends, instance.network.links, strict=True))
 
         def stage(a, b):
             return wire[a, b].latency_s, Fraction(16, pieces) / wire[a, b].bandwidth_Bps
 
-        paths = {tree[0][0]: []}
-        for parent, child in tree:
-            paths[child] = [*paths[parent], (parent, child)]
-        leaves = [path for path in paths.values() if path]
-        down = [[stage(p, c) for p, c in path] for path in leaves]
-        up = [[stage(c, p) for p, c in path] for path in leaves]
+        def ways_to_leaves(edges):
+            paths = {edges[0][0]: []}
+            for parent, child in edges:
+                paths[child] = [*paths[parent], (parent, child)]
+            return [path for path in paths.values() if path]
+
+        down = [[stage(p, c) for p, c in path] for path in ways_to_leaves(tree)]
+        up = [[stage(c, p) for p, c in path] for path in ways_to_leaves(there)]
         ways = {TreeKind.OUT: down, TreeKind.IN: up, TreeKind.BOTH: [u + d for u in up for d in down]}[kind]
         expected = max(flow_shop(way, pieces, hold) for way in ways)
         assert simulate(instance, trees, mode, pieces=pieces, hold_latency=hold).completion_s == float(expected)
 
     check()
+
+
+@pytest.mark.parametrize("mode", SimulationMode)
+def test_the_root_waits_for_the_whole_sum(make, mode):
+    """A broadcast leaves the root when the slowest contribution has come, which the trees of the reduction alone decide."""
+    instance = make.network(4, [(a, b, 1, 0) for a in range(4) for b in range(4) if a != b])
+    star, chain = [(0, 1), (0, 2), (0, 3)], [(0, 1), (1, 2), (2, 3)]
+    for there, back, ends in ((chain, star, 8), (star, chain, 8), (star, star, 4), (chain, chain, 12)):
+        made = packing(instance, TreeKind.BOTH, [back], [2], reduction=[there])
+        trace = simulate(instance, made, mode)
+        assert trace.start_s[3:][[p == 0 for p, _ in back]].min() == trace.end_s[:3].max()
+        assert trace.completion_s == ends
 
 
 def test_equation_2_on_the_path_of_figure_5(make):
@@ -144,7 +158,7 @@ def test_cut_through_does_not_store_on_the_way(make):
 @pytest.mark.parametrize("kind", TreeKind)
 @pytest.mark.parametrize("mode", SimulationMode)
 def test_trees_that_meet_take_what_the_slow_simulator_says(make, kind, mode):
-    """Two trees that share links take as long as the same sends as a schedule in steps in the slow simulator."""
+    """Two trees that share links, in-out trees with other ones for the reduction, take as long as the same sends in steps in the slow simulator."""
 
     @settings(max_examples=30, deadline=None)
     @given(st.data())
@@ -152,11 +166,14 @@ def test_trees_that_meet_take_what_the_slow_simulator_says(make, kind, mode):
         n = data.draw(st.integers(2, 5))
         pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
         instance = make.network(n, [(a, b, 2, Fraction(1, 2)) for a, b in pairs])
-        trees = []
-        for _ in range(2):
-            order = data.draw(st.permutations(range(n)))
-            trees.append([(order[data.draw(st.integers(0, i - 1))], order[i]) for i in range(1, n)])
-        made = packing(instance, kind, trees, [4, 8])
+        roots = [data.draw(st.integers(0, n - 1)) for _ in range(2)]
+
+        def grown(root):
+            order = [root, *data.draw(st.permutations([rank for rank in range(n) if rank != root]))]
+            return [(order[data.draw(st.integers(0, i - 1))], order[i]) for i in range(1, n)]
+
+        trees, there = ([grown(root) for root in roots] for _ in range(2))
+        made = packing(instance, kind, trees, [4, 8], reduction=there)
         sends, sizes, level = tree_sends(instance.network, made, 2)
         schedule = StepSchedule(instance.sha256, make.chunks_of(sizes.astype(np.int64)), sends, level)
         expected = [float(end) for end in make.Slow(instance, schedule, mode).run()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -188,18 +189,18 @@ def timed_chain_all_reduce(n=4):
     return schedule_of(instance, [(1, range(n), range(n), True)] * 2, moves, timed=True)
 
 
-def trees_of(instance, kind, trees):
-    """Make a packing of (root, units, [(parent, child, nodes of the path)])."""
+def trees_of(instance, kind, trees, reduction=None):
+    """Make a packing of (root, units, [(parent, child, nodes of the path)]); in-out trees reduce along other trees if they are given."""
+    if kind is TreeKind.BOTH:
+        there = trees_of(instance, TreeKind.IN, reduction or trees)[1]
+        return instance, replace(trees_of(instance, TreeKind.OUT, trees)[1], kind=kind, reduction=there)
     topology = instance.network
     edges = [edge for _, _, branch in trees for edge in branch]
-    back = kind is TreeKind.IN
-    paths = [links_along(topology, nodes[::-1] if back else nodes) for _, _, nodes in edges]
-    returns = [links_along(topology, nodes[::-1]) for _, _, nodes in edges]
+    paths = [links_along(topology, nodes[::-1] if kind is TreeKind.IN else nodes) for _, _, nodes in edges]
 
     def offsets(lengths):
         return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
-    both = kind is TreeKind.BOTH
     return instance, TreePacking(
         instance.sha256,
         kind,
@@ -211,8 +212,6 @@ def trees_of(instance, kind, trees):
         np.array([e[1] for e in edges]),
         offsets([len(p) for p in paths]),
         np.array([link for p in paths for link in p]),
-        offsets([len(p) for p in returns]) if both else None,
-        np.array([link for p in returns for link in p]) if both else None,
     )
 
 
@@ -242,6 +241,17 @@ def switched_trees(n=5):
     return trees_of(instance, TreeKind.BOTH, trees)
 
 
+def unlike_trees(n=4):
+    """All-reduce that comes to its roots along stars and leaves them along chains."""
+    instance = instance_of(full(n), "all_reduce", 4)
+    there, back = [], []
+    for root, units in ((0, 1), (2, 3)):
+        order = [(root + k) % n for k in range(n)]
+        there.append((root, units, [(root, rank, (root, rank)) for rank in order[1:]]))
+        back.append((root, units, [(a, b, (a, b)) for a, b in pairwise(order)]))
+    return trees_of(instance, TreeKind.BOTH, back, there)
+
+
 FAMILIES = {
     make.__name__: make
     for make in (
@@ -264,5 +274,6 @@ FAMILIES = {
         chain_trees,
         reduce_trees,
         switched_trees,
+        unlike_trees,
     )
 }

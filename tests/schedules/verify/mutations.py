@@ -23,7 +23,7 @@ def duplicate(instance, answer, random):
     if isinstance(answer, TreePacking):
         units = answer.units.copy()
         units[random.integers(len(units))] *= 2
-        return replace(answer, units=units)
+        return everywhere(answer, units=units)
     index = np.arange(len(answer.sends))
     return taken(answer, np.append(index, random.integers(len(index))))
 
@@ -32,7 +32,9 @@ def retarget(instance, answer, random):
     """Send elsewhere: another source, target or chunk, with a path of its own where there is a link."""
     if isinstance(answer, TreePacking):
         column = "parent" if random.random() < 0.5 else "child"
-        return replace(answer, **{column: changed(getattr(answer, column), instance.npus, random)})
+        return one_way(
+            answer, random, lambda p: replace(p, **{column: changed(getattr(p, column), instance.npus, random)})
+        )
     sends, topology = answer.sends, instance.network
     if random.random() < 0.3 and len(answer.chunks) > 1:
         return replace(answer, sends=replace(sends, chunk=changed(sends.chunk, len(answer.chunks), random)))
@@ -72,7 +74,9 @@ def swap(instance, answer, random):
     """Let two sends, or two edges of the packing, change places in the order."""
     if isinstance(answer, TreePacking):
         a, b = random.integers(len(answer.child), size=2)
-        return replace(answer, parent=swapped(answer.parent, a, b), child=swapped(answer.child, a, b))
+        return one_way(
+            answer, random, lambda p: replace(p, parent=swapped(p.parent, a, b), child=swapped(p.child, a, b))
+        )
     a, b = random.integers(len(answer.sends), size=2)
     if isinstance(answer, StepSchedule):
         return replace(answer, step=swapped(answer.step, a, b))
@@ -83,29 +87,46 @@ def resize(instance, answer, random):
     """Make one chunk or tree larger, or all of them."""
     where = answer if isinstance(answer, TreePacking) else answer.chunks
     if random.random() < 0.5:
-        new = replace(where, unit_bytes=where.unit_bytes * 1000001 / 1000000)
+        column, value = "unit_bytes", where.unit_bytes * 1000001 / 1000000
     else:
-        units = where.units.copy()
-        units[random.integers(len(units))] += random.integers(1, 3)
-        new = replace(where, units=units)
-    return new if isinstance(answer, TreePacking) else replace(answer, chunks=new)
+        column, value = "units", where.units.copy()
+        value[random.integers(len(value))] += random.integers(1, 3)
+    if isinstance(answer, TreePacking):
+        return everywhere(answer, **{column: value})
+    return replace(answer, chunks=replace(where, **{column: value}))
 
 
 def flip(instance, answer, random):
     """Reduce for copy, or copy for reduce; another root for a tree."""
     if isinstance(answer, TreePacking):
-        return replace(answer, root=changed(answer.root, instance.npus, random))
+        return everywhere(answer, root=changed(answer.root, instance.npus, random))
     flags = answer.sends.reduce.copy()
     flags[random.integers(len(flags))] ^= True
     return replace(answer, sends=replace(answer.sends, reduce=flags))
 
 
 def relink(instance, answer, random):
-    """Put another link on a path, or one that does not exist."""
-    where = answer if isinstance(answer, TreePacking) else answer.sends
-    links = changed(where.path_links, len(instance.network.links), random)
-    new = replace(where, path_links=links)
-    return new if isinstance(answer, TreePacking) else replace(answer, sends=new)
+    """Put another link on a path."""
+
+    def relinked(where):
+        return replace(where, path_links=changed(where.path_links, len(instance.network.links), random))
+
+    if isinstance(answer, TreePacking):
+        return one_way(answer, random, relinked)
+    return replace(answer, sends=relinked(answer.sends))
+
+
+def one_way(packing, random, change):
+    """Change the trees; of in-out trees, half of the time, those of the reduction."""
+    if packing.reduction is not None and random.random() < 0.5:
+        return replace(packing, reduction=change(packing.reduction))
+    return change(packing)
+
+
+def everywhere(packing, **columns):
+    """Change what in-out trees share with their reduction."""
+    reduction = packing.reduction
+    return replace(packing, reduction=reduction and replace(reduction, **columns), **columns)
 
 
 def changed(column, limit, random):
@@ -135,16 +156,11 @@ def drop_tree(packing, tree):
     spans = [np.arange(packing.edge_offset[t], packing.edge_offset[t + 1]) for t in trees]
     edges = np.concatenate(spans) if spans else np.zeros(0, dtype=np.int64)
 
-    def part(offset, links):
-        if offset is None:
-            return None, None
-        pieces = [links[offset[e] : offset[e + 1]] for e in edges]
-        return ends([len(p) for p in pieces]), np.concatenate(pieces)
-
     def ends(lengths):
         return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
-    path, back = part(packing.path_offset, packing.path_links), part(packing.back_offset, packing.back_links)
+    paths = [packing.path_links[packing.path_offset[e] : packing.path_offset[e + 1]] for e in edges]
+    reduction = packing.reduction
     return replace(
         packing,
         root=packing.root[trees],
@@ -152,10 +168,9 @@ def drop_tree(packing, tree):
         edge_offset=ends([len(s) for s in spans]),
         parent=packing.parent[edges],
         child=packing.child[edges],
-        path_offset=path[0],
-        path_links=path[1],
-        back_offset=back[0],
-        back_links=back[1],
+        path_offset=ends([len(path) for path in paths]),
+        path_links=np.concatenate([*paths, np.zeros(0, dtype=np.int64)]),
+        reduction=reduction and drop_tree(reduction, tree),
     )
 
 

@@ -188,38 +188,41 @@ def ends_right(replay) -> bool:
 
 
 def trees_are_valid(instance, packing) -> bool:
-    """Grow every tree edge by edge; add up what the trees of every root carry."""
-    topology = instance.network
+    """Grow every tree edge by edge, the reduction's too; add up what the trees of every root carry."""
     wanted = dict(conditions(instance.demand, instance.npus).bytes_of)
     carried = defaultdict(Fraction)
     for tree in range(len(packing)):
         root = int(packing.root[tree])
-        reached = {root}
-        for edge in range(int(packing.edge_offset[tree]), int(packing.edge_offset[tree + 1])):
-            parent, child = int(packing.parent[edge]), int(packing.child[edge])
-            if parent not in reached or child in reached:
-                return False
-            reached.add(child)
-            down, up = topology.rank_nodes[parent], topology.rank_nodes[child]
-            if packing.kind is TreeKind.IN:
-                down, up = up, down
-            columns = [(packing.path_offset, packing.path_links, down, up)]
-            if packing.kind is TreeKind.BOTH:
-                columns.append((packing.back_offset, packing.back_links, up, down))
-            for offset, links, begin, goal in columns:
-                at = begin
-                for link in links[offset[edge] : offset[edge + 1]]:
-                    if topology.link_ends[link][0] != at:
-                        return False
-                    at = topology.link_ends[link][1]
-                if at != goal:
-                    return False
         size = int(packing.units[tree]) * packing.unit_bytes
         key = next((c for c in wanted if carries(packing.kind, root, c)), None)
-        if key is None or not reached.issuperset(key[0] + key[1]):
+        if key is None:
             return False
+        for part in (packing, packing.reduction) if packing.kind is TreeKind.BOTH else (packing,):
+            reached = ranks_of_tree(instance.network, part, tree)
+            if reached is None or not reached.issuperset(key[0] + key[1]):
+                return False
         carried[key] += size
     return carried == wanted
+
+
+def ranks_of_tree(topology, packing, tree):
+    """Ranks that a tree reaches; None if it is no tree or a path is broken."""
+    reached = {int(packing.root[tree])}
+    for edge in range(int(packing.edge_offset[tree]), int(packing.edge_offset[tree + 1])):
+        parent, child = int(packing.parent[edge]), int(packing.child[edge])
+        if parent not in reached or child in reached:
+            return None
+        reached.add(child)
+        at, goal = topology.rank_nodes[parent], topology.rank_nodes[child]
+        if packing.kind is TreeKind.IN:
+            at, goal = goal, at
+        for link in packing.path_links[packing.path_offset[edge] : packing.path_offset[edge + 1]]:
+            if topology.link_ends[link][0] != at:
+                return None
+            at = topology.link_ends[link][1]
+        if at != goal:
+            return None
+    return reached
 
 
 def carries(kind, root, condition) -> bool:

@@ -106,5 +106,6 @@ def test_same_verdict_on_trees(data):
     edges = st.lists(st.tuples(ranks, ranks).filter(lambda e: e[0] != e[1]), min_size=2, max_size=3)
     drawn = data.draw(st.lists(st.tuples(ranks, st.integers(1, 3), edges), min_size=1, max_size=3))
     trees = [(root, units, [(a, b, (a, 3, b)) for a, b in branch]) for root, units, branch in drawn]
-    instance, answer = trees_of(instance, kind, trees)
+    others = [(root, units, [(a, b, (a, 3, b)) for a, b in data.draw(edges)]) for root, units, _ in drawn]
+    instance, answer = trees_of(instance, kind, trees, data.draw(st.sampled_from([trees, others])))
     assert verify(instance, answer).ok == is_valid(instance, answer)

@@ -1,0 +1,223 @@
+"""Clusters of GPU boxes: rails, pods of leaf and spine switches, three tiers, and boxes of two makers.
+
+A box is GPUs on one NVSwitch, with a NIC for each; unless told otherwise with the numbers of ForestColl's A100 boxes
+(section 5.3): 300 GB/s for a GPU's NVLinks and 25 GB/s for its NIC, in each direction. The tiers above are generic, with
+all parallel links between two switches as one. All switches only pass on: they cannot store, nor therefore add.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ...core.topology import Topology
+from .amd import INFINITY_FABRIC
+from .boxes import gpu, gpus, nics, nvswitches, rail_cluster, switched, switched_box, wired_box
+from .building import LATENCY, Rate, Time, check_size, wire, within
+
+#: What ForestColl's A100 boxes have.
+NVLINK: Rate = "300 GB/s"
+NIC: Rate = "25 GB/s"
+
+
+def rail(
+    boxes: int = 32,
+    per_box: int = 8,
+    missing_nics: int = 0,
+    *,
+    nvlink: Rate = NVLINK,
+    nic: Rate = NIC,
+    latency: Time = LATENCY,
+    multicast: bool = False,
+) -> Topology:
+    """Rail-optimized cluster: boxes of GPUs on an NVSwitch, and a switch for each position in the box.
+
+    Parameters
+    ----------
+    boxes : int
+        Number of boxes, at least 2.
+    per_box : int
+        GPUs in a box, at least 2; also the number of rails.
+    missing_nics : int
+        So many boxes, from the first on, lack the NIC of their GPU 0.
+    nvlink, nic : str
+        Bandwidth between a GPU and its NVSwitch, and between a GPU and its rail, in each direction.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the switches can copy.
+    """
+    within(boxes, "boxes", 2)
+    within(per_box, "per_box", 2)
+    within(missing_nics, "missing_nics", 0, boxes - 1)
+    return rail_cluster(
+        boxes,
+        per_box,
+        per_box,
+        nvlink=nvlink,
+        nic=nic,
+        latency=latency,
+        multicast=multicast,
+        missing_nics=missing_nics,
+    )
+
+
+def pods(
+    pods: int = 4,
+    boxes: int = 4,
+    per_box: int = 8,
+    spines: int = 4,
+    oversubscription: int = 2,
+    missing_nics: int = 0,
+    *,
+    nvlink: Rate = NVLINK,
+    nic: Rate = NIC,
+    latency: Time = LATENCY,
+    multicast: bool = False,
+) -> Topology:
+    """Pods of GPU boxes: a leaf switch for each pod, and every leaf on all spine switches.
+
+    Parameters
+    ----------
+    pods : int
+        Number of pods, at least 2.
+    boxes : int
+        Boxes in a pod.
+    per_box : int
+        GPUs in a box, at least 2.
+    spines : int
+        Number of spine switches.
+    oversubscription : int
+        A leaf's bandwidth towards the GPUs over that towards the spines: 1 is a network that does not block, 2 halves
+        what leaves a pod. A missing NIC does not count.
+    missing_nics : int
+        So many boxes, from the first on, lack the NIC of their GPU 0.
+    nvlink, nic : str
+        Bandwidth between a GPU and its NVSwitch, and between a GPU and its leaf, in each direction.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the switches can copy.
+    """
+    within(pods, "pods", 2)
+    within(boxes, "boxes", 1)
+    within(per_box, "per_box", 2)
+    within(spines, "spines", 1)
+    within(oversubscription, "oversubscription", 1)
+    count = pods * boxes
+    within(missing_nics, "missing_nics", 0, count - 1)
+    check_size(
+        nodes=count * (per_box + 1) + pods + spines, links=2 * (2 * count * per_box - missing_nics + pods * spines)
+    )
+    inside, outside = wire(nvlink, latency, place="nvlink"), wire(nic, latency, place="nic")
+    up = outside * Fraction(boxes * per_box, oversubscription * spines)
+    leaves, tops = [f"leaf{pod}" for pod in range(pods)], [f"spine{index}" for index in range(spines)]
+    links = [link for box in range(count) for link in switched_box(box, per_box, inside)]
+    links += nics(count, per_box, outside, lambda box, _: leaves[box // boxes], missing=missing_nics)
+    links += [link for leaf in leaves for top in tops for link in up.both(leaf, top)]
+    below = [name for box in range(count) for name in nvswitches(box)]
+    return switched(gpus(count, per_box), [*below, *leaves, *tops], links, multicast=multicast)
+
+
+def three_tier(
+    pods: int = 4,
+    leaves: int = 4,
+    boxes: int = 4,
+    per_box: int = 4,
+    aggregations: int = 4,
+    cores: int = 4,
+    oversubscription: int = 1,
+    core_oversubscription: int = 1,
+    missing_nics: int = 0,
+    *,
+    nvlink: Rate = NVLINK,
+    nic: Rate = NIC,
+    latency: Time = LATENCY,
+    multicast: bool = False,
+) -> Topology:
+    """Three tiers above GPU boxes: every leaf on all aggregation switches of its pod, these on all core switches.
+
+    Parameters
+    ----------
+    pods : int
+        Number of pods, at least 2.
+    leaves : int
+        Leaf switches in a pod.
+    boxes : int
+        Boxes on a leaf switch.
+    per_box : int
+        GPUs in a box, at least 2.
+    aggregations : int
+        Aggregation switches in a pod.
+    cores : int
+        Number of core switches.
+    oversubscription, core_oversubscription : int
+        Bandwidth downwards over bandwidth upwards, of a leaf switch and of an aggregation switch; 1 does not block. A
+        missing NIC does not count.
+    missing_nics : int
+        So many boxes, from the first on, lack the NIC of their GPU 0.
+    nvlink, nic : str
+        Bandwidth between a GPU and its NVSwitch, and between a GPU and its leaf, in each direction.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the switches can copy.
+    """
+    within(pods, "pods", 2)
+    within(per_box, "per_box", 2)
+    sizes = {"leaves": leaves, "boxes": boxes, "aggregations": aggregations, "cores": cores}
+    sizes |= {"oversubscription": oversubscription, "core_oversubscription": core_oversubscription}
+    for place, value in sizes.items():
+        within(value, place, 1)
+    count = pods * leaves * boxes
+    within(missing_nics, "missing_nics", 0, count - 1)
+    check_size(
+        nodes=count * (per_box + 1) + pods * (leaves + aggregations) + cores,
+        links=2 * (2 * count * per_box - missing_nics + pods * aggregations * (leaves + cores)),
+    )
+    inside, outside = wire(nvlink, latency, place="nvlink"), wire(nic, latency, place="nic")
+    middle = outside * Fraction(boxes * per_box, oversubscription * aggregations)
+    top = middle * Fraction(leaves, core_oversubscription * cores)
+    low = [[f"leaf{pod}.{index}" for index in range(leaves)] for pod in range(pods)]
+    high = [[f"aggregation{pod}.{index}" for index in range(aggregations)] for pod in range(pods)]
+    core = [f"core{index}" for index in range(cores)]
+    leaf_names = [name for pod in low for name in pod]
+    links = [link for box in range(count) for link in switched_box(box, per_box, inside)]
+    links += nics(count, per_box, outside, lambda box, _: leaf_names[box // boxes], missing=missing_nics)
+    for below, above in zip(low, high, strict=True):
+        links += [link for one in below for other in above for link in middle.both(one, other)]
+        links += [link for one in above for other in core for link in top.both(one, other)]
+    switches = [name for box in range(count) for name in nvswitches(box)]
+    switches += [*leaf_names, *(name for pod in high for name in pod), *core]
+    return switched(gpus(count, per_box), switches, links, multicast=multicast)
+
+
+def mixed(a100: int = 16, mi250: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+    """A100 boxes and MI250 boxes on one InfiniBand switch.
+
+    The boxes are those of ``dgx_a100`` (eight GPUs on an NVSwitch of 300 GB/s, NICs of 25 GB/s) and of ``mi250`` (16
+    GPUs, Infinity Fabric links of 50 GB/s, 16 GB/s for each GPU to InfiniBand).
+
+    Parameters
+    ----------
+    a100, mi250 : int
+        Number of boxes of each kind, at least 1; the A100 boxes have the lower ranks.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the switches can copy.
+    """
+    within(a100, "a100", 1)
+    within(mi250, "mi250", 1)
+    check_size(nodes=9 * a100 + 16 * mi250 + 1, links=2 * (16 * a100 + (len(INFINITY_FABRIC) + 16) * mi250))
+    inside, fabric = wire("300 GB/s", latency), wire("50 GB/s", latency)
+    outside, share = wire("25 GB/s", latency), wire("16 GB/s", latency)
+    links = [link for box in range(a100) for link in switched_box(box, 8, inside)]
+    links += nics(a100, 8, outside, lambda _box, _index: "ib")
+    names = [*gpus(a100, 8)]
+    for box in range(a100, a100 + mi250):
+        mine = [gpu(box, index) for index in range(16)]
+        names += mine
+        links += wired_box(box, INFINITY_FABRIC, fabric)
+        links += [link for name in mine for link in share.both(name, "ib")]
+    switches = [name for box in range(a100) for name in nvswitches(box)]
+    return switched(names, [*switches, "ib"], links, multicast=multicast)

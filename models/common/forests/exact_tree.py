@@ -1,0 +1,124 @@
+"""A tree that is certain to leave room for all others: the algorithm of Berczi and Frank (ForestColl, theorem 12, algorithm 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....core.schedule import Ints
+from .. import flow_kernels
+from ..compiled import functions
+from ..digraph import Digraph, Exact
+from ..maxflow import arcs_of
+
+
+def exact_tree(graph: Digraph, residual: Exact, demand: Exact, root: int) -> tuple[int, Ints]:
+    """Build a tree from a root, for as many copies as one tree can have.
+
+    An edge (x, y) can be added to mu copies of a partial tree, where mu is what y can receive from x and from all other roots beyond
+    what they demand. Where mu is less than the number of copies, the others go back to the root.
+
+    Parameters
+    ----------
+    graph : Digraph
+        A network of the nodes to span.
+    residual : array of int, shape (edges,)
+        What every edge has left; all trees demanded exist in it.
+    demand : array of int, shape (nodes,)
+        Trees still to be built from every root; at least one from this one.
+    root : int
+        The root.
+
+    Returns
+    -------
+    copies : int
+        How often the tree is used, at least 1.
+    into : array of int, shape (nodes,)
+        The edge into every node, -1 at the root.
+    """
+    oracle = _Spare(graph, residual)
+    others = demand.copy()
+    copies = int(demand[root])
+    others[root] -= copies
+    into = np.full(graph.nodes, -2, dtype=np.int64)
+    into[root] = -1
+    order = [root]
+    blocked: set[int] = set()
+    while len(order) < graph.nodes:
+        edge, spare = _best(graph, residual, oracle, others, copies, into, order, blocked)
+        if spare < copies:
+            others[root] += copies - spare
+            copies = spare
+            blocked.clear()
+        y = int(graph.head[edge])
+        into[y] = edge
+        order.append(y)
+        oracle.give(into[into >= 0], copies)
+    return copies, into
+
+
+def _best(
+    graph: Digraph,
+    residual: Exact,
+    oracle: _Spare,
+    others: Exact,
+    copies: int,
+    into: Ints,
+    order: list[int],
+    blocked: set[int],
+) -> tuple[int, int]:
+    """Find the first edge that all copies can take, else the one that most can; shallow ones first."""
+    best, most = -1, 0
+    for x in order:
+        for edge in range(int(graph.out_start[x]), int(graph.out_start[x + 1])):
+            y = int(graph.head[edge])
+            if into[y] != -2 or edge in blocked or residual[edge] <= 0:
+                continue
+            spare = min(int(residual[edge]), copies)
+            if spare > most:
+                spare = oracle.spare(x, y, others, spare)
+                if spare == 0:
+                    blocked.add(edge)
+                if spare > most:
+                    best, most = edge, spare
+                    if spare == copies:
+                        return best, most
+    return best, most
+
+
+class _Spare:
+    """What nodes can receive beyond what is demanded, in a network that loses the edges of the tree that is built."""
+
+    def __init__(self, graph: Digraph, residual: Exact) -> None:
+        self.first, self.head, self.mate, self.arc = arcs_of(graph)
+        self.residual = residual
+        self.capacity: Exact = np.zeros(len(self.head), dtype=residual.dtype)
+        self.capacity[self.arc] = residual
+        self.nodes = graph.nodes
+        self.kernel: Any = functions(flow_kernels, residual.dtype)["flow_into"]
+
+    def give(self, edges: Ints, copies: int) -> None:
+        """Leave the others what the edges of so many copies of a tree do not take."""
+        self.capacity[self.arc] = self.residual
+        self.capacity[self.arc[edges]] -= copies
+
+    def spare(self, x: int, y: int, others: Exact, most: int) -> int:
+        """Give ``F(x, y) - sum of others``, at most ``most``: equation (5)."""
+        wanted = int(others.sum()) + most
+        grown = np.zeros(self.nodes, dtype=np.bool_)
+        grown[x] = True
+        *work, _ = flow_kernels.scratch(self.nodes, len(self.head))
+        wide = self.capacity.dtype == object
+        flow, _, _ = self.kernel(
+            y,
+            wanted if wide else np.int64(wanted),
+            self.first,
+            self.head,
+            self.mate,
+            self.capacity.copy(),
+            others.copy(),
+            grown,
+            *work,
+        )
+        return max(int(flow) - (wanted - most), 0)

@@ -1,0 +1,192 @@
+"""Exact maximum flows from weighted roots to every sink of a network, and their minimum cuts.
+
+A demand d(v) at every node asks whether every sink can receive ``D = sum d``, if node v may send d(v): by the theorem of Edmonds there are then
+d(v) spanning trees from every v that together load no edge beyond its capacity (ForestColl, theorems 1, 5 and 10). It fails exactly
+where a set of nodes T with a sink in it has less capacity into it than the demand outside of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.schedule import Bools, Ints
+from . import flow_kernels
+from .compiled import functions
+from .digraph import INT64_SAFE, Digraph, Exact
+
+
+@dataclass(frozen=True, eq=False)
+class Violation:
+    """A set of nodes that cannot receive what it must.
+
+    Parameters
+    ----------
+    sink : int
+        A sink in the set.
+    side : array of bool, shape (nodes,)
+        The set.
+    lacking : int
+        How much the capacity into it is less than the demand outside of it.
+    """
+
+    sink: int
+    side: Bools
+    lacking: int
+
+
+class RootedFlow:
+    """Tests, sink after sink, whether every sink can receive all demand; capacities may fall between the tests.
+
+    Parameters
+    ----------
+    graph : Digraph
+        The network.
+    demand : array of int, shape (nodes,)
+        What every node may send.
+    sinks : array of int
+        The nodes to test, in this order; neighbours close to one another make it fast.
+    """
+
+    def __init__(self, graph: Digraph, demand: Exact, sinks: Ints) -> None:
+        self.graph, self.sinks = graph, sinks
+        self.wanted = int(sum(demand.tolist()))
+        exact = np.int64 if graph.total + self.wanted < INT64_SAFE else object
+        self._kernel = functions(flow_kernels, np.dtype(exact))["rooted_pass"]
+        self.first, self.head, self.mate, arc_of = arcs_of(graph)
+        self.capacity: Exact = np.zeros(len(self.head), dtype=exact)
+        self.arc_of_edge = arc_of
+        self.capacity[arc_of] = graph.capacity
+        self.demand: Exact = demand.astype(exact)
+        self._work = flow_kernels.scratch(graph.nodes, len(self.head))
+        self.restart()
+
+    def restart(self) -> None:
+        """Test from the first sink on."""
+        self.resume(0)
+
+    def resume(self, position: int) -> None:
+        """Test from a sink on; those before it have passed."""
+        self.position = position
+        self._grown = np.zeros(self.graph.nodes, dtype=np.bool_)
+        self._grown[self.sinks[:position]] = True
+
+    def ask(self, capacity: Exact, demand: Exact) -> None:
+        """Start anew with these capacities of the edges and this demand, neither larger than before."""
+        self.capacity[self.arc_of_edge] = capacity
+        self.demand[:] = demand
+        self.wanted = int(sum(demand.tolist()))
+        self.restart()
+
+    def change(self, edges: Ints | int, amount: Any) -> None:
+        """Add to the capacities of edges of the graph."""
+        self.capacity[self.arc_of_edge[edges]] += amount
+
+    def violation(self) -> Violation | None:
+        """Find the next sink that cannot receive all demand; None if there is none any more.
+
+        The same sink is tested first when this is called again. Sinks that have passed stay passed as long as no set becomes worse by
+        what is changed in between than it has been; that holds for Newton steps and for taking back a part of a split.
+        """
+        *work, side = self._work
+        cap, supply = self.capacity.copy(), self.demand.copy()
+        self.position, lacking = self._kernel(
+            self.position,
+            self.sinks,
+            self.wanted if cap.dtype == object else np.int64(self.wanted),
+            self.first,
+            self.head,
+            self.mate,
+            cap,
+            self.capacity,
+            supply,
+            self.demand,
+            self._grown,
+            *work,
+            side,
+        )
+        if self.position == len(self.sinks):
+            return None
+        return Violation(int(self.sinks[self.position]), side.copy(), int(lacking))
+
+
+def arcs_of(graph: Digraph) -> tuple[Ints, Ints, Ints, Ints]:
+    """Give the residual network: two arcs for every pair of neighbours.
+
+    Returns
+    -------
+    first : array of int, shape (nodes + 1,)
+        Where the arcs of every node begin.
+    head : array of int, shape (arcs,)
+        Where they lead.
+    mate : array of int, shape (arcs,)
+        The arc back.
+    arc_of : array of int, shape (edges,)
+        The arc of every edge of the graph.
+    """
+    n = graph.nodes
+    forth, back = graph.tail * n + graph.head, graph.head * n + graph.tail
+    keys = np.unique(np.concatenate([forth, back]))
+    tail, head = keys // n, keys % n
+    first = np.searchsorted(tail, np.arange(n + 1)).astype(np.int64)
+    mate = np.searchsorted(keys, head * n + tail).astype(np.int64)
+    return first, head, mate, np.searchsorted(keys, forth).astype(np.int64)
+
+
+def is_rooted(graph: Digraph, demand: Exact, sinks: Ints | None = None) -> bool:
+    """Whether every sink, by default every node, can receive all demand."""
+    order = near_order(graph) if sinks is None else sinks
+    return RootedFlow(graph, demand, order).violation() is None
+
+
+def near_order(graph: Digraph, compute: Bools | None = None) -> Ints:
+    """Give the nodes, or those that compute, breadth first from the first one, so that each is close to those before it."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    n = graph.nodes
+    matrix = csr_array((np.ones(len(graph)), (graph.tail, graph.head)), shape=(n, n))
+    start = 0 if compute is None else int(np.flatnonzero(compute)[0])
+    order = breadth_first_order(matrix, start, directed=False, return_predecessors=False).astype(np.int64)
+    missing = np.setdiff1d(np.arange(n), order)
+    order = np.concatenate([order, missing])
+    return order if compute is None else order[compute[order]]
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """A maximum flow from one node to another.
+
+    Parameters
+    ----------
+    value : int
+        How much arrives.
+    on_edge : array of int, shape (edges,)
+        Flow on every edge of the graph.
+    source_side : array of bool, shape (nodes,)
+        The nodes from which no more can reach the sink: the source's side of a minimum cut.
+    """
+
+    value: int
+    on_edge: Exact
+    source_side: Bools
+
+
+def max_flow(graph: Digraph, source: int, sink: int) -> Flow:
+    """Find a maximum flow from one node to another."""
+    first, head, mate, arc_of = arcs_of(graph)
+    exact = np.dtype(np.int64 if graph.total < INT64_SAFE else object)
+    capacity: Exact = np.zeros(len(head), dtype=exact)
+    capacity[arc_of] = graph.capacity
+    rest, supply = capacity.copy(), np.zeros(graph.nodes, dtype=exact)
+    grown = np.zeros(graph.nodes, dtype=np.bool_)
+    grown[source] = True
+    level, *work, _ = flow_kernels.scratch(graph.nodes, len(head))
+    wanted = graph.total + 1
+    value, _, _ = functions(flow_kernels, exact)["flow_into"](
+        sink, wanted if exact.kind == "O" else np.int64(wanted), first, head, mate, rest, supply, grown, level, *work
+    )
+    level[sink] = 0
+    return Flow(int(value), np.maximum((capacity - rest)[arc_of], 0), level < 0)

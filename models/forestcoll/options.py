@@ -1,0 +1,59 @@
+"""What can be chosen."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from ...core.errors import shown
+from ...core.fields import Strict
+
+
+def _trees(value: object) -> object:
+    """Refuse what is no number of trees, saying all that may stand here."""
+    if value not in ("optimal", "smallest") and not re.fullmatch("0*[1-9][0-9]{0,99}", str(value)):
+        raise ValueError(f"{shown(value)} is wrong; expected optimal, smallest, or a number of at least 1")
+    return value
+
+
+class ForestOptions(Strict):
+    """Options of ``forestcoll``."""
+
+    k: Annotated[Literal["optimal", "smallest"] | int, BeforeValidator(_trees)] = Field(
+        default="optimal",
+        description="Trees from every root: optimal, as many as make every link's share whole (proposition 3); "
+        "smallest, as few as are still optimal; or a number.",
+    )
+    prefer: Literal["throughput", "latency"] = Field(
+        default="throughput",
+        description="throughput: the fastest forest for large data; latency: of several numbers of trees the one whose pieces "
+        "arrive first, for the collective's size.",
+    )
+    scan: int = Field(
+        default=8, ge=1, le=64, description="Numbers of trees up to this one are tried for prefer=latency."
+    )
+    repack: int = Field(
+        default=100,
+        ge=0,
+        le=100_000,
+        description="Rounds in which some trees of a small network are packed anew, to bring the tallest down.",
+    )
+    patterns: bool = Field(
+        default=True,
+        description="Whether switches may be removed whole, by a pattern of their ports; else pair by pair.",
+    )
+
+
+class AllReduceOptions(Strict):
+    """Options of ``forestcoll-allreduce``."""
+
+    k: int | None = Field(
+        default=None,
+        ge=1,
+        description="Capacities become multiples of one k-th of the network's unit of bandwidth; by default the k of the solution is sought.",
+    )
+    always_solve: bool = Field(
+        default=False, description="Solve the linear program also where the two halves in turn are proved to be best."
+    )

@@ -1,0 +1,205 @@
+"""Trees drawn over the network: boxes side by side, tree edges as arrows over faint links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import dist, inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...core.errors import InputError
+from ...core.topology import Topology
+from ...core.trees import TreeKind, TreePacking
+from .look import COLOURS, new_figure, short
+from .network_layout import Layout, layout
+from .schedule_trees import chosen, weight_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: More ranks cannot be told apart.
+RANKS = 160
+
+#: Inches between neighbours, and radius of a node.
+_SPACING_IN, _RADIUS_IN = 0.42, 0.095
+
+#: Distance at which arrows pass nodes, in distances between neighbours.
+_CLEAR = 1.25 * _RADIUS_IN / _SPACING_IN
+
+#: Least width of the picture; its titles need as much.
+_WIDTH_IN = 3.4
+
+_PASSES = {TreeKind.IN: "reduction", TreeKind.OUT: "broadcast"}
+
+
+class _Way(NamedTuple):
+    """How edges of one sort are drawn."""
+
+    name: str
+    colour: str
+    style: Any
+    bends: tuple[float, ...]
+
+
+DIRECT = _Way("one link", COLOURS[0], "solid", (0.0, 0.2, -0.2))
+WITHIN = _Way("several links", COLOURS[2], "solid", (0.12, -0.12, 0.25, -0.25))
+BETWEEN = _Way(
+    "between boxes", COLOURS[4], (0, (3.5, 1.5)), (0.16, -0.16, 0.22, -0.22, 0.1, -0.1, 0.28, -0.28, 0.05, -0.05)
+)
+
+
+def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[int] = ()) -> Figure:
+    """Draw trees over the network, the first one if none is chosen.
+
+    Raises
+    ------
+    InputError
+        If there is no such tree, or the network is too large to be looked at.
+    """
+    from matplotlib.lines import Line2D
+
+    if len(topology.ranks) > RANKS:
+        raise InputError(f"{len(topology.ranks):,} ranks; expected at most {RANKS} in a picture of the network")
+    panels = [(tree, part) for tree in chosen(packing, trees, 1) for part in packing.passes]
+    where = layout(topology)
+    low, high = _frame(where)
+    size = ((high[0] - low[0]) * _SPACING_IN, (high[1] - low[1]) * _SPACING_IN)
+    columns = 1 if len(panels) == 1 or size[0] > 5 else 2
+    rows = -(-len(panels) // columns)
+    figure = new_figure(0.5 + rows * (size[1] + 0.2), max(_WIDTH_IN, columns * size[0] + 0.1))
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    passed: dict[_Way, set[int]] = {}
+    for axes in grid:
+        axes.set_axis_off()
+        axes.set(aspect="equal", xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    for (tree, part), axes in zip(panels, grid, strict=False):
+        for way, switches in _panel(axes, topology, part, tree, where).items():
+            passed.setdefault(way, set()).update(switches)
+        name = f", {_PASSES[part.kind]}" if packing.reduction is not None else ""
+        root = short(topology.ranks[int(part.root[tree])], 16)
+        axes.set_title(f"tree {tree}{name}: root {root}, {weight_of(part, tree)}", size=6.5)
+    lines = [
+        Line2D([], [], color=way.colour, linestyle=way.style, label=way.name + _through(topology, passed[way]))
+        for way in (DIRECT, WITHIN, BETWEEN)
+        if way in passed
+    ]
+    if lines:
+        figure.legend(handles=lines, loc="outside lower center", ncols=len(lines), handlelength=2.6)
+    figure.suptitle(short(title, 60), size=7)
+    return figure
+
+
+def _frame(where: Layout) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Corners of the picture: all nodes with their boxes' frames and names."""
+    x, y = zip(*where.places.values(), strict=True)
+    return (min(x) - 0.55, min(y) - 0.55), (max(x) + 0.55, max(y) + (0.95 if "" not in where.boxes else 0.55))
+
+
+def _through(topology: Topology, nodes: set[int]) -> str:
+    """Name the node that all of these paths pass, if it is one."""
+    return f", through {short(topology.nodes[min(nodes)].name, 16)}" if len(nodes) == 1 else ""
+
+
+def _panel(axes: Axes, topology: Topology, packing: TreePacking, tree: int, where: Layout) -> dict[_Way, set[int]]:
+    """Draw one tree; give the sorts of edges that it has, and the nodes that each passes."""
+    _draw_network(axes, topology, where)
+    box_of = {node: name for name, nodes in where.boxes.items() for node in nodes}
+    passed: dict[_Way, set[int]] = {}
+    for edge in range(int(packing.edge_offset[tree]), int(packing.edge_offset[tree + 1])):
+        path = packing.path_links[packing.path_offset[edge] : packing.path_offset[edge + 1]].tolist()
+        source, target = topology.link_ends[path[0]][0], topology.link_ends[path[-1]][1]
+        way = BETWEEN if box_of[source] != box_of[target] else DIRECT if len(path) == 1 else WITHIN
+        passed.setdefault(way, set()).update(topology.link_ends[link][1] for link in path[:-1])
+        _arrow(axes, where, source, target, way)
+    _draw_nodes(axes, topology, where, topology.rank_nodes[int(packing.root[tree])])
+    return passed
+
+
+def _arrow(axes: Axes, where: Layout, source: int, target: int, way: _Way) -> None:
+    """Draw an arrow, bent so that it keeps off the nodes that it does not end at."""
+    start, end = where.places[source], where.places[target]
+    others = [place for node, place in where.places.items() if node not in (source, target)]
+    bend = next((bend for bend in way.bends if _clearance(start, end, bend, others) > _CLEAR), None)
+    if bend is None:
+        bend = max(way.bends, key=lambda bend: _clearance(start, end, bend, others))
+    axes.annotate(
+        "",
+        end,
+        start,
+        arrowprops={
+            "arrowstyle": "-|>,head_length=0.28,head_width=0.13",
+            "connectionstyle": f"arc3,rad={bend}",
+            "color": way.colour,
+            "linestyle": way.style,
+            "linewidth": 1.1,
+            "shrinkA": 72 * _RADIUS_IN,
+            "shrinkB": 72 * _RADIUS_IN + 0.5,
+        },
+        zorder=3,
+    )
+
+
+def _clearance(
+    start: tuple[float, float], end: tuple[float, float], bend: float, others: list[tuple[float, float]]
+) -> float:
+    """Distance between an arc, a parabola as matplotlib draws it, and the nearest of other nodes."""
+    (a, b), (c, d) = start, end
+    middle = (a + c) / 2 + bend * (d - b), (b + d) / 2 - bend * (c - a)
+    arc = [
+        tuple((1 - t) ** 2 * p + 2 * t * (1 - t) * q + t**2 * r for p, q, r in zip(start, middle, end, strict=True))
+        for t in (k / 40 for k in range(1, 40))
+    ]
+    return min((dist(point, other) for point in arc for other in others), default=inf)
+
+
+def _draw_network(axes: Axes, topology: Topology, where: Layout) -> None:
+    """Draw the links within boxes faintly, and a frame round every box that has a name."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.patches import FancyBboxPatch
+
+    places = where.places
+    pairs = sorted({(min(a, b), max(a, b)) for a, b in topology.link_ends if a in places and b in places})
+    box_of = {node: name for name, nodes in where.boxes.items() for node in nodes}
+    lines = [(places[a], places[b]) for a, b in pairs if box_of[a] == box_of[b]]
+    axes.add_collection(LineCollection(lines, colors="#D4D4D4", linewidths=1.6, zorder=1))
+    for name, nodes in where.boxes.items():
+        x, y = zip(*(places[node] for node in nodes), strict=True)
+        low, high = (min(x) - 0.5, min(y) - 0.5), (max(x) + 0.5, max(y) + 0.5)
+        if name:
+            frame = FancyBboxPatch(
+                low,
+                high[0] - low[0],
+                high[1] - low[1],
+                boxstyle="round,pad=0,rounding_size=0.3",
+                facecolor="#FAFAFA",
+                edgecolor="#AAAAAA",
+                linewidth=0.6,
+                zorder=0,
+            )
+            axes.add_patch(frame)
+            axes.text(low[0] + 0.2, high[1] + 0.08, name, size=6, color="#555555", va="bottom")
+
+
+def _draw_nodes(axes: Axes, topology: Topology, where: Layout, root: int) -> None:
+    """Draw ranks as circles with the last part of their names, the root filled, and switches as squares."""
+    from matplotlib.patches import Circle, Rectangle
+
+    radius = _RADIUS_IN / _SPACING_IN
+    ranks = set(topology.rank_nodes)
+    for node, (x, y) in where.places.items():
+        filled = node == root
+        style: Any = {
+            "facecolor": "#222222" if filled else "white",
+            "edgecolor": "#222222",
+            "linewidth": 0.7,
+            "zorder": 4,
+        }
+        if node in ranks:
+            axes.add_patch(Circle((x, y), radius, **style))
+        else:
+            axes.add_patch(Rectangle((x - radius, y - radius), 2 * radius, 2 * radius, **style))
+        name = topology.nodes[node].name.rpartition(".")[2]
+        label = name[len(name.rstrip("0123456789")) :] or name[:1]
+        axes.text(
+            x, y, label[-3:], size=5, ha="center", va="center_baseline", color="white" if filled else "black", zorder=5
+        )

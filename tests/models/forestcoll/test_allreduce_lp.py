@@ -1,0 +1,227 @@
+"""The optimal all-reduce: values, exact plans, and exact bounds."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from math import lcm
+
+import pytest
+from cwb import solvers
+from cwb.core.bounds import CutCertificate, PartitionCertificate
+from cwb.core.budget import Budget
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import InputError
+from cwb.core.topology import NodeKind
+from cwb.instances import load
+from cwb.models.common.schedule_bounds import cut_bound
+from cwb.models.forestcoll.allreduce_bounds import best_certificate, narrowest_cut, strong_components
+from cwb.models.forestcoll.allreduce_lp import solve_allreduce
+from cwb.models.forestcoll.allreduce_plan import common_denominator
+from cwb.models.forestcoll.exact_flow import feasible
+from cwb.models.forestcoll.lp import Trees, search
+from cwb.models.forestcoll.scaled import scale
+from cwb.schedules.collective import proved_bound
+from hypothesis import given, settings
+from small_networks import cuts, graphs, network, posed, strength
+
+HIGHS = solvers.get("highs")
+GB = 10**9
+
+
+def machine(expression):
+    """A machine whose switches cannot store, with an all-reduce of one gigabyte."""
+    instance = load(expression)
+    nodes = tuple(
+        replace(node, buffer_bytes=Fraction(0)) if node.kind is NodeKind.SWITCH else node
+        for node in instance.network.nodes
+    )
+    bufferless = replace(instance.network, nodes=nodes)
+    return instance.with_changes(network=bufferless, demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(GB)))
+
+
+def check(topology, plan):
+    """Check a plan against its promises, exactly."""
+    ranks, load_Bps = topology.rank_nodes, Counter()
+    for (a, b), paths in plan.paths.items():
+        for links, amount in paths:
+            ends = [topology.link_ends[e] for e in links]
+            assert (ends[0][0], ends[-1][1]) == (ranks[a], ranks[b])
+            for (_, head), (tail, _) in pairwise(ends):
+                assert head == tail
+                assert topology.nodes[head].kind is NodeKind.SWITCH
+            assert amount > 0
+            for e in links:
+                load_Bps[e] += amount
+        both = plan.broadcast.get((a, b), 0) + plan.reduce.get((a, b), 0)
+        assert both == sum(amount for _, amount in paths)
+    assert plan.broadcast.keys() | plan.reduce.keys() <= plan.paths.keys()
+    assert all(used <= topology.links[e].bandwidth_Bps for e, used in load_Bps.items())
+    scale_up = lcm(*(x.denominator for x in (*plan.root, *plan.broadcast.values(), *plan.reduce.values())))
+    supply = [int(x * scale_up) for x in plan.root]
+    for capacity, turned in ((plan.broadcast, False), (plan.reduce, True)):
+        arcs = [(b, a, c) if turned else (a, b, c) for (a, b), c in capacity.items()]
+        tail, head, values = zip(*arcs, strict=True)
+        assert feasible(len(supply), tail, head, [int(c * scale_up) for c in values], supply)
+
+
+@pytest.mark.parametrize(
+    ("expression", "best", "two_stages", "kind", "parts"),
+    [
+        ("dgx_a100(boxes=1)", Fraction(1200, 7), Fraction(1200, 7), PartitionCertificate, 8),
+        ("mi250(boxes=1)", Fraction(1200, 7), Fraction(1200, 7), PartitionCertificate, 8),
+        ("mi250_8(boxes=2)", Fraction(128), Fraction(104), CutCertificate, None),
+        ("dgx_a100(boxes=2)", Fraction(520, 3), Fraction(520, 3), PartitionCertificate, 16),
+        pytest.param(
+            "mi250(boxes=2)", Fraction(2656, 15), Fraction(2656, 15), PartitionCertificate, 16, marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_machines(expression, best, two_stages, kind, parts):
+    """The program's value is what an exact certificate bounds and an exact plan attains; on 8+8 MI250 it beats two stages by 23%."""
+    instance = machine(expression)
+    found = solve_allreduce(instance, HIGHS, Budget())
+    assert found.rate_Bps == pytest.approx(float(best) * GB, rel=1e-7)
+    assert found.bound_s == 1 / best
+    assert isinstance(found.certificate, kind)
+    assert parts is None or len(found.certificate.parts) == parts
+    assert proved_bound(instance, found.certificate) == float(1 / best)
+    check(instance.network, found.plan)
+    assert best * (1 - Fraction(1, 10**6)) * GB <= found.plan.rate_Bps <= best * GB
+    net = scale(instance.network)
+    per_rank = search(Trees(net), HIGHS, Budget()).U * net.seconds_per_gigabyte
+    assert len(net.ranks) / (2 * per_rank) == two_stages
+
+
+def test_the_plan_of_eight_and_eight_is_exact():
+    """On 8+8 MI250 the plan takes exactly as long as the cut says: 1 GB at 128 GB/s is optimal."""
+    found = solve_allreduce(machine("mi250_8(boxes=2)"), HIGHS, Budget())
+    assert found.plan.rate_Bps == 128 * GB
+    assert found.plan_s == found.bound_s == Fraction(1, 128)
+    assert found.optimal
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(two_way=True, switches=0))
+def test_without_switches_the_optimum_is_the_strength_of_the_network(topology):
+    """On two-way networks of ranks the optimum, the bound and the plan are what trying all partitions gives."""
+    best = strength(topology)
+    found = solve_allreduce(posed(topology), HIGHS, Budget())
+    assert found.rate_Bps == pytest.approx(float(best), rel=1e-7)
+    assert found.bound_s == 12 / best
+    assert best * (1 - Fraction(1, 10**6)) <= found.plan.rate_Bps <= best
+    check(topology, found.plan)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(balanced=False, ranks=(2, 4)))
+def test_plans_hold_and_bounds_are_bounds(topology):
+    """On any network the plan holds exactly, is worth the program's value, and is within the bound."""
+    instance = posed(topology)
+    found = solve_allreduce(instance, HIGHS, Budget())
+    check(topology, found.plan)
+    rate = float(found.plan.rate_Bps)
+    assert rate == pytest.approx(found.rate_Bps, rel=1e-6)
+    assert found.plan_s >= found.bound_s
+    assert proved_bound(instance, found.certificate) == float(found.bound_s)
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs())
+def test_the_optimum_is_no_less_than_two_stages(topology):
+    """Where every node receives as much as it sends, trees may take a reduce-scatter and an all-gather in turn, or do better."""
+    rate = solve_allreduce(posed(topology), HIGHS, Budget()).rate_Bps
+    net = scale(topology)
+    stages = [search(Trees(stage), HIGHS, Budget()).U for stage in (net, net.transposed())]
+    assert rate >= float(len(net.ranks) * net.unit_Bps / sum(stages)) * (1 - 1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(graphs())
+def test_capacities_are_multiples_of_one_kth(topology):
+    """With the paper's k all capacities are multiples of one k-th of the network's unit, and the plan still holds."""
+    found = solve_allreduce(posed(topology), HIGHS, Budget(), k=7)
+    check(topology, found.plan)
+    unit = found.plan.unit_Bps
+    assert unit == scale(topology).unit_Bps / 7
+    for values in (found.plan.root, found.plan.broadcast.values(), found.plan.reduce.values()):
+        assert all((value / unit).denominator == 1 for value in values)
+    assert found.plan.rate_Bps <= 12 / found.bound_s
+
+
+def test_one_root_may_do_all():
+    """On a star of ranks the middle one adds up everything, at the rate of a link."""
+    topology = network(4, 0, [(0, i, 5) for i in (1, 2, 3)] + [(i, 0, 5) for i in (1, 2, 3)])
+    found = solve_allreduce(posed(topology), HIGHS, Budget())
+    assert found.plan.rate_Bps == 5
+    assert found.optimal
+
+
+def test_a_k_that_is_too_small_leaves_nothing():
+    """Three ranks on a ring of one-way links share a link's bandwidth in parts that a k of 1 rounds to nothing, and no time is claimed."""
+    found = solve_allreduce(posed(network(3, 0, [(0, 1, 1), (1, 2, 1), (2, 0, 1)])), HIGHS, Budget(), k=1)
+    assert found.plan.rate_Bps == 0
+    assert found.plan_s is None
+    assert not found.optimal
+
+
+def test_nothing_is_found_in_no_time():
+    """A solve that is stopped at once gives no plan and no bound."""
+    stop = threading.Event()
+    stop.set()
+    found = solve_allreduce(machine("mi250_8(boxes=2)"), HIGHS, Budget(stop=stop))
+    assert (found.rate_Bps, found.plan, found.bound_s) == (None, None, None)
+    assert not found.optimal
+
+
+def test_a_network_that_falls_apart_is_refused():
+    """Where a rank cannot be reached there is no all-reduce."""
+    with pytest.raises(InputError, match="no link does"):
+        solve_allreduce(posed(network(3, 0, [(0, 1, 1), (1, 0, 1), (1, 2, 1)])), HIGHS, Budget())
+
+
+def test_a_denominator_is_found_where_there_is_one():
+    """Values that are fractions up to rounding have a common denominator; others are taken to eight digits."""
+    assert common_denominator([0.5, 1 / 3 + 1e-12, 2.0, 0.0]) == 6
+    assert common_denominator([0.5, 2**0.5]) == 10**8
+    assert common_denominator([1 / 997, 1 / 991, 1 / 983]) == 10**8
+
+
+def test_strong_components():
+    """Nodes that reach each other over the given links are together, and every node is in one component."""
+    net = scale(network(5, 0, [(3, 1, 1), (1, 0, 1), (0, 1, 1), (0, 4, 1), (4, 3, 1)]))
+    assert sorted(map(sorted, strong_components(net, [0, 1, 2, 3]))) == [[0, 1], [2], [3], [4]]
+    assert sorted(map(sorted, strong_components(net, list(net.links)))) == [[0, 1, 3, 4], [2]]
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs())
+def test_the_narrowest_cut_is_that_of_all_cuts(topology):
+    """No set of nodes with some but not all ranks has less bandwidth out of it."""
+    net = scale(topology)
+    seconds, _ = cut_bound(posed(topology), narrowest_cut(net))
+    assert seconds == Fraction(12, min(sum(leaving) for _, leaving in cuts(net))) / net.unit_Bps
+
+
+@settings(max_examples=30, deadline=None)
+@given(graphs(two_way=True, switches=0))
+def test_good_partitions_are_found_without_dual_values_too(topology):
+    """Wrong dual values cost sharpness only: what is found bounds the time, and is a bound of some partition."""
+    instance, net = posed(topology), scale(topology)
+    seconds, certificate = best_certificate(instance, net, {})
+    assert seconds <= 12 / strength(topology)
+    assert proved_bound(instance, certificate) == float(seconds)
+
+
+def test_switches_that_can_add_weaken_a_partition():
+    """On a star of ranks around a switch every byte enters a rank twice less a share, or once where the switch stores and so may add."""
+    topology = network(4, 1, [(i, 4, 6) for i in range(4)] + [(4, i, 6) for i in range(4)])
+    assert solve_allreduce(posed(topology), HIGHS, Budget()).bound_s == Fraction(2 * 3 * 12, 24)
+    storing = replace(topology, nodes=(*topology.nodes[:4], replace(topology.nodes[4], buffer_bytes=None)))
+    found = solve_allreduce(posed(storing), HIGHS, Budget())
+    assert found.bound_s == Fraction(4 * 12, 24)
+    assert found.plan_s == Fraction(2 * 3 * 12, 24)
+    assert not found.optimal

@@ -1,0 +1,38 @@
+"""The judge of answers that are a bound alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from cwb.core.answers import BoundOnly, to_json
+from cwb.core.bounds import CutCertificate, SolverBound
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.instances import load
+from cwb.schedules import judge
+
+
+def gathering():
+    """An all-gather of three gigabytes on a ring of three ranks with 1 GB/s in either direction."""
+    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(3 * 10**9))
+    return load("ring(3, bandwidth='1 GB/s')").with_changes(demand=demand)
+
+
+def test_objective_and_bound_are_what_the_certificate_proves():
+    """Two of three parts must leave two ranks over two links: one second."""
+    verdict = judge(gathering(), BoundOnly(), CutCertificate((0, 1)))
+    assert verdict.ok
+    assert verdict.objective == verdict.bound == verdict.metrics["lower_bound_s"] == 1
+
+
+@pytest.mark.parametrize("certificate", [None, SolverBound("highs", "1"), CutCertificate((7,))])
+def test_a_bound_without_proof_is_refused(certificate):
+    """Nothing, the word of a solver, and a cut through nodes that there are not are violations."""
+    verdict = judge(gathering(), BoundOnly(), certificate)
+    assert not verdict.ok
+    assert verdict.objective is None
+
+
+def test_a_record_says_that_there_is_no_schedule():
+    """There is nothing in the answer but its kind."""
+    assert to_json(BoundOnly()) == {"answer": "bound-only"}
