@@ -69,9 +69,9 @@ def values_and_splits(topology: Topology) -> tuple[Balance, float]:
     """Balance everything and give every piece a link; and the seconds that takes."""
     began = process_time()
     found = balance(topology)
-    time, plan = found.time, found.plan(found.pieces)
+    time, shares = found.time, found.split()
     seconds = process_time() - began
-    assert plan.bandwidth_time() == time
+    assert shares.bandwidth_time() == time
     return found, seconds
 
 
@@ -87,7 +87,7 @@ def general(name: str) -> list[str]:
     topology = shuffled(network(name))
     before = peak_mib()
     found = balance(topology)
-    found.plan(found.pieces)
+    found.split()
     peak = peak_mib() - before
     return [f"{values_and_splits(topology)[1]:.3f}", f"{peak:,.0f}"]
 
@@ -96,12 +96,11 @@ def program(name: str) -> list[str]:
     """Time the linear program, and compare its T_B with that of theorem 19."""
     topology = network(name)
     found = balance(topology)
-    width = {
-        place: sum(m.bit_count() * c for m, c in zip(p.masks, p.counts, strict=True))
-        for place, p in enumerate(found.jobs.problems)
-    }
-    nodes = len(topology.nodes) // len(found.jobs.graph.orbit)
-    if nodes * sum(width[place] for place in found.jobs.problem.tolist()) > MAX_VARIABLES:
+    distance = found.graph.distance
+    to_orbit = sum(
+        int((distance[near] < distance[own]).sum()) for own, near in zip(found.graph.own, found.graph.near, strict=True)
+    )
+    if to_orbit * len(topology.nodes) // len(found.graph.orbit) > MAX_VARIABLES:
         return ["-"]
     solver = solvers.get("highs")
     solver.installed()

@@ -26,6 +26,7 @@ METHODS: Mapping[str, str] = {
     "bfb-lp": "bfb.methods:BFB_LP",
     "bfb-chunked": "bfb.methods:BFB_CHUNKED",
     "bfb-heterogeneous": "bfb.methods:BFB_HETEROGENEOUS",
+    "all-to-all-mcf": "mcf.method:METHOD",
     "blueconnect": "multirail.methods:BLUECONNECT",
     "themis": "multirail.methods:THEMIS",
     "themis-lp": "multirail.methods:THEMIS_LP",

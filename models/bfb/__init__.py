@@ -22,13 +22,11 @@ T_L, T_B         number of steps, the diameter; d/N sum_t max_u U_{u,t}         
 ===============  ==========================================================================================  ===============
 
 ==================  =======================================================================================
-``graph``           links by the node that they enter, distances, translations
-``jobs``            which shards can come over which links: the data of all formulations
-``balance``         theorem 19: U as counts over sets of links, and an integer transport that attains it
-``fast``            ``bfb``: all of it without a linear program
+``fast``            ``bfb``: theorem 19, see :mod:`cwb.models.common.breadth_first`, without a linear program
+``choices``         which shards can come over which links: the sets of all formulations
 ``formulation``     LP (1), program (13) and LP (14) in Pyomo
 ``lp``              ``bfb-lp``, ``bfb-chunked`` and ``bfb-heterogeneous``
-``plan``            who gets which piece over which link, as a schedule
-``answer``          from plans to outcomes of all_gather, reduce_scatter and all_reduce
+``write``           who gets which piece over which link, as a schedule
+``answer``          from shares to outcomes of all_gather, reduce_scatter and all_reduce
 ==================  =======================================================================================
 """

@@ -1,4 +1,4 @@
-"""From plans to outcomes: all_gather on the network, reduce_scatter as an all_gather on the transposed one run backwards, all_reduce as both."""
+"""From shares to outcomes: all_gather on the network, reduce_scatter as an all_gather on the transposed one run backwards, all_reduce as both."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.topology import Topology
+from ..common.breadth_first.shares import Shares
 from ..common.compose import concatenate, reverse, transpose
 from ..common.schedule_bounds import best_bound
-from .plan import Plan, all_gather
+from .write import all_gather
 
-#: A schedule with more sends than this is not written down: each takes some 50 bytes, more while it is made.
+#: A schedule with more sends than this is written down only if it is asked for: each takes some 200 bytes and 3 us to make and to judge.
+SENDS_UNASKED = 2**24
+#: With more than this it is not.
 MAX_SENDS = 2**26
 
 
@@ -31,7 +34,7 @@ class Broadcast(Protocol):
 
     @property
     def pieces(self) -> int:
-        """A number of pieces of which every multiple can be planned without a loss."""
+        """A number of pieces into any multiple of which shards can be split without a loss."""
         ...
 
     @property
@@ -39,12 +42,12 @@ class Broadcast(Protocol):
         """Sum over the steps of what the busiest link takes: T_B in M/B, or seconds where links differ."""
         ...
 
-    def plan(self, pieces: int) -> Plan:
+    def split(self, pieces: int) -> Shares:
         """Give every piece of every shard a link."""
         ...
 
-    def time_of(self, plan: Plan) -> Fraction:
-        """Measure the same of a plan."""
+    def time_of(self, shares: Shares) -> Fraction:
+        """Measure the same of shares."""
         ...
 
     def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
@@ -76,7 +79,7 @@ def outcome(
     budget: Budget,
     found: Sequence[Broadcast],
     *,
-    schedule: bool,
+    schedule: bool | None,
     metrics: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Write the broadcasts of all parts of the collective as one schedule.
@@ -89,15 +92,16 @@ def outcome(
         Limits of the run.
     found : sequence of Broadcast
         One for each of :func:`networks`.
-    schedule : bool
-        Whether the schedule is wanted, or metrics alone.
+    schedule : bool or None
+        Whether the schedule is wanted, or metrics alone; None if it is wanted unless it is large.
     metrics : mapping, optional
         Further metrics.
 
     Returns
     -------
     Outcome
-        Without an answer if none is wanted or it were too large. See :func:`_is_optimal` for the status.
+        Without an answer if none is wanted or it were too large; that is a limit only where it is asked for. See :func:`_is_optimal`
+        for the status of a schedule.
     """
     topology, demand = posed(instance)
     nodes = len(topology.nodes)
@@ -106,28 +110,29 @@ def outcome(
     relaxed = sum((broadcast.time for broadcast in found), Fraction(0))
     told = {"T_L": sum(broadcast.steps for broadcast in found), "chunks": pieces, "sends": sends, **(metrics or {})}
     bound, certificate = best_bound(instance)
-    if not schedule or sends > MAX_SENDS:
+    most = SENDS_UNASKED if schedule is None else MAX_SENDS
+    if schedule is False or sends > most:
         told |= found[0].metrics(relaxed, relaxed)
-        why = f"{sends:,} sends; expected at most {MAX_SENDS:,}" if schedule else "no schedule was asked for"
+        why = "no schedule was asked for"
+        if schedule is not False:
+            why = f"the schedule has {sends:,} sends; expected at most {most:,}"
+            why += "" if schedule else ", or -O schedule=true"
         status = Status.LIMIT if schedule else Status.FEASIBLE
         return Outcome(status, None, None, float(bound), certificate, f"metrics alone: {why}", metrics=told)
     with budget.clock.phase("schedule"):
-        plans = [broadcast.plan(pieces) for broadcast in found]
-        parts = [
-            all_gather(plan, network, demand.size_bytes, instance.sha256)
-            for plan, network in zip(plans, networks(instance), strict=True)
-        ]
+        split = [broadcast.split(pieces) for broadcast in found]
+        parts = [all_gather(shares, demand.size_bytes, instance.sha256) for shares in split]
         if demand.collective is not CollectiveKind.ALL_GATHER:
             parts[0] = reverse(parts[0])
         answer = parts[0] if len(parts) == 1 else concatenate(*parts)
-    time = sum((broadcast.time_of(plan) for broadcast, plan in zip(found, plans, strict=True)), Fraction(0))
+    time = sum((broadcast.time_of(shares) for broadcast, shares in zip(found, split, strict=True)), Fraction(0))
     told |= found[0].metrics(time, relaxed)
-    if _is_optimal(instance, plans):
+    if _is_optimal(instance, split[0]):
         return Outcome(Status.OPTIMAL, answer, float(bound), float(bound), certificate, metrics=told)
     return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, metrics=told)
 
 
-def _is_optimal(instance: Instance, plans: Sequence[Plan]) -> bool:
+def _is_optimal(instance: Instance, shares: Shares) -> bool:
     """Whether a schedule is known to take as long as all data takes to come into a node.
 
     So it is for an all_gather over links of one bandwidth and no latency with T_B = (N - 1)/N. Then every link is busy for as long as
@@ -139,4 +144,4 @@ def _is_optimal(instance: Instance, plans: Sequence[Plan]) -> bool:
     if demand.collective is not CollectiveKind.ALL_GATHER or not one_rate or any(e.latency_s for e in topology.links):
         return False
     nodes = len(topology.nodes)
-    return plans[0].bandwidth_time() == Fraction(nodes - 1, nodes)
+    return shares.bandwidth_time() == Fraction(nodes - 1, nodes)

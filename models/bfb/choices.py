@@ -1,4 +1,4 @@
-"""Jobs as sets that a model is indexed by."""
+"""Who may send what to whom: the sets that a model is indexed by."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Set
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ...core.topology import Topology
-from .graph import graph_of
-from .jobs import Jobs, jobs_of
+from ..common.breadth_first.graph import Graph, graph_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,8 +18,8 @@ class Choices:
 
     Parameters
     ----------
-    jobs : Jobs
-        Every shard that every node receives.
+    graph : Graph
+        The network; every node has rows of its own, whether or not all nodes look the same.
     over : dict of (v, u) to list of e
         Links over which u may receive v's shard, f(v).
     carries : dict of (e, t) to list of v
@@ -27,7 +28,7 @@ class Choices:
         Where the links lead.
     """
 
-    jobs: Jobs
+    graph: Graph
     over: dict[tuple[int, int], list[int]]
     carries: dict[tuple[int, int], list[int]]
     target: dict[int, int]
@@ -43,25 +44,26 @@ class Choices:
         for (e, _), shards in carries.items():
             for v in shards:
                 over[v, self.target[e]].append(e)
-        return Choices(self.jobs, dict(over), carries, self.target)
+        return Choices(self.graph, dict(over), carries, self.target)
 
 
 def choices_of(topology: Topology) -> Choices:
-    """List the choices on a network.
+    """List the choices on a network, by step, receiver and shard.
 
     Raises
     ------
     InputError
         If a node cannot be reached from another one.
     """
-    # Every node has rows of its own in a model, whether or not all nodes look the same.
-    jobs = jobs_of(replace(graph_of(topology), digits=()))
-    over: dict[tuple[int, int], list[int]] = {}
+    graph = replace(graph_of([node.name for node in topology.nodes], topology.link_ends), digits=())
+    over: dict[tuple[int, int], list[int]] = defaultdict(list)
     carries: dict[tuple[int, int], list[int]] = defaultdict(list)
-    rows = zip(jobs.step.tolist(), jobs.target.tolist(), jobs.shard.tolist(), strict=True)
-    for job, (step, u, v) in enumerate(rows):
-        links = [int(jobs.graph.link[u, slot]) for slot in jobs.slots_of(job)]
-        over[v, u] = links
-        for e in links:
-            carries[e, step + 1].append(v)
-    return Choices(jobs, over, dict(carries), {e: b for e, (_, b) in enumerate(topology.link_ends)})
+    steps = graph.distance.T  # to every node (columns) from every shard's (rows)
+    v, u, slot = np.nonzero(steps[:, graph.source] < steps[:, :, None])
+    links, when = graph.link[u, slot], steps[v, u]
+    order = np.lexsort((slot, v, u, when))
+    rows = np.stack([when, u, v, links])[:, order].T
+    for t, receiver, shard, e in rows.tolist():
+        over[shard, receiver].append(e)
+        carries[e, t].append(shard)
+    return Choices(graph, dict(over), dict(carries), {e: b for e, (_, b) in enumerate(topology.link_ends)})

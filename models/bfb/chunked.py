@@ -42,7 +42,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ChunkedOpti
             model = build_lp(choices)
         solve(model)
         relaxed = read(choices, model)
-        return Solved(choices, relaxed.parts, pieces, relaxed.plan(pieces).bandwidth_time())
+        return Solved(choices, relaxed.parts, pieces, relaxed.split(pieces).bandwidth_time())
 
     with budget.clock.phase("balance"):
         found = [balance(network) for network in networks(instance)]
@@ -55,5 +55,5 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ChunkedOpti
 
 def rounding_bound(found: Balance, pieces: int) -> Fraction:
     """Theorem 20: the most by which rounding may raise T_B, ``d / (P N) sum_t d^(t - 1)``."""
-    degree, nodes = found.jobs.graph.degree, found.jobs.graph.nodes
+    degree, nodes = found.graph.degree, found.graph.nodes
     return Fraction(degree * sum(degree**t for t in range(found.steps)), pieces * nodes)

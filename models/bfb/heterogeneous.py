@@ -17,11 +17,11 @@ from ...core.instance import Instance
 from ...core.method import Outcome
 from ...core.solver import Solver
 from ...core.topology import Topology
+from ..common.breadth_first.shares import Shares
 from .answer import posed
 from .choices import Choices, choices_of
 from .formulation import build_heterogeneous
 from .options import Options
-from .plan import Plan
 from .solved import Solve, Solved, run_each
 
 #: Relative difference at which two times of a solver are the same, and part of a shard that is none.
@@ -43,11 +43,11 @@ class Timed(Solved):
     topology: Topology
     shard_bytes: Fraction
 
-    def time_of(self, plan: Plan) -> Fraction:
+    def time_of(self, shares: Shares) -> Fraction:
         """Sum over the steps of the largest latency and transfer time of a link that is used, in seconds."""
-        piece_bytes = self.shard_bytes / plan.pieces
+        piece_bytes = self.shard_bytes / shares.pieces
         total = Fraction(0)
-        for row in plan.carried().tolist():
+        for row in shares.carried().tolist():
             used = ((link, count) for link, count in zip(self.topology.links, row, strict=False) if count)
             total += max(link.latency_s + count * piece_bytes / link.bandwidth_Bps for link, count in used)
         return total
@@ -65,7 +65,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
     def broadcast(network: Topology, solve: Solve) -> Timed:
         parts, times = fastest(network, shard_bytes, solve, budget)
         choices = choices_of(network)
-        longest = [max(U for (_, t), U in times.items() if t == step + 1) for step in range(choices.jobs.steps)]
+        longest = [max(U for (_, t), U in times.items() if t == step + 1) for step in range(choices.graph.steps)]
         return Timed(choices, parts, demand.chunks, Fraction(sum(longest)), network, shard_bytes)
 
     return run_each(instance, solver, budget, broadcast, options)

@@ -38,7 +38,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
 
 def read(choices: Choices, model: Any) -> Solved:
     """Read a solved LP (1)."""
-    links = np.count_nonzero(choices.jobs.graph.link >= 0, axis=1).tolist()
+    links = np.count_nonzero(choices.graph.link >= 0, axis=1).tolist()
     load = {(u, t): Fraction(U.value).limit_denominator(links[u]) for (u, t), U in model.U.items()}
     parts = {index: x.value for index, x in model.x.items()}
     return Solved(choices, parts, lcm(*(value.denominator for value in load.values())), step_time(choices, load))

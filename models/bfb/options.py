@@ -17,7 +17,10 @@ COLLECTIVES = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, Collect
 class Options(Strict):
     """Options of ``bfb``, ``bfb-lp`` and ``bfb-heterogeneous``."""
 
-    schedule: bool = Field(True, description="Whether the schedule is made, or the metrics alone.")
+    schedule: bool | None = Field(
+        None,
+        description="Whether the schedule is made, or the metrics alone; by default, where it has at most 16,777,216 sends.",
+    )
 
 
 class ChunkedOptions(Options):

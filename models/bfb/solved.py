@@ -15,10 +15,10 @@ from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import Solver, SolverResult
 from ...core.topology import Topology
+from ..common.breadth_first.shares import Shares
 from .answer import Broadcast, networks, outcome
 from .choices import Choices
 from .options import Options
-from .plan import Plan
 
 #: Has a model solved; the values are then in its variables.
 Solve = Callable[[Any], None]
@@ -51,23 +51,24 @@ class Solved:
     @property
     def steps(self) -> int:
         """T_L: number of steps."""
-        return self.choices.jobs.steps
+        return self.choices.graph.steps
 
-    def plan(self, pieces: int) -> Plan:
+    def split(self, pieces: int) -> Shares:
         """Round all parts to whole pieces, as theorem 20."""
-        jobs = self.choices.jobs
-        slot_of = {int(link): slot for row in jobs.graph.link for slot, link in enumerate(row.tolist()) if link >= 0}
-        slots: list[int] = []
-        counts: list[int] = []
-        for v, u in zip(jobs.shard.tolist(), jobs.target.tolist(), strict=True):
-            links = self.choices.over[v, u]
-            slots += [slot_of[e] for e in links]
-            counts += rounded([self.parts[v, e] for e in links], pieces)
-        return Plan(jobs.graph, pieces, jobs.step, jobs.target, jobs.shard, np.repeat(np.array(slots), counts))
+        graph = self.choices.graph
+        slot_of = {int(link): slot for row in graph.link for slot, link in enumerate(row.tolist()) if link >= 0}
+        rows: list[tuple[int, int, int, int, int, int]] = []
+        for (v, u), links in self.choices.over.items():
+            step, start = int(graph.distance[u, v]) - 1, 0
+            for e, count in zip(links, rounded([self.parts[v, e] for e in links], pieces), strict=True):
+                if count:
+                    rows.append((u, v, slot_of[e], step, start, start + count))
+                    start += count
+        return Shares(graph, pieces, *np.array(rows, dtype=np.int64).T)
 
-    def time_of(self, plan: Plan) -> Fraction:
-        """T_B of a plan."""
-        return plan.bandwidth_time()
+    def time_of(self, shares: Shares) -> Fraction:
+        """T_B of shares."""
+        return shares.bandwidth_time()
 
     def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
         """T_B as text, such as ``"14/15"``."""
@@ -77,10 +78,10 @@ class Solved:
 
 def step_time(choices: Choices, load: Mapping[tuple[int, int], Fraction]) -> Fraction:
     """T_B, equation (2), of the loads U of all (u, t)."""
-    largest = [Fraction(0)] * choices.jobs.steps
+    largest = [Fraction(0)] * choices.graph.steps
     for (_, t), value in load.items():
         largest[t - 1] = max(largest[t - 1], value)
-    return Fraction(choices.jobs.graph.degree, choices.jobs.graph.nodes) * sum(largest)
+    return Fraction(choices.graph.degree, choices.graph.nodes) * sum(largest)
 
 
 def rounded(parts: Sequence[float], pieces: int) -> list[int]:

@@ -17,7 +17,8 @@ from itertools import count
 import numpy as np
 
 from ...core.schedule import Ints
-from ..common.breadth_first import broadcast
+from ..common.breadth_first.broadcast import Broadcast
+from ..common.breadth_first.graph import graph_of
 from .candidate import Candidate, Traits, again
 
 _ALL = Traits.BIDIRECTIONAL | Traits.SYMMETRIC | Traits.REGULAR | Traits.FACTOR
@@ -103,7 +104,7 @@ def generalized_kautz(d: int, n: int) -> tuple[int, Fraction]:
     if n - d - 1 < len(known):
         steps, bandwidth = known[n - d - 1]
         return steps, Fraction(bandwidth)
-    found = broadcast(n, imase_itoh(d, n))
+    found = Broadcast(graph_of(range(n), imase_itoh(d, n)))
     return found.steps, found.bandwidth(d)
 
 
@@ -117,7 +118,7 @@ def transposed(one: Candidate) -> Candidate:
         return again(one, *map(transposed, one.of))
     if not one.expression.startswith("generalized_kautz"):
         return one
-    found = broadcast(one.nodes, np.ascontiguousarray(imase_itoh(one.degree, one.nodes)[:, ::-1]))
+    found = Broadcast(graph_of(range(one.nodes), imase_itoh(one.degree, one.nodes)[:, ::-1]))
     return replace(one, steps=found.steps, bandwidth=found.bandwidth(one.degree))
 
 

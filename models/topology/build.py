@@ -22,7 +22,8 @@ from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Ints, StepSchedule
 from ...core.topology import Topology
-from ..common.breadth_first import broadcast, shares
+from ..common.breadth_first.broadcast import Broadcast
+from ..common.breadth_first.graph import graph_of
 from ..common.compose import concatenate, reverse
 from . import expansions
 from .candidate import Candidate, Made
@@ -150,7 +151,7 @@ def breadth_first(nodes: int, degree: int, links: Ints) -> Gather:
     links : array of int, shape (links, 2)
         Source and target of every link.
     """
-    return from_shares(nodes, degree, links, shares(nodes, links, broadcast(nodes, links).loads))
+    return from_shares(degree, links, Broadcast(graph_of(range(nodes), links)).split().everywhere())
 
 
 def _product(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> Gather:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ...core.errors import InputError
-from ..common.breadth_first import diameter, distance_sum
+from ..common.breadth_first.graph import graph_of
 from .bases import transposed
 from .build import Generate, links_of
 from .candidate import Candidate, Made, Traits
@@ -152,7 +152,7 @@ def lower_bound(job: Job) -> tuple[int, Fraction]:
 def _choice(one: Candidate, job: Job, generate: Generate) -> Choice:
     idle = Fraction(job.degree, one.degree)
     back = one if Traits.SYMMETRIC in one.traits else transposed(one)
-    links = links_of(one, generate)
+    graph = graph_of(range(one.nodes), links_of(one, generate))
     steps, bandwidth = one.steps + back.steps, (one.bandwidth + back.bandwidth) * idle
     return Choice(
         one,
@@ -160,8 +160,8 @@ def _choice(one: Candidate, job: Job, generate: Generate) -> Choice:
         one.bandwidth * idle,
         back.steps,
         back.bandwidth * idle,
-        diameter(one.nodes, links),
-        distance_sum(one.nodes, links),
+        graph.steps,
+        graph.distance_sum,
         steps * job.alpha_s + bandwidth * job.ratio_s,
     )
 

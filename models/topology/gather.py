@@ -16,7 +16,7 @@ from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule
 from ...core.topology import Topology
-from ..common.breadth_first import Shares
+from ..common.breadth_first.shares import Shares
 
 #: More sends than this take more memory than a small machine has.
 MAX_SENDS = 30_000_000
@@ -134,8 +134,9 @@ def recut(gather: Gather, pieces: int, owner: Ints, start: Ints) -> Gather:
     )
 
 
-def from_shares(nodes: int, degree: int, links: Ints, shares: Shares) -> Gather:
-    """Make an all-gather of a breadth-first one's shares."""
+def from_shares(degree: int, links: Ints, shares: Shares) -> Gather:
+    """Make an all-gather of a breadth-first one's shares, those of all nodes."""
+    nodes = shares.graph.nodes
     everybody = np.arange(nodes)
     none = np.zeros(0, dtype=np.int64)
     whole = Gather(

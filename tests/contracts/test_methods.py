@@ -45,6 +45,7 @@ EXAMPLES = {
     "bfb-lp": TORUS,
     "bfb-chunked": TORUS,
     "bfb-heterogeneous": TORUS,
+    "all-to-all-mcf": ("mesh(2,3)", Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**24)), {}),
     "blueconnect": RAILS,
     "themis": RAILS,
     "themis-lp": RAILS,

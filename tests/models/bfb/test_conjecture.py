@@ -50,7 +50,7 @@ def test_the_counterexample_by_three_ways():
     model = build_lp(choices)
     solvers.get("highs").solve(model, Budget())
     assert balance(graph).time == read(choices, model).time == by_sets(15, (1, 4, 5)) == 1
-    assert balance(graph).step_loads == (1, Fraction(3, 2))
+    assert balance(graph).loads == (1, Fraction(3, 2))
 
 
 @pytest.mark.parametrize(("offsets", "below"), [(3, 15), (4, 12)])

@@ -76,7 +76,7 @@ def test_the_loop_ends_at_the_smallest_time(seed, pose, random_digraph):
             for u in range(len(topology.nodes))
             if any(choices.target[e] == u and step == t for e, step in choices.carries)
         )
-        for t in range(1, choices.jobs.steps + 1)
+        for t in range(1, choices.graph.steps + 1)
     )
     assert outcome.metrics["step_time_relaxed_s"] == pytest.approx(float(expected), rel=1e-6)
     assert outcome.metrics["step_time_s"] >= outcome.metrics["step_time_relaxed_s"] * (1 - 1e-6)

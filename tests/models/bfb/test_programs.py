@@ -43,8 +43,8 @@ def test_the_linear_program_has_the_value_of_the_formula_on_300_digraphs(random_
         exact, program = balance(topology), solved(topology)
         assert program.time == exact.time
         assert program.steps == exact.steps
-        assert program.plan(program.pieces).bandwidth_time() == exact.time
-        assert exact.plan(exact.pieces).bandwidth_time() == exact.time
+        assert program.split(program.pieces).bandwidth_time() == exact.time
+        assert exact.split(exact.pieces).bandwidth_time() == exact.time
 
 
 @pytest.mark.parametrize("network", ["circulant(n=15, offsets=[1,4,5])", "torus(3,4)", "mesh(2,4)", "hypercube(3)"])
@@ -62,15 +62,15 @@ def test_the_linear_program_and_the_formula_make_equally_good_schedules(network,
 
 @pytest.mark.parametrize("chunks", [1, 2, 3, 5])
 def test_whole_pieces_cost_what_the_formula_rounded_up_says(chunks, pose, random_digraph):
-    """The optimum of program (13) is ceil(P U): that of bfb's plan with P pieces, and at least the relaxation."""
+    """The optimum of program (13) is ceil(P U): that of bfb's shares with P pieces, and at least the relaxation."""
     source = Random(chunks)  # noqa: S311
     for _ in range(5):
         topology = random_digraph(source.randint(4, 9), source.randint(2, 4), source)
         instance, exact = pose(topology, chunks=chunks), balance(topology)
         outcome = run("bfb-chunked", instance)
-        loads = [Fraction(ceil(chunks * load), chunks) for load in exact.step_loads]
-        expected = Fraction(exact.jobs.graph.degree, len(topology.nodes)) * sum(loads)
-        assert Fraction(outcome.metrics["T_B"]) == expected == exact.plan(chunks).bandwidth_time()
+        loads = [Fraction(ceil(chunks * load), chunks) for load in exact.loads]
+        expected = Fraction(exact.graph.degree, len(topology.nodes)) * sum(loads)
+        assert Fraction(outcome.metrics["T_B"]) == expected == exact.split(chunks).bandwidth_time()
         assert Fraction(outcome.metrics["T_B_relaxed"]) == exact.time <= expected
         assert outcome.metrics["chunks"] == chunks
         assert judge(instance, outcome.answer).violations == ()
@@ -87,7 +87,7 @@ def test_rounding_is_within_theorem_20(pose, random_digraph):
         assert optimum <= found <= optimum + Fraction(outcome.metrics["T_B_rounding"])
         assert judge(instance, outcome.answer).violations == ()
     exact = balance(topology)
-    d, steps, n = exact.jobs.graph.degree, exact.steps, len(topology.nodes)
+    d, steps, n = exact.graph.degree, exact.steps, len(topology.nodes)
     assert rounding_bound(exact, 2) == Fraction(d * (d**steps - 1), (d - 1) * 2 * n)
 
 

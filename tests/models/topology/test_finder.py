@@ -8,7 +8,8 @@ import networkx as nx
 import pytest
 from cwb.core.collective import CollectiveKind
 from cwb.core.errors import InputError, Unsupported
-from cwb.models.common.breadth_first import broadcast
+from cwb.models.common.breadth_first.broadcast import Broadcast
+from cwb.models.common.breadth_first.graph import graph_of
 from cwb.models.topology.bases import (
     DISTANCE_REGULAR,
     SPECIAL,
@@ -173,7 +174,7 @@ def test_special_all_gathers(of, named, judged):
 def test_stored_values_of_generalized_kautz_graphs(d):
     """A sample of the stored values is computed anew: equal, and T_L is within one of the Moore bound, T_B at most 2."""
     for n in (d + 2, d + 7, 12 * d, 12 * d + 5, 333):
-        found = broadcast(n, imase_itoh(d, n))
+        found = Broadcast(graph_of(range(n), imase_itoh(d, n)))
         assert generalized_kautz(d, n) == (found.steps, found.bandwidth(d))
     for n in range(d + 1, 2001):
         steps, bandwidth = generalized_kautz(d, n)

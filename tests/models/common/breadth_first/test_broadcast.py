@@ -6,8 +6,10 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 import pytest
-from cwb.core.errors import InputError
-from cwb.models.common.breadth_first import broadcast, diameter, distance_sum, shares
+from cwb.core.errors import InputError, Unsupported
+from cwb.models.common.breadth_first import graph as columns
+from cwb.models.common.breadth_first.broadcast import Broadcast
+from cwb.models.common.breadth_first.graph import graph_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -19,6 +21,10 @@ def _links(pairs):
 
 def _circulant(n, offsets):
     return _links([(i, (i + a) % n) for i in range(n) for a in offsets])
+
+
+def broadcast(n, links):
+    return Broadcast(graph_of(range(n), links))
 
 
 @st.composite
@@ -83,19 +89,24 @@ def test_loads_are_those_of_the_linear_program(network):
 def test_shares_are_whole_and_within_the_loads(network):
     """Everybody gets every piece of every other shard once, from a neighbour that is nearer, and no link carries more than its load."""
     n, pairs = network
-    links = _links(pairs)
-    loads = broadcast(n, links).loads
-    split = shares(n, links, loads)
+    found = broadcast(n, _links(pairs))
+    split = found.split().everywhere()
     far = dict(nx.all_pairs_shortest_path_length(nx.DiGraph(pairs)))
     got, carried = {}, {}
-    for v, e, t, start, stop in zip(split.source, split.link, split.step, split.start, split.stop, strict=True):
-        w, u = pairs[e]
+    rows = (split.source, split.target, split.link, split.step, split.start, split.stop)
+    for v, u, e, t, start, stop in zip(*(column.tolist() for column in rows), strict=True):
+        w = pairs[e][0]
+        assert pairs[e][1] == u
         assert far[v][w] == t == far[v][u] - 1
         got.setdefault((v, u), []).extend(range(start, stop))
         carried[e, t] = carried.get((e, t), 0) + stop - start
     assert set(got) == {(v, u) for v in range(n) for u in range(n) if u != v}
     assert all(sorted(parts) == list(range(split.pieces)) for parts in got.values())
-    assert all(Fraction(most, split.pieces) <= loads[t] for (_, t), most in carried.items())
+    assert all(Fraction(most, split.pieces) <= found.loads[t] for (_, t), most in carried.items())
+    assert split.bandwidth_time() == found.bandwidth()
+    single = split.one_by_one()
+    assert (single.stop - single.start == 1).all()
+    assert (single.carried() == split.carried()).all()
 
 
 @given(networks())
@@ -104,10 +115,9 @@ def test_distances(network):
     """Diameter and sum of distances are those of networkx."""
     n, pairs = network
     graph = nx.DiGraph(pairs)
-    assert diameter(n, _links(pairs)) == nx.diameter(graph) == broadcast(n, _links(pairs)).steps
-    assert distance_sum(n, _links(pairs)) == sum(
-        sum(row.values()) for _, row in nx.all_pairs_shortest_path_length(graph)
-    )
+    found = graph_of(range(n), _links(pairs))
+    assert found.steps == nx.diameter(graph) == broadcast(n, _links(pairs)).steps
+    assert found.distance_sum == sum(sum(row.values()) for _, row in nx.all_pairs_shortest_path_length(graph))
 
 
 @pytest.mark.parametrize("n", [9, 10, 301])
@@ -134,16 +144,29 @@ def test_circulants_of_degree_4_are_optimal(n, data):
 
 
 def test_disconnected_networks_are_refused():
-    """Where a node cannot be reached, there is no broadcast."""
-    for pairs in ([(0, 1)], [(0, 1), (1, 0), (2, 3), (3, 2)]):
-        with pytest.raises(InputError, match="data cannot reach every node from every other one"):
-            broadcast(max(map(max, pairs)) + 1, _links(pairs))
-    with pytest.raises(InputError, match="expected at most 20,000"):
-        broadcast(20_001, _links([(0, 1)]))
+    """Where a node cannot be reached, there is no broadcast, and the nodes are named."""
+    with pytest.raises(InputError, match="node 0 has no link into it"):
+        broadcast(2, [(0, 1)])
+    with pytest.raises(InputError, match="data cannot get from node 2 to node 0"):
+        broadcast(4, [(0, 1), (1, 0), (2, 3), (3, 2)]).steps  # noqa: B018
 
 
-def test_too_many_links_are_refused():
-    """More links into a node than the counters allow are told."""
-    pairs = [(u, v) for u in range(30) for v in range(30) if u != v]
-    with pytest.raises(InputError, match="29 links into a node; expected at most 20"):
-        broadcast(30, _links(pairs))
+def test_too_many_pairs_are_refused(monkeypatch):
+    """A large network that does not look the same from every node is refused before memory is taken."""
+    monkeypatch.setattr(columns, "MAX_PAIRS", 100)
+    line = [(i, i + 1) for i in range(10)]
+    with pytest.raises(Unsupported, match="121 pairs of nodes"):
+        broadcast(11, line + [(b, a) for a, b in line]).steps  # noqa: B018
+
+
+def test_too_many_pieces_are_refused():
+    """Numbers of pieces that 64 bits do not hold are told."""
+    with pytest.raises(Unsupported, match="a shard would have"):
+        broadcast(3, _circulant(3, (1,))).split(2**62)
+
+
+@pytest.mark.parametrize("n", [30, 100])
+def test_any_number_of_links(n):
+    """A complete graph takes one step, however many links a node has."""
+    found = broadcast(n, [(u, v) for u in range(n) for v in range(n) if u != v])
+    assert (found.steps, found.bandwidth()) == (1, Fraction(n - 1, n))
