@@ -46,6 +46,12 @@ ROWS = (
     ("alpha_beta_time_s", "without congestion", "s", "{:.9g}"),
     ("algbw_GBps", "algbw (size / time)", "GB/s", "{:.4f}"),
     ("busbw_GBps", "busbw", "GB/s", "{:.4f}"),
+    ("inv_x", "bottleneck, 1/x*", "s/GB", "{}"),
+    ("k", "trees from a rank, k", "", "{}"),
+    ("trees", "different trees", "", "{:,}"),
+    ("max_height", "largest height", "", "{}"),
+    ("mean_height", "mean height", "", "{:.3g}"),
+    ("pieces", "pieces of a tree", "", "{:,}"),
     ("network_cost_usd", "network cost", "USD", "{:,.2f}"),
     ("perf_per_cost", "perf-per-cost", "1/(s USD)", "{:.6g}"),
     ("speedup", "speedup over EqualBW", "x", "{:.4f}"),
@@ -83,4 +89,4 @@ def number(value: Any) -> str:
 
 
 def _with_unit(value: Any, unit: str, form: str) -> str:
-    return "n/a" if value is None else f"{form.format(value)} {unit}"
+    return "n/a" if value is None else f"{form.format(value)} {unit}".rstrip()
