@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from ...core.errors import shown
 from ...core.fields import Strict
@@ -44,6 +44,12 @@ class ForestOptions(Strict):
         default=True,
         description="Whether switches may be removed whole, by a pattern of their ports; else pair by pair.",
     )
+
+    @model_validator(mode="after")
+    def _one_says_k(self) -> Self:
+        if self.prefer == "latency" and "k" in self.model_fields_set:
+            raise ValueError("k and prefer = latency contradict: latency chooses k itself, up to scan")
+        return self
 
 
 class AllReduceOptions(Strict):
