@@ -15,7 +15,7 @@ import numpy as np
 from ...core.schedule import Bools, Ints
 from . import flow_kernels
 from .compiled import functions
-from .digraph import INT64_SAFE, Digraph, Exact
+from .digraph import INT64_SAFE, Digraph, Exact, distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ def arcs_of(graph: Digraph) -> tuple[Ints, Ints, Ints, Ints]:
     """
     n = graph.nodes
     forth, back = graph.tail * n + graph.head, graph.head * n + graph.tail
-    keys = np.unique(np.concatenate([forth, back]))
+    keys = distinct(np.concatenate([forth, back]))
     tail, head = keys // n, keys % n
     first = np.searchsorted(tail, np.arange(n + 1)).astype(np.int64)
     mate = np.searchsorted(keys, head * n + tail).astype(np.int64)

@@ -1,43 +1,21 @@
-"""What Blink is asked: one root, and what can be chosen."""
+"""What Blink is asked: trees from one root."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
 
 from ...core.collective import CollectiveKind
 from ...core.errors import InputError
-from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.topology import Topology
 from . import problem as forestcoll
+from .options import BlinkOptions
 from .problem import Problem
 
 #: What trees from one root make.
 SUPPORTED = (CollectiveKind.ALL_REDUCE, CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
-
-
-class BlinkOptions(Strict):
-    """Options of ``blink`` and ``blink-switch``."""
-
-    root: Literal["best"] | Annotated[int, Field(ge=0)] = Field(
-        default="best",
-        description="Rank that an all-reduce adds up at and broadcasts from: best, the one with the highest rate; or a number.",
-    )
-    k: Literal["optimal", "smallest"] | Annotated[int, Field(ge=1, le=10**6)] = Field(
-        default="optimal",
-        description="Trees: optimal, as many as make every link's share whole (proposition 3); "
-        "smallest, as few as are still optimal; or a number.",
-    )
-    repack: int = Field(
-        default=100,
-        ge=0,
-        le=100_000,
-        description="Rounds in which some trees of a small network are packed anew, to bring the tallest down.",
-    )
 
 
 def supports_switches(instance: Instance) -> str | None:
@@ -71,10 +49,10 @@ def group(instance: Instance) -> tuple[int, ...]:
 
 
 def candidates(instance: Instance, problem: Problem, options: BlinkOptions) -> tuple[int, ...]:
-    """Give the ranks of which the best is to be the root.
+    """Give the ranks of which the best are to be found.
 
     Where every node has the same bandwidth in and out, as much enters every set of nodes as leaves it. Then the cut that limits one
-    root limits, from one of its sides or the other, every root: all are equally good, and the first is taken.
+    root limits, from one of its sides or the other, every root: all have the same rate, and the first will do.
 
     Raises
     ------
@@ -83,14 +61,15 @@ def candidates(instance: Instance, problem: Problem, options: BlinkOptions) -> t
     """
     ranks = group(instance)
     spread = instance.demand is not None and instance.demand.collective is not CollectiveKind.ALL_REDUCE
-    if options.root != "best":
+    if isinstance(options.root, int):
         allowed = ranks[:1] if spread else ranks
         if options.root not in allowed:
             what = f"root {ranks[0]} of the collective" if spread else "a rank of the group"
             raise InputError(f"{options.root}; expected {what}", source="-O", place="root")
         return (options.root,)
     balanced = np.array_equal(problem.graph.entering(), problem.graph.leaving())
-    return ranks[:1] if spread or balanced else tuple(sorted(ranks))
+    first_will_do = spread or (balanced and options.root == "best")
+    return ranks[:1] if first_will_do else tuple(sorted(ranks))
 
 
 def rooted(problem: Problem, rank: int) -> Problem:

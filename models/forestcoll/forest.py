@@ -69,7 +69,7 @@ def solve_forest(
     if k * int(problem.roots.sum()) * len(problem.ranks) > MAX_EDGES and k != best.k:
         raise Unsupported(f"k = {k:,} trees from {int(problem.roots.sum()):,} roots are too many; expected fewer")
     if k >= MOST_COPIES:
-        raise Unsupported(f"bandwidths so uneven need k = {k:,} trees; expected k = smallest, or a number")
+        raise Unsupported(f"bandwidths so uneven need k = {k:,} trees; expected a small number, such as k = 8")
     with budget.clock.phase("optimum"):
         copies, side = (best.copies, best.side) if k == best.k else fixed_k(problem, best, k)
     wires = problem.wires(copies)

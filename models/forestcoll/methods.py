@@ -8,10 +8,7 @@ from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome
 from ...core.solver import Solver
 from ...core.trees import TreePacking
-from . import blink_problem
-from .blink_problem import BlinkOptions
-from .options import AllReduceOptions, ForestOptions
-from .problem import supports
+from .options import AllReduceOptions, BlinkOptions, ForestOptions
 
 PAPER = "Zhao et al., ForestColl: Efficient Collective Communications on Heterogeneous Network Fabrics"
 BLINK_PAPER = "Wang et al., Blink: Fast and Generic Collectives for Distributed ML, MLSys 2020"
@@ -23,11 +20,32 @@ def seconds(instance: Instance) -> str:
     return "s"
 
 
+def supports(instance: Instance) -> str | None:
+    """Ask :mod:`.problem`."""
+    from . import problem
+
+    return problem.supports(instance)
+
+
 def run_forest(instance: Instance, solver: Solver, budget: Budget, options: ForestOptions) -> Outcome:
     """Run :mod:`.run`."""
     from . import run
 
     return run.run(instance, solver, budget, options)
+
+
+def supports_direct(instance: Instance) -> str | None:
+    """Ask :mod:`.blink_problem` about a network without switches."""
+    from . import blink_problem
+
+    return blink_problem.supports(instance)
+
+
+def supports_switches(instance: Instance) -> str | None:
+    """Ask :mod:`.blink_problem` about any network."""
+    from . import blink_problem
+
+    return blink_problem.supports_switches(instance)
 
 
 def run_blink(instance: Instance, solver: Solver, budget: Budget, options: BlinkOptions) -> Outcome:
@@ -90,7 +108,7 @@ BLINK = Method(
     options=BlinkOptions,
     run=run_blink,
     objective_unit=seconds,
-    supports=blink_problem.supports,
+    supports=supports_direct,
     needs_solver=False,
 )
 
@@ -103,6 +121,6 @@ BLINK_SWITCH = Method(
     options=BlinkOptions,
     run=run_blink,
     objective_unit=seconds,
-    supports=blink_problem.supports_switches,
+    supports=supports_switches,
     needs_solver=False,
 )

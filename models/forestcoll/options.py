@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from ...core.errors import shown
 from ...core.fields import Strict
@@ -38,12 +38,18 @@ class ForestOptions(Strict):
         default=100,
         ge=0,
         le=100_000,
-        description="Rounds in which some trees of a small network are packed anew, to bring the tallest down.",
+        description="Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to 512 ranks.",
     )
     patterns: bool = Field(
         default=True,
         description="Whether switches may be removed whole, by a pattern of their ports; else pair by pair.",
     )
+
+    @model_validator(mode="after")
+    def _one_says_k(self) -> Self:
+        if self.prefer == "latency" and "k" in self.model_fields_set:
+            raise ValueError("k and prefer = latency contradict: latency chooses k itself, up to scan")
+        return self
 
 
 class AllReduceOptions(Strict):
@@ -56,4 +62,25 @@ class AllReduceOptions(Strict):
     )
     always_solve: bool = Field(
         default=False, description="Solve the linear program also where the two halves in turn are proved to be best."
+    )
+
+
+class BlinkOptions(Strict):
+    """Options of ``blink`` and ``blink-switch``."""
+
+    root: Literal["best", "fastest"] | Annotated[int, Field(ge=0)] = Field(
+        default="best",
+        description="Rank that an all-reduce adds up at and broadcasts from: best, the first with the highest rate; fastest, of all "
+        "with the highest rate the one whose trees take the least time both ways together; or a number.",
+    )
+    k: Literal["optimal", "smallest"] | Annotated[int, Field(ge=1, le=10**6)] = Field(
+        default="optimal",
+        description="Trees: optimal, as many as make every link's share whole (proposition 3); "
+        "smallest, as few as are still optimal; or a number.",
+    )
+    repack: int = Field(
+        default=100,
+        ge=0,
+        le=100_000,
+        description="Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to 512 ranks.",
     )

@@ -50,6 +50,8 @@ EXAMPLES = {
     "themis": RAILS,
     "themis-lp": RAILS,
     "forestcoll": ("a100(boxes=2)", TORUS[1], {}),
+    "forestcoll-lp": TORUS,
+    "forestcoll-allreduce": ("mi250_8(boxes=2)", TORUS[1], {}),
     "blink": TORUS,
     "blink-switch": ("a100(boxes=2)", TORUS[1], {}),
     "multitree": TORUS,

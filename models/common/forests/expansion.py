@@ -16,7 +16,7 @@ import numpy as np
 from ....core.schedule import Ints
 from ....core.trees import TreeKind, TreePacking
 from ..compiled import functions
-from ..digraph import Digraph, Exact, exact_array
+from ..digraph import Digraph, Exact, distinct, exact_array
 from . import growth, replay
 from .packing import Forest
 from .splitting import Splits
@@ -100,7 +100,7 @@ def replayed(wires: Wires, log: tuple[Splits, ...], graph: Digraph, members: Int
     out = [s.switch * n + s.pairs.target for s in log]
     past = [np.where(s.pairs.source == s.pairs.target, -1, s.pairs.source * n + s.pairs.target) for s in log]
     edges, direct = members[graph.tail] * n + members[graph.head], wires.tail * n + wires.head
-    keys = np.unique(np.concatenate([*into, *out, *past, edges, direct]))
+    keys = distinct(np.concatenate([*into, *out, *past, edges, direct]))
     keys = keys[keys >= 0]
     splits = np.empty((sum(len(part) for part in past), 3), dtype=np.int64)
     for column, parts in enumerate((into, out, past)):
