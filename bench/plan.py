@@ -18,11 +18,13 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from .. import instances, solvers
+from ..core.collective import CollectiveKind
 from ..core.errors import InputError, located
 from ..core.fields import Duration, Strict, validated
+from ..core.units import Kind, parse
 from ..instances.loader import shipped
 from ..models import registry
 from .run import DEFAULT_SOLVER, Request
@@ -52,6 +54,26 @@ def _choices(value: object) -> list[Any]:
 _Choices = Annotated[list[Any], BeforeValidator(_choices)]
 
 
+def _collective(value: str) -> str:
+    """Check the name of a collective."""
+    if value not in (known := [kind.value for kind in CollectiveKind]):
+        raise ValueError(f"{value!r} is unknown; expected one of {', '.join(known)}")
+    return value
+
+
+def _size(value: str) -> str:
+    """Check a size, and leave it as it is written."""
+    try:
+        parse(value, Kind.SIZE, allow_zero=False)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+    return value
+
+
+_Size = Annotated[str, AfterValidator(_size)]
+_Collective = Annotated[str, AfterValidator(_collective)]
+
+
 class GridFile(Strict):
     """One grid: every combination of its lists is a cell."""
 
@@ -64,6 +86,11 @@ class GridFile(Strict):
     options: dict[_Name, _Choices] = Field(
         {}, description="A value, or a list of values to try; a value that is a list stands in a list: [[8, 16]]."
     )
+    collectives: list[_Collective] = Field(
+        [], description="Each in turn instead of the instance's; by default its own, or 1 GiB of what is named here."
+    )
+    sizes: list[_Size] = Field([], description="Each in turn instead of the collective's.")
+    chunks: Annotated[int, Field(ge=1, le=10**9, strict=True)] | None = None
     seeds: list[Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]] = Field([0], min_length=1)
     threads: Annotated[int, Field(ge=1, le=1024, strict=True)] = 1
     time_limit: Duration | None = Field(None, description="Per run; by default the suite's.")
@@ -88,16 +115,22 @@ class Cell:
         What :func:`cwb.instances.load` takes.
     request : Request
         Method, solver, options and limits.
+    collective, size, chunks : str or int, optional
+        What is asked instead of what the instance says.
     """
 
     instance: str
     request: Request
+    collective: str | None = None
+    size: str | None = None
+    chunks: int | None = None
 
     def __str__(self) -> str:
         request = self.request
+        asked = [text for text in (self.collective, self.size) if text is not None]
         options = [f"{name}={value}" for name, value in request.options.items()]
         seed = [f"seed={request.seed}"] if request.seed else []
-        return " ".join([request.model, request.solver, self.instance, *options, *seed])
+        return " ".join([request.model, request.solver, self.instance, *asked, *options, *seed])
 
 
 @dataclass(frozen=True)
@@ -199,11 +232,18 @@ def _grid_cells(suite: Suite, grid: GridFile) -> Iterator[Cell]:
     for name in _instances(suite, grid):
         for model in grid.models:
             chosen = grid.solvers if _needs_solver(model) else grid.solvers[:1]
-            for solver, seed in product(chosen, grid.seeds):
+            asked = product(_or_none(grid.collectives), _or_none(grid.sizes))
+            for (solver, seed), (collective, size) in product(product(chosen, grid.seeds), asked):
                 for values in product(*grid.options.values()):
                     options = dict(zip(grid.options, values, strict=True))
                     limit_s = None if limit is None else float(limit)
-                    yield Cell(name, Request(model, solver, options, seed, grid.threads, limit_s, grid.gap))
+                    request = Request(model, solver, options, seed, grid.threads, limit_s, grid.gap)
+                    yield Cell(name, request, collective, size, grid.chunks)
+
+
+def _or_none(values: Sequence[str]) -> Sequence[str | None]:
+    """Give values to take in turn; one that is none where there are none."""
+    return values or [None]
 
 
 def _known(names: Sequence[str], known: Sequence[str], field: str) -> None:

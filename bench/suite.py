@@ -19,6 +19,7 @@ from ..core.errors import CwbError, ExitStatus, InputError
 from ..core.instance import Instance
 from ..core.record import RunRecord, append_record
 from ..models import registry
+from .demand import with_demand
 from .interrupt import stop_on_interrupt
 from .plan import Cell, cells, load_suite
 from .run import cwb_version, plain_option, run_one
@@ -41,7 +42,7 @@ def run_cell(cell: Cell, stop: threading.Event | None = None) -> RunRecord:
     instance: Instance | None = None
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        instance = instances.load(cell.instance)
+        instance = with_demand(instances.load(cell.instance), cell.collective, cell.size, cell.chunks)
         return run_one(instance, cell.request, stop=stop)
     except CwbError as error:
         message, exit_status = str(error), error.exit_status

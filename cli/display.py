@@ -46,6 +46,15 @@ ROWS = (
     ("alpha_beta_time_s", "without congestion", "s", "{:.9g}"),
     ("algbw_GBps", "algbw (size / time)", "GB/s", "{:.4f}"),
     ("busbw_GBps", "busbw", "GB/s", "{:.4f}"),
+    ("T_L", "steps, T_L", "", "{}"),
+    ("T_B", "bandwidth time, T_B", "M/B", "{}"),
+    ("rate", "rate of every pair", "links", "{:.6g}"),
+    ("inv_x", "bottleneck, 1/x*", "s/GB", "{}"),
+    ("k", "trees from a rank, k", "", "{}"),
+    ("trees", "different trees", "", "{:,}"),
+    ("max_height", "largest height", "", "{}"),
+    ("mean_height", "mean height", "", "{:.3g}"),
+    ("pieces", "pieces of a tree", "", "{:,}"),
     ("network_cost_usd", "network cost", "USD", "{:,.2f}"),
     ("perf_per_cost", "perf-per-cost", "1/(s USD)", "{:.6g}"),
     ("speedup", "speedup over EqualBW", "x", "{:.4f}"),
@@ -59,12 +68,14 @@ def summary_table(record: RunRecord) -> Table:
     table.add_column()
     table.add_column(justify="right")
     table.add_row("status", record.status)
+    for name, heading, unit, form in ROWS:
+        if name in record.metrics:
+            table.add_row(heading, _with_unit(record.metrics[name], unit, form))
     if record.objective is not None:
-        for name, heading, unit, form in ROWS:
-            if name in record.metrics:
-                table.add_row(heading, _with_unit(record.metrics[name], unit, form))
         table.add_row("objective", _with_unit(record.objective, record.objective_unit or "", "{:.12g}"))
+    if record.objective is not None or record.bound is not None:
         table.add_row("proved bound", _with_unit(record.bound, record.objective_unit or "", "{:.12g}"))
+    if record.objective is not None:
         table.add_row("gap", "n/a" if record.gap is None else f"{record.gap:.2e}")
     if record.verified is not None:
         table.add_row("verified", "yes" if record.verified else "NO")
@@ -83,4 +94,4 @@ def number(value: Any) -> str:
 
 
 def _with_unit(value: Any, unit: str, form: str) -> str:
-    return "n/a" if value is None else f"{form.format(value)} {unit}"
+    return "n/a" if value is None else f"{form.format(value)} {unit}".rstrip()

@@ -6,24 +6,17 @@ import hashlib
 import json
 import sys
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ..core.collective import CollectiveKind, Demand
-from ..core.errors import ExitStatus, InputError, located
+from ..core.errors import ExitStatus, InputError
 from ..core.files import write_whole
-from ..core.units import Kind, parse
 from .options import libraries_on_stderr, not_nan, parse_duration, parse_options, progress_on_stderr
 
 if TYPE_CHECKING:
     from ..bench import Run
-    from ..core.instance import Instance
-
-#: Size of a collective where neither the instance nor the command line says it.
-DEFAULT_SIZE = Fraction(2**30)
 
 
 @click.command()
@@ -75,6 +68,7 @@ def solve(
     """
     from ..bench import Request
     from ..bench import run as run_method
+    from ..bench.demand import with_demand
     from ..core.record import append_record
     from ..instances import load
 
@@ -103,32 +97,6 @@ def solve(
         click.echo(f"cwb: {record.status}: {reason}", err=True)
     sys.stdout.flush()
     return record.exit_status
-
-
-def with_demand(instance: Instance, collective: str | None, size: str | None, chunks: int | None) -> Instance:
-    """Give the instance with the collective that the command line asks for; without any size it is 1 GiB.
-
-    Raises
-    ------
-    InputError
-        If the collective is unknown, or neither the instance nor the command line names one.
-    """
-    if collective is None and size is None and chunks is None:
-        return instance
-    known = instance.demand
-    kinds = [kind.value for kind in CollectiveKind]
-    if collective is not None and collective not in kinds:
-        raise InputError(f"{collective!r} is unknown; expected one of {', '.join(kinds)}", source="--collective")
-    kind = CollectiveKind(collective) if collective is not None else known.collective if known else None
-    if kind is None:
-        raise InputError("missing, and the instance has no collective", source="--collective")
-    bytes_ = known.size_bytes if known else DEFAULT_SIZE
-    if size is not None:
-        with located(source="--size"):
-            bytes_ = parse(size, Kind.SIZE, allow_zero=False)
-    ranks = known.ranks if known else None
-    demand = Demand(kind, bytes_, chunks or (known.chunks if known else 1), ranks)
-    return instance.with_changes(demand=demand)
 
 
 def write_answer(path: Path, done: Run) -> dict[str, str]:

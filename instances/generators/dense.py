@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from math import gcd
 
 from ...core.errors import InputError
@@ -60,6 +61,24 @@ def circulant(n: int, offsets: Sequence[int], *, bandwidth: Rate = BANDWIDTH, la
     pairs = ((i, (i + a) % n) for a in offsets for i in range(n if 2 * a < n else a))
     links = sum(2 * n if 2 * a < n else n for a in offsets)
     return graph(nodes=n, links=links, edges=both_ways(pairs), of=wire(bandwidth, latency))
+
+
+def optimal_circulant(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
+    """Circulant graph of degree 4 and the smallest diameter: offsets m and m + 1, where m is the diameter.
+
+    Theorem 22 of the direct-connect paper: m is (sqrt(2 n - 1) - 1) / 2, rounded up. It is the smallest diameter of
+    all circulant graphs of two offsets, about sqrt(n / 2).
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes, at least 7.
+    bandwidth, latency : str
+        Of every link, in each direction.
+    """
+    within(n, "n", 7)
+    diameter = next(m for m in count(1) if 2 * m * (m + 1) + 1 >= n)
+    return circulant(n, (diameter, diameter + 1), bandwidth=bandwidth, latency=latency)
 
 
 def directed_circulant(

@@ -93,18 +93,18 @@ def torus(*sizes: int, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> 
     return _grid(sizes, wrap=True, bandwidth=bandwidth, latency=latency)
 
 
-def hypercube(dimensions: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
-    """Binary hypercube of 2^dimensions nodes; neighbours differ in one bit of their rank.
+def hypercube(dim: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
+    """Binary hypercube of 2^dim nodes; neighbours differ in one bit of their rank.
 
     Parameters
     ----------
-    dimensions : int
+    dim : int
         Number of bits of a rank, at least 1.
     bandwidth, latency : str
         Of every link, in each direction.
     """
-    within(dimensions, "dimensions", 1, MAX_DIMENSIONS)
-    return _grid((2,) * dimensions, wrap=False, bandwidth=bandwidth, latency=latency)
+    within(dim, "dim", 1, MAX_DIMENSIONS)
+    return _grid((2,) * dim, wrap=False, bandwidth=bandwidth, latency=latency)
 
 
 def _grid(sizes: tuple[int, ...], *, wrap: bool, bandwidth: Rate, latency: Time) -> Topology:

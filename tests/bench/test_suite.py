@@ -48,6 +48,23 @@ def test_shipped_suites(name: str) -> None:
         registry.get(cell.request.model).options.model_validate(dict(cell.request.options))
 
 
+def test_collectives_of_a_grid(write: Write) -> None:
+    """Collectives, sizes and chunks of a grid replace those of its instances, in all combinations; wrong ones name their place."""
+    grid = '[[grid]]\ninstances = ["ring(4)"]\nmodels = ["ring"]\n'
+    plan = cells(
+        load_suite(write(grid + 'collectives = ["all_gather", "all_reduce"]\nsizes = ["1 KiB", "1 MiB"]\nchunks = 2\n'))
+    )
+    assert [(cell.collective, cell.size, cell.chunks) for cell in plan] == [
+        (collective, size, 2) for collective in ("all_gather", "all_reduce") for size in ("1 KiB", "1 MiB")
+    ]
+    record = run_cell(plan[1])
+    assert (record.status, record.collective) == ("feasible", "all_gather")
+    with pytest.raises(InputError, match=r"grid\[0\].collectives\[0\].*'gather_all' is unknown"):
+        load_suite(write(grid + 'collectives = ["gather_all"]\n'))
+    with pytest.raises(InputError, match=r"grid\[0\].sizes\[0\]"):
+        load_suite(write(grid + 'sizes = ["1 GB/s"]\n'))
+
+
 def test_paper_libra() -> None:
     """The paper's suite has every workload, network, objective and budget, and the constrained instances at their own."""
     plan = cells(load_suite("paper-libra"))
@@ -154,7 +171,7 @@ def test_not_text(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not UTF-8 text"):
         load_suite(tmp_path / "x.toml")
     for spec in (str(tmp_path), "no/smoke.toml", "x" * 5000):
-        with pytest.raises(InputError, match="no such file; the suites of cwb are paper-libra, smoke"):
+        with pytest.raises(InputError, match="no such file; the suites of cwb are forestcoll, paper-libra, smoke"):
             load_suite(spec)
     with pytest.raises(InputError, match="did you mean 'smoke'"):
         load_suite("smok")

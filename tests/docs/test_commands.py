@@ -14,10 +14,10 @@ from pathlib import Path
 import click
 import cwb
 import pytest
+from cwb.bench.demand import with_demand
 from cwb.bench.plan import cells, load_suite
 from cwb.cli.main import cwb as program
 from cwb.cli.options import parse_duration, parse_options
-from cwb.cli.solve import with_demand
 from cwb.core.errors import ExitStatus, InputError, located
 from cwb.core.fields import validated
 from cwb.instances import generators, load

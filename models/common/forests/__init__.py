@@ -10,6 +10,7 @@
 ``exact_tree``      a tree that is certain to leave room for all others
 ``packing``         all trees, built first and proved afterwards
 ``polish``          lower trees with the same or less load
+``exchange``        pairs of trees that share their edges anew
 ``expansion``       paths on the real links for every edge of every tree
 ==================  =================================================================================
 

@@ -58,10 +58,13 @@ class CutPool:
     def slack(self, residual: Exact, demand: Exact) -> Exact:
         """Give what every cut has to spare; shape (cuts,)."""
         tail, head = self.graph.tail, self.graph.head
+        by_head = np.argsort(head, kind="stable")
+        into = np.split(by_head, np.searchsorted(head[by_head], np.arange(1, self.graph.nodes)))
         spare = np.zeros(len(self.inside), dtype=residual.dtype)
         total = demand.sum()
         for j, side in enumerate(self.inside):
-            spare[j] = residual[side[head] & ~side[tail]].sum() - (total - demand[side].sum())
+            edges = np.concatenate([into[node] for node in np.flatnonzero(side)])
+            spare[j] = residual[edges[~side[tail[edges]]]].sum() - (total - demand[side].sum())
         return spare
 
     def _images(self, side: Bools) -> Iterable[Bools]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -14,16 +15,16 @@ from ....core.schedule import Bools, Ints
 from ..digraph import Digraph, Exact
 from .cuts import CutPool, seeds
 from .exact_tree import exact_tree
-from .expansion import Wires
+from .expansion import Wires, expand, replayed
 from .packing import Forest, Packer
-from .polish import lowered, repacked
+from .polish import exchanged, lowered
 from .splitting import Split, remove_switches
 
 #: Networks up to this size are packed in both ways of growing, and the lower forest is kept.
 _BOTH_WAYS = 256
 
-#: Networks up to this size are packed anew in part, to bring the tallest trees down.
-_REPACKED = 64
+#: Networks up to this size let pairs of trees exchange edges, to bring the tallest down.
+_EXCHANGED = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +60,9 @@ def grow_forest(
     members : array of bool, shape (nodes,)
         The nodes that trees must span; all others only pass on.
     budget : Budget
-        Clock, progress and limits; its seed decides what is packed anew.
+        Clock, progress and limits; its seed decides which trees exchange edges.
     repack : int
-        Rounds of packing some trees anew, on small networks.
+        Rounds in which pairs of trees exchange edges, on small networks.
     patterns : bool
         Whether whole switches may be removed at once.
 
@@ -71,7 +72,9 @@ def grow_forest(
         If a switch cannot be removed, see :func:`.splitting.remove_switches`.
     """
     with budget.clock.phase("split"):
-        split = remove_switches(wires.graph(), demand, members, patterns=patterns)
+        split = remove_switches(wires.graph(), demand, members, patterns=patterns, stop=lambda: budget.exhausted)
+    if split is None:
+        return None
     budget.progress(f"switches removed: {len(split.graph):,} edges between {int(members.sum()):,} ranks")
     nodes = np.flatnonzero(members)
     with budget.clock.phase("pack"):
@@ -93,8 +96,8 @@ def _packed(split: Split, demand: Exact, nodes: Ints, budget: Budget, repack: in
             break
         forest = lowered(forest)
         best = forest if best is None else min(best, forest, key=Forest.tallness)
-    if best is not None and repack and len(nodes) <= _REPACKED:
-        best = repacked(best, pool, repack, budget.seed, lambda: budget.exhausted)
+    if best is not None and repack and len(nodes) <= _EXCHANGED:
+        best = exchanged(best, repack, budget.seed, lambda: budget.exhausted)
     return best
 
 
@@ -120,15 +123,12 @@ def _total(values: Any) -> int:
 @cache
 def warm_up() -> None:
     """Compile what is compiled, or load it from the cache, by packing a small forest; does nothing the second time."""
-    from fractions import Fraction
-
-    from .expansion import expand
-
     ends = np.array([(a, 3) for a in range(3)] + [(3, a) for a in range(3)], dtype=np.int64)
     wires = Wires(4, ends[:, 0].copy(), ends[:, 1].copy(), np.full(6, 2, dtype=np.int64))
     members = np.array([True, True, True, False])
-    grown = grow_forest(wires, members.astype(np.int64), members, Budget())
+    grown = grow_forest(wires, members.astype(np.int64), members, Budget(), repack=1)
     if grown is not None:
         lowered(grown.forest)
         exact_tree(grown.forest.graph, grown.forest.graph.capacity, np.ones(3, dtype=np.int64), 0)
-        expand(wires, grown.split.log, grown.forest, grown.members, np.arange(3), "", Fraction(1))
+        pieces = replayed(wires, grown.split.log, grown.forest.graph, grown.members)
+        expand(pieces, grown.forest, np.arange(3), "", Fraction(1))

@@ -8,10 +8,9 @@ import numpy as np
 
 from ....core.schedule import Ints
 from .. import flow_kernels
+from ..compiled import functions
 from ..digraph import Digraph, Exact
-from ..maxflow import arcs_of, interpreted
-
-_INTERPRETED = interpreted(flow_kernels)
+from ..maxflow import arcs_of
 
 
 def exact_tree(graph: Digraph, residual: Exact, demand: Exact, root: int) -> tuple[int, Ints]:
@@ -44,48 +43,38 @@ def exact_tree(graph: Digraph, residual: Exact, demand: Exact, root: int) -> tup
     others[root] -= copies
     into = np.full(graph.nodes, -2, dtype=np.int64)
     into[root] = -1
-    order = [root]
-    blocked: set[int] = set()
-    while len(order) < graph.nodes:
-        edge, spare = _best(graph, residual, oracle, others, copies, into, order, blocked)
-        if spare < copies:
-            others[root] += copies - spare
-            copies = spare
-            blocked.clear()
+    place = np.zeros(graph.nodes, dtype=np.int64)
+    # What an edge can take only falls while the tree grows, so what was found last time is a bound.
+    bound = np.minimum(residual, copies)
+    for count in range(1, graph.nodes):
+        reached = into != -2
+        edges = np.flatnonzero(reached[graph.tail] & ~reached[graph.head] & (bound > 0))
+        edges = edges[np.argsort(place[graph.tail[edges]], kind="stable")]
+        edge = _best(graph, oracle, others, copies, edges, bound)
         y = int(graph.head[edge])
         into[y] = edge
-        order.append(y)
+        place[y] = count
+        if bound[edge] < copies:
+            others[root] += copies - int(bound[edge])
+            copies = int(bound[edge])
+            bound = np.minimum(residual, copies)
         oracle.give(into[into >= 0], copies)
     return copies, into
 
 
-def _best(
-    graph: Digraph,
-    residual: Exact,
-    oracle: _Spare,
-    others: Exact,
-    copies: int,
-    into: Ints,
-    order: list[int],
-    blocked: set[int],
-) -> tuple[int, int]:
-    """Find the first edge that all copies can take, else the one that most can; shallow ones first."""
+def _best(graph: Digraph, oracle: _Spare, others: Exact, copies: int, edges: Ints, bound: Exact) -> int:
+    """Find the first edge that all copies can take, else the first of those that most can; ``bound`` is made sharper."""
     best, most = -1, 0
-    for x in order:
-        for edge in range(int(graph.out_start[x]), int(graph.out_start[x + 1])):
-            y = int(graph.head[edge])
-            if into[y] != -2 or edge in blocked or residual[edge] <= 0:
-                continue
-            spare = min(int(residual[edge]), copies)
-            if spare > most:
-                spare = oracle.spare(x, y, others, spare)
-                if spare == 0:
-                    blocked.add(edge)
-                if spare > most:
-                    best, most = edge, spare
-                    if spare == copies:
-                        return best, most
-    return best, most
+    for candidates in (edges[bound[edges] == copies], edges):
+        for edge in candidates.tolist():
+            if bound[edge] > most:
+                x, y = int(graph.tail[edge]), int(graph.head[edge])
+                bound[edge] = oracle.spare(x, y, others, int(bound[edge]))
+                if bound[edge] == copies:
+                    return int(edge)
+                if candidates is edges and bound[edge] > most:
+                    best, most = int(edge), int(bound[edge])
+    return best
 
 
 class _Spare:
@@ -97,7 +86,7 @@ class _Spare:
         self.capacity: Exact = np.zeros(len(self.head), dtype=residual.dtype)
         self.capacity[self.arc] = residual
         self.nodes = graph.nodes
-        self.kernel: Any = flow_kernels.flow_into if residual.dtype == np.int64 else _INTERPRETED["flow_into"]
+        self.kernel: Any = functions(flow_kernels, residual.dtype)["flow_into"]
 
     def give(self, edges: Ints, copies: int) -> None:
         """Leave the others what the edges of so many copies of a tree do not take."""

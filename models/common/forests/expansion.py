@@ -6,6 +6,7 @@ is needed. Copies are handed out so that this is rare: the trees with the most c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,13 +15,11 @@ import numpy as np
 
 from ....core.schedule import Ints
 from ....core.trees import TreeKind, TreePacking
-from ..digraph import Digraph, Exact
-from ..maxflow import interpreted
+from ..compiled import functions
+from ..digraph import Digraph, Exact, distinct, exact_array
 from . import growth, replay
 from .packing import Forest
 from .splitting import Splits
-
-_INTERPRETED = interpreted(replay)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +46,43 @@ class Wires:
         return Digraph.merged(self.nodes, self.tail, self.head, self.units)
 
 
-def expand(
-    wires: Wires,
-    log: tuple[Splits, ...],
-    forest: Forest,
-    members: Ints,
-    ranks: Ints,
-    instance_sha256: str,
-    unit_bytes: Fraction,
-) -> TreePacking:
-    """Give every tree its links.
+class Pieces:
+    """Capacity of the edges of a network without switches, in pieces that each have a path.
+
+    Parameters
+    ----------
+    first : array of int, shape (edges,)
+        First piece of every edge, -1 for none.
+    following, amount, path : array, shape (pieces,)
+        Next piece of the same edge, how many copies, and which path.
+    left, right : array of int
+        Paths that are two in a row; path ``links + i`` is the i-th.
+    links : int
+        Number of links; smaller numbers of paths are links.
+    """
+
+    def __init__(
+        self, first: Ints, following: Ints, amount: Exact, path: Ints, left: Ints, right: Ints, links: int
+    ) -> None:
+        self.first, self.following, self.amount, self.path = first, following, amount, path
+        self.left, self.right, self.links = left, right, links
+        self.space: dict[str, Any] = functions(replay, amount.dtype)
+
+    def hand_out(self, edges: Ints, trees: Ints, wanted: Exact) -> tuple[Ints, Ints, Exact]:
+        """Give every edge of every tree pieces; see :func:`.replay.hand_out`."""
+        found: tuple[Ints, Ints, Exact] = self.space["hand_out"](
+            edges, trees, wanted, self.first, self.following, self.amount
+        )
+        return found
+
+    def flatten(self, paths: Ints) -> tuple[Ints, Ints]:
+        """Give the links of paths."""
+        found: tuple[Ints, Ints] = self.space["flatten"](paths, self.left, self.right, self.links)
+        return found
+
+
+def replayed(wires: Wires, log: tuple[Splits, ...], graph: Digraph, members: Ints) -> Pieces:
+    """Follow the log of splits from the links to the edges that they have become.
 
     Parameters
     ----------
@@ -64,29 +90,85 @@ def expand(
         The links, with the capacities that were split.
     log : tuple of Splits
         How the switches were split off.
+    graph : Digraph
+        The network without switches.
+    members : array of int, shape (nodes of the graph,)
+        Node in the network of every node of the graph.
+    """
+    n, links, dtype = wires.nodes, len(wires.tail), wires.units.dtype
+    into = [s.pairs.source * n + s.switch for s in log]
+    out = [s.switch * n + s.pairs.target for s in log]
+    past = [np.where(s.pairs.source == s.pairs.target, -1, s.pairs.source * n + s.pairs.target) for s in log]
+    edges, direct = members[graph.tail] * n + members[graph.head], wires.tail * n + wires.head
+    keys = distinct(np.concatenate([*into, *out, *past, edges, direct]))
+    keys = keys[keys >= 0]
+    splits = np.empty((sum(len(part) for part in past), 3), dtype=np.int64)
+    for column, parts in enumerate((into, out, past)):
+        flat = np.concatenate([np.empty(0, np.int64), *parts])
+        splits[:, column] = np.where(flat < 0, -1, np.searchsorted(keys, flat))
+    amounts = np.concatenate([np.empty(0, dtype), *(s.pairs.amount.astype(dtype) for s in log)])
+    link = np.flatnonzero(wires.units > 0)
+    link = link[np.argsort(direct[link], kind="stable")]
+    first, last, following = _queues(np.searchsorted(keys, direct[link]), len(keys))
+    following, amount, path, left, right = functions(replay, dtype)["replay"](
+        splits, amounts, first, last, following, wires.units[link], link, links
+    )
+    return Pieces(first[np.searchsorted(keys, edges)], following, amount, path, left, right, links)
+
+
+def along(graph: Digraph, paths: Sequence[Sequence[tuple[Sequence[int], int]]], links: int) -> Pieces:
+    """Give every edge its paths.
+
+    Parameters
+    ----------
+    graph : Digraph
+        A network without switches.
+    paths : sequence of sequence of (links, copies)
+        For every edge of it.
+    links : int
+        Number of links.
+    """
+    left: list[int] = []
+    right: list[int] = []
+    path: list[int] = []
+    for one, _ in (piece for pieces in paths for piece in pieces):
+        joined, *rest = one
+        for link in rest:
+            left.append(joined)
+            right.append(link)
+            joined = links + len(left) - 1
+        path.append(joined)
+    owner = np.repeat(np.arange(len(graph)), [len(pieces) for pieces in paths])
+    first, _, following = _queues(owner, len(graph))
+    amount = exact_array(copies for pieces in paths for _, copies in pieces)
+    of_piece, before, after = (np.array(column, dtype=np.int64) for column in (path, left, right))
+    return Pieces(first, following, amount, of_piece, before, after, links)
+
+
+def expand(pieces: Pieces, forest: Forest, ranks: Ints, instance_sha256: str, unit_bytes: Fraction) -> TreePacking:
+    """Give every tree its links.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        Paths of the edges of the forest's network; used up.
     forest : Forest
-        Trees of the network without switches.
-    members, ranks : array of int, shape (nodes of the forest,)
-        Node in the network, and rank, of every node of the forest.
+        The trees.
+    ranks : array of int, shape (nodes of the forest,)
+        Rank of every node.
     instance_sha256 : str
         Digest of the instance.
     unit_bytes : Fraction
         What one copy of a tree carries.
-
-    Returns
-    -------
-    TreePacking
-        Out-trees among the positions of the members.
     """
-    paths = _Paths(wires, log, forest, members)
     tree, node = _tree_edges(forest)
     edge = forest.into[tree, node]
     served = np.lexsort((tree, -forest.copies[tree].astype(np.float64)))
-    use, piece, given = paths.hand_out(edge[served], tree[served], forest.copies[tree[served]])
+    use, piece, given = pieces.hand_out(edge[served], tree[served], forest.copies[tree[served]])
     whole = np.argsort(served[use], kind="stable")
     row, copies, tree_of = _divided(forest, served[use][whole], given[whole])
     use = served[use][whole][row]
-    offset, links = paths.flatten(paths.path[piece[whole][row]])
+    offset, links = pieces.flatten(pieces.path[piece[whole][row]])
     parent = forest.graph.tail[edge[use]]
     return TreePacking(
         instance_sha256,
@@ -102,52 +184,15 @@ def expand(
     )
 
 
-class _Paths:
-    """Queues of pieces with their paths for every edge of the network without switches."""
-
-    def __init__(self, wires: Wires, log: tuple[Splits, ...], forest: Forest, members: Ints) -> None:
-        n, self.links = wires.nodes, len(wires.tail)
-        wide = wires.units.dtype == object
-        self.space: dict[str, Any] = _INTERPRETED if wide else vars(replay)
-        into = [s.pairs.source * n + s.switch for s in log]
-        out = [s.switch * n + s.pairs.target for s in log]
-        past = [np.where(s.pairs.source == s.pairs.target, -1, s.pairs.source * n + s.pairs.target) for s in log]
-        logical = members[forest.graph.tail] * n + members[forest.graph.head]
-        direct = wires.tail * n + wires.head
-        keys = np.unique(np.concatenate([*into, *out, *past, logical, direct]))
-        keys = keys[keys >= 0]
-        splits = np.empty((sum(len(p) for p in past), 3), dtype=np.int64)
-        for column, parts in enumerate((into, out, past)):
-            flat = np.concatenate([np.empty(0, np.int64), *parts])
-            splits[:, column] = np.where(flat < 0, -1, np.searchsorted(keys, flat))
-        dtype = wires.units.dtype
-        amounts = np.concatenate([np.empty(0, dtype), *(s.pairs.amount.astype(dtype) for s in log)])
-        place = np.searchsorted(keys, direct)
-        order = np.flatnonzero(wires.units > 0)
-        order = order[np.argsort(place[order], kind="stable")]
-        at = place[order]
-        begins = np.flatnonzero(np.concatenate([[True], at[1:] != at[:-1]]))
-        ends = np.concatenate([begins[1:], [len(at)]]) - 1
-        first, last = (np.full(len(keys), -1, dtype=np.int64) for _ in range(2))
-        first[at[begins]], last[at[begins]] = begins, ends
-        following = np.arange(1, len(at) + 1)
-        following[ends] = -1
-        self.following, self.amount, self.path, self.left, self.right = self.space["replay"](
-            splits, amounts, first, last, following, wires.units[order], order, self.links
-        )
-        self.first = first[np.searchsorted(keys, logical)]
-
-    def hand_out(self, edges: Ints, trees: Ints, wanted: Exact) -> tuple[Ints, Ints, Exact]:
-        """Give every edge of every tree pieces; see :func:`.replay.hand_out`."""
-        found: tuple[Ints, Ints, Exact] = self.space["hand_out"](
-            edges, trees, wanted, self.first, self.following, self.amount
-        )
-        return found
-
-    def flatten(self, paths: Ints) -> tuple[Ints, Ints]:
-        """Give the links of paths."""
-        found: tuple[Ints, Ints] = self.space["flatten"](paths, self.left, self.right, self.links)
-        return found
+def _queues(owner: Ints, count: int) -> tuple[Ints, Ints, Ints]:
+    """Give first and last piece of every owner, and the next one of every piece, where pieces of the same owner are together."""
+    begins = np.flatnonzero(np.diff(owner, prepend=-1))
+    ends = np.append(begins[1:], len(owner)) - 1
+    first, last = (np.full(count, -1, dtype=np.int64) for _ in range(2))
+    first[owner[begins]], last[owner[begins]] = begins, ends[: len(begins)]
+    following = np.arange(1, len(owner) + 1)
+    following[ends[: len(begins)]] = -1
+    return first, last, following
 
 
 def _tree_edges(forest: Forest) -> tuple[Ints, Ints]:

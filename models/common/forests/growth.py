@@ -201,6 +201,8 @@ def lower(root: int, amount: Any, scarce: float, start: Any, head: Any, residual
     count, at = 1, 0
     while at < count:
         x = order[at]
+        if count == nodes and level[x] == level[order[count - 1]]:
+            break  # all are reached, and nobody below the last level
         at += 1
         for edge in range(start[x], start[x + 1]):
             if residual[edge] < amount:

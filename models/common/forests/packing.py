@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from ....core.schedule import Ints
+from ..compiled import functions
 from ..digraph import INT64_SAFE, Digraph, Exact
-from ..maxflow import RootedFlow, interpreted, near_order
+from ..maxflow import RootedFlow, near_order
 from . import growth
 from .cuts import CutPool
 from .exact_tree import exact_tree
@@ -30,8 +31,6 @@ _HALVINGS = 4
 
 #: How often in a row a first tree may be taken back before a certain one is built.
 _PATIENCE = 12
-
-_INTERPRETED = interpreted(growth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +124,7 @@ class Packer:
         self.trees: list[_Tree] = []
         self.proved = 0
         self.counts = {"tests": 0, "failed_tests": 0, "certain_trees": 0}
-        space = _INTERPRETED if wide else vars(growth)
-        self._grow: Callable[..., int] = space["grow"]
+        self._grow: Callable[..., int] = functions(growth, self.residual.dtype)["grow"]
         self._flow = RootedFlow(graph, self.left, near_order(graph))
 
     def pack(self, roots: Ints | None = None, stop: Callable[[], bool] = lambda: False) -> Forest | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ....core.schedule import Ints
@@ -11,9 +13,14 @@ from .patterns import Pairs
 
 
 def split_pairwise(
-    graph: Digraph, demand: Exact, sinks: Ints, switch: int, preferred: Pairs | None
+    graph: Digraph,
+    demand: Exact,
+    sinks: Ints,
+    switch: int,
+    preferred: Pairs | None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> tuple[Digraph, Pairs] | None:
-    """Give all capacity through a switch to pairs of its neighbours; None if some stays.
+    """Give all capacity through a switch to pairs of its neighbours; None if some stays, or if told to stop.
 
     The largest amount gamma that a pair can be given is found by giving it all, and taking back what then lacks: every
     set that would be served too little by this pair alone lacks exactly what must be taken back for it.
@@ -30,6 +37,8 @@ def split_pairwise(
         The node to split off.
     preferred : Pairs or None
         Pairs to try first, with the amounts wanted.
+    stop : callable
+        Whether to end early.
 
     Returns
     -------
@@ -48,7 +57,7 @@ def split_pairwise(
 
     def split(u: int, t: int, amount: int) -> None:
         amount = min(amount, left_in[u], left_out[t])
-        if amount <= 0:
+        if amount <= 0 or stop():
             return
         e, f, g = edge[u * wide.nodes + switch], edge[switch * wide.nodes + t], edge.get(u * wide.nodes + t)
         given = amount

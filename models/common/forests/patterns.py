@@ -67,9 +67,10 @@ class Pairs:
 def propose(ports: Ports, mode: int) -> Pairs | None:
     """Pair the capacity of all ports; None where the mode is not for these ports.
 
-    Capacity towards switches that more comes from than can go below stays unpaired; the caller lets it go.
+    Capacity towards switches that more comes from than can go below stays unpaired; the caller lets it go. Where all neighbours
+    are switches, none is above.
     """
-    if not ports.up.any():
+    if not ports.up.any() or ports.up.all():
         return _around(ports.node, ports.capacity, ports.group, ports.position) if mode == 0 else None
     if mode == 2:
         last = int(ports.group.max(initial=0)) + 1
@@ -117,9 +118,7 @@ def _around(node: Ints, capacity: Exact, group: Ints, position: Ints, most: int 
 def _rotated(node: Ints, amount: Exact, total: int, turn: int) -> Pairs:
     """Pair what is at every place of a circle with what is a turn further on."""
     ends = np.cumsum(amount)
-    cuts = np.unique(np.concatenate([ends, (ends - turn) % total]))
-    cuts = cuts[cuts > 0]  # the last one is the whole circle
-    begin = np.concatenate([cuts[:1] * 0, cuts[:-1]])
+    begin, cuts = _pieces(ends, (ends - turn) % total)  # the last one ends the whole circle
     source = np.searchsorted(ends, begin, side="right")
     target = np.searchsorted(ends, (begin + turn) % total, side="right")
     return Pairs(node[source], node[target], cuts - begin)
@@ -128,9 +127,7 @@ def _rotated(node: Ints, amount: Exact, total: int, turn: int) -> Pairs:
 def _runs(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
     """Lay the ports below against those above, each in one run."""
     below_ends, above_ends = np.cumsum(share), np.cumsum(taken)
-    cuts = np.unique(np.concatenate([below_ends, above_ends]))
-    cuts = cuts[cuts > 0]
-    begin = np.concatenate([cuts[:1] * 0, cuts[:-1]])
+    begin, cuts = _pieces(below_ends, above_ends)
     source = np.searchsorted(below_ends, begin, side="right")
     target = np.searchsorted(above_ends, begin, side="right")
     return Pairs(node[source], above[target], cuts - begin)
@@ -146,6 +143,14 @@ def _spread(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
     amount = (ends[:, None] - lane + count - 1) // count - (begin[:, None] - lane + count - 1) // count
     row, column = np.nonzero(amount)
     return Pairs(node[row], above[column], amount[row, column])
+
+
+def _pieces(*ends: Exact) -> tuple[Exact, Exact]:
+    """Give begin and end of the pieces between 0 and all of these ends."""
+    cuts = np.sort(np.concatenate(ends))
+    length = np.diff(cuts, prepend=cuts[:1] * 0)
+    cuts, length = cuts[length > 0], length[length > 0]
+    return cuts - length, cuts
 
 
 def _part(capacity: Exact, through: int) -> Exact:

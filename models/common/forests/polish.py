@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 import numpy as np
 
 from ....core.schedule import Ints
+from ..compiled import functions
 from ..digraph import Exact
-from ..maxflow import interpreted
-from . import growth
-from .cuts import CutPool
-from .packing import Forest, Packer
+from . import exchange, growth
+from .packing import Forest
 
 #: Passes in which every tree may become lower.
 _PASSES = 3
@@ -22,7 +20,14 @@ _PASSES = 3
 #: Parts of its capacity that an edge must have left to be used by a tree that has height to spare.
 _SCARCE = (0.3, 0.2, 0.1, 0.05, 0.02)
 
-_INTERPRETED = interpreted(growth)
+#: Edges that a round of exchanges looks at, over the pairs that it tries; and so where capacities need Python's integers, which are slow.
+_WORK, _WIDE_WORK = 1_000_000, 10_000
+
+#: Trees that a round may have more at its end than at its begin, before equal ones are made one.
+_ROOM = 256
+
+#: Rounds without gain after which exchanging ends.
+_IDLE = 10
 
 
 def lowered(forest: Forest) -> Forest:
@@ -54,33 +59,41 @@ def lowered(forest: Forest) -> Forest:
     return min(best, work.forest(), key=Forest.tallness)
 
 
-def repacked(forest: Forest, pool: CutPool, rounds: int, seed: int, stop: Callable[[], bool] = lambda: False) -> Forest:
-    """Take some trees out, above all tall ones, pack their copies anew, and keep that where it is not taller.
+def exchanged(forest: Forest, rounds: int, seed: int, stop: Callable[[], bool] = lambda: False) -> Forest:
+    """Let pairs of trees share their edges anew where both together become lower; without any test, since all trees exist, and stay so.
+
+    Where nearly all capacity is used, one tree alone can rarely become lower, but two often can. Trees with many copies are divided for it.
 
     Parameters
     ----------
     forest : Forest
         All trees.
-    pool : CutPool
-        Known cuts of its network.
     rounds : int
-        How often.
+        Rounds of about equal work, whatever the size of the network; they end early where some in a row have gained nothing.
     seed : int
-        Which trees.
+        Which pairs, and how.
     stop : callable
         Whether to end early.
+
+    Returns
+    -------
+    Forest
+        The lowest that was seen at the end of a round.
     """
-    random = Random(seed)  # noqa: S311 (nobody's secret)
-    floor = int(eccentricities(forest).max())
+    random = np.random.default_rng(seed)
+    lowest = np.zeros(forest.graph.nodes, dtype=np.int64)
+    lowest[forest.root] = eccentricities(forest)
+    best, idle = forest, 0
     for _ in range(rounds):
-        height = forest.height()
-        if stop() or height.max(initial=0) <= floor:
+        if stop() or idle == _IDLE or len(forest) < 2:
             break
-        chosen = _some(forest, height, random)
-        again = _packed_anew(forest, pool, chosen, random)
-        if again is not None and _taller(again) <= _taller(forest):
-            forest = again
-    return forest
+        before = _cubes(forest)
+        forest = _round(forest, random)
+        idle = idle + 1 if _cubes(forest) == before else 0
+        best = min(best, forest, key=Forest.tallness)
+        if (forest.height() == lowest[forest.root]).all():
+            break
+    return best
 
 
 def eccentricities(forest: Forest) -> Ints:
@@ -103,8 +116,7 @@ class _Work:
         self.trees, self.height = forest.into.copy(), forest.height()
         self.residual: Exact = forest.graph.capacity.astype(forest.copies.dtype) - forest.load()
         self.weight = 1.0 / forest.graph.capacity.astype(np.float64)
-        space = _INTERPRETED if forest.copies.dtype == object else vars(growth)
-        self.lower_each: Callable[..., int] = space["lower_each"]
+        self.lower_each: Callable[..., int] = functions(growth, self.residual.dtype)["lower_each"]
 
     def tall_first(self, above: int = 1) -> Ints:
         """Trees above a height, the tallest first."""
@@ -133,41 +145,25 @@ class _Work:
         return replace(self.base, into=self.trees.copy())
 
 
-def _some(forest: Forest, height: Ints, random: Random) -> Ints:
-    """Choose tall trees, trees that use edges out of their roots, and a few others."""
-    count = len(forest)
-    size = min(count, max(6, count // 6))
-    tall = random.choices(range(count), weights=(height.astype(float) ** 2).tolist(), k=size // 2)
-    roots = set(forest.root[tall].tolist())
-    leaving = np.isin(forest.graph.tail, list(roots))
-    uses = (leaving[forest.into] & (forest.into >= 0)).any(axis=1)
-    near = np.flatnonzero(uses).tolist()
-    others = random.sample(near, min(len(near), size // 3)) + random.sample(range(count), min(count, size // 4))
-    return np.unique(np.array([*tall, *others], dtype=np.int64))
+def _round(forest: Forest, random: np.random.Generator) -> Forest:
+    """Try some pairs."""
+    graph, count = forest.graph, len(forest)
+    trials = max((_WIDE_WORK if forest.copies.dtype == object else _WORK) // len(graph), 1)
+    kernel = functions(exchange, forest.copies.dtype)["exchange"]
+    root, copies, height = (_with_room(column) for column in (forest.root, forest.copies, forest.height()))
+    trees = _with_room(forest.into)
+    residual: Exact = graph.capacity.astype(forest.copies.dtype) - forest.load()
+    weight = 1.0 / graph.capacity.astype(np.float64)
+    count = kernel(trials, random, count, root, copies, trees, height, graph.out_start, graph.head, residual, weight)
+    changed = replace(forest, root=root[:count], copies=copies[:count], into=trees[:count])
+    return _joined(changed) if count > len(forest) else changed
 
 
-def _packed_anew(forest: Forest, pool: CutPool, chosen: Ints, random: Random) -> Forest | None:
-    """Pack the copies of some trees into what the others leave, the roots of the tallest first."""
-    graph, kept = forest.graph, np.ones(len(forest), dtype=np.bool_)
-    kept[chosen] = False
-    rest = replace(forest, root=forest.root[kept], copies=forest.copies[kept], into=forest.into[kept])
-    demand: Any = np.zeros(graph.nodes, dtype=forest.copies.dtype)
-    np.add.at(demand, forest.root[chosen], forest.copies[chosen])
-    residual = graph.capacity.astype(forest.copies.dtype) - rest.load()
-    tallest = dict.fromkeys(forest.root[chosen[np.argsort(-forest.height()[chosen], kind="stable")]].tolist())
-    packer = Packer(graph, demand, pool, thrifty=random.random() < 0.5, residual=residual)
-    part = packer.pack(np.array(list(tallest), dtype=np.int64))
-    if part is None:
-        return None
-    whole = replace(
-        forest,
-        root=np.concatenate([rest.root, part.root]),
-        copies=np.concatenate([rest.copies, part.copies]),
-        into=np.concatenate([rest.into, part.into]),
-    )
-    work = _Work(whole)
-    work.relower(work.tall_first(), 0.0, work.height)
-    return _joined(work.forest())
+def _with_room(column: Any) -> Any:
+    """Copy a column, with room for more trees."""
+    wide = np.zeros((len(column) + _ROOM, *column.shape[1:]), dtype=column.dtype)
+    wide[: len(column)] = column
+    return wide
 
 
 def _joined(forest: Forest) -> Forest:
@@ -178,6 +174,5 @@ def _joined(forest: Forest) -> Forest:
     return replace(forest, root=forest.root[first], copies=copies, into=forest.into[first])
 
 
-def _taller(forest: Forest) -> tuple[int, int]:
-    height = forest.height()
-    return int((height**3 * forest.copies).sum()), len(forest)
+def _cubes(forest: Forest) -> int:
+    return int((forest.height() ** 3 * forest.copies).sum())

@@ -8,6 +8,7 @@ which paths on the real links are made again (:mod:`.expansion`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,8 +65,15 @@ class Unsplittable(Exception):
         self.switch = switch
 
 
-def remove_switches(graph: Digraph, demand: Exact, members: Bools, *, patterns: bool = True) -> Split:
-    """Remove all nodes but the members, so that every member can still receive all demand.
+def remove_switches(
+    graph: Digraph,
+    demand: Exact,
+    members: Bools,
+    *,
+    patterns: bool = True,
+    stop: Callable[[], bool] = lambda: False,
+) -> Split | None:
+    """Remove all nodes but the members, so that every member can still receive all demand; None if told to stop.
 
     Parameters
     ----------
@@ -77,6 +85,8 @@ def remove_switches(graph: Digraph, demand: Exact, members: Bools, *, patterns: 
         The nodes that trees must span.
     patterns : bool
         Whether whole switches may be tried at once.
+    stop : callable
+        Whether to end early.
 
     Raises
     ------
@@ -97,8 +107,14 @@ def remove_switches(graph: Digraph, demand: Exact, members: Bools, *, patterns: 
         if not left.any():
             return Split(graph, tuple(log), tuple(seen), counts)
         batch = _batch(graph, members, left)
+        if not len(batch):  # what is left reaches nobody
+            graph = _without(graph, left)
+            continue
         ports = {int(w): _ports(graph, groups, members, int(w)) for w in batch}
-        graph = _remove(graph, demand, sinks, ports, log, counts, patterns=patterns)
+        reduced = _remove(graph, demand, sinks, ports, log, counts, stop, patterns=patterns)
+        if reduced is None:
+            return None
+        graph = reduced
         left[batch] = False
 
 
@@ -109,10 +125,11 @@ def _remove(
     ports: dict[int, Ports | None],
     log: list[Splits],
     counts: dict[str, int],
+    stop: Callable[[], bool],
     *,
     patterns: bool,
-) -> Digraph:
-    """Remove a batch of switches: all at once, else one by one, else pair by pair."""
+) -> Digraph | None:
+    """Remove a batch of switches: all at once, else one by one, else pair by pair; None if told to stop."""
     symmetric = {switch: p for switch, p in ports.items() if p is not None} if patterns else {}
     if len(symmetric) == len(ports):
         for mode in MODES:
@@ -130,7 +147,9 @@ def _remove(
                 break
         else:
             preferred = propose(alone[switch], 0) if alone else None
-            result = split_pairwise(graph, demand, sinks, switch, preferred)
+            result = split_pairwise(graph, demand, sinks, switch, preferred, stop)
+            if stop():
+                return None
             if result is None:
                 raise Unsplittable(switch)
             counts["pairwise"] += 1
@@ -150,13 +169,12 @@ def _by_pattern(
         return None
     gone = np.zeros(graph.nodes, dtype=np.bool_)
     gone[list(ports)] = True
-    keep = ~(gone[graph.tail] | gone[graph.head])
-    joined = Pairs.join(list(pairs.values()))
+    rest, joined = _without(graph, gone), Pairs.join(list(pairs.values()))
     after = Digraph.merged(
         graph.nodes,
-        np.concatenate([graph.tail[keep], joined.source]),
-        np.concatenate([graph.head[keep], joined.target]),
-        np.concatenate([graph.capacity[keep], joined.amount]),
+        np.concatenate([rest.tail, joined.source]),
+        np.concatenate([rest.head, joined.target]),
+        np.concatenate([rest.capacity, joined.amount]),
     )
     if RootedFlow(after, demand, sinks).violation() is not None:
         counts["refused"] += 1
@@ -169,8 +187,8 @@ def _batch(graph: Digraph, members: Bools, left: Bools) -> Ints:
     touching = left[graph.tail] & members[graph.head]
     span = np.bincount(graph.tail[touching], minlength=graph.nodes)
     candidates = np.flatnonzero(left & (span > 0))
-    if not len(candidates):  # what is left carries nothing to anybody
-        return np.flatnonzero(left)[:1]
+    if not len(candidates):
+        return candidates
     candidates = candidates[span[candidates] <= 2 * span[candidates].min()]
     ports = np.bincount(graph.tail, minlength=graph.nodes)[candidates]
     mean = np.asarray(graph.leaving()[candidates] // np.maximum(ports, 1))
@@ -186,6 +204,12 @@ def _batch(graph: Digraph, members: Bools, left: Bools) -> Ints:
         blocked[graph.head[start[switch] : start[switch + 1]]] = True
         blocked[back.head[back.out_start[switch] : back.out_start[switch + 1]]] = True
     return np.flatnonzero(chosen)
+
+
+def _without(graph: Digraph, nodes: Bools) -> Digraph:
+    """Leave out all edges at some nodes."""
+    keep = ~(nodes[graph.tail] | nodes[graph.head])
+    return Digraph(graph.nodes, graph.tail[keep], graph.head[keep], graph.capacity[keep])
 
 
 def _ports(graph: Digraph, groups: Groups, members: Bools, switch: int) -> Ports | None:

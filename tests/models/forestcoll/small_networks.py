@@ -25,26 +25,28 @@ def posed(topology, kind=CollectiveKind.ALL_REDUCE, size=12):
 
 
 @st.composite
-def graphs(draw, *, two_way=None, switches=None, ranks=(2, 5), balanced=True):
+def graphs(draw, *, two_way=None, switches=None, ranks=(2, 6), balanced=True):
     """Strongly connected networks of two-way links or of cycles; unless further links are added, every node receives as much as it sends."""
     count = draw(st.integers(*ranks))
     added = draw(st.integers(0, 2)) if switches is None else switches
     nodes = count + min(added, 6 - count)
     bandwidth = st.sampled_from([Fraction(n, 2) for n in (1, 2, 3, 4, 5, 7, 10, 24)])
     order = draw(st.permutations(range(nodes)))
+    box = [
+        draw(st.integers(0, 1)) for _ in range(nodes)
+    ]  # links within a box are faster, so that boxes are bottlenecks
     links = []
     if draw(st.booleans()) if two_way is None else two_way:
         pairs = {tuple(sorted((order[i], order[draw(st.integers(0, i - 1))]))) for i in range(1, nodes)}
         pairs |= draw(st.sets(st.sampled_from(list(combinations(range(nodes), 2)))))
         for a, b in sorted(pairs):
-            links += [(a, b, c := draw(bandwidth)), (b, a, c)]
+            links += [(a, b, c := draw(bandwidth) * (8 if box[a] == box[b] else 1)), (b, a, c)]
     else:
-        cycles = [
-            order,
-            *draw(st.lists(st.permutations(range(nodes)).map(lambda p: p[: max(2, len(p) // 2)]), max_size=3)),
-        ]
+        inside = [[v for v in order if box[v] == side] for side in (0, 1)]
+        halves = st.permutations(range(nodes)).map(lambda p: p[: max(2, len(p) // 2)])
+        cycles = [order, *(c for c in inside if len(c) > 1), *draw(st.lists(halves, max_size=2))]
         for cycle in cycles:
-            c = draw(bandwidth)
+            c = draw(bandwidth) * (8 if len({box[v] for v in cycle}) == 1 else 1)
             links += [(a, b, c) for a, b in zip(cycle, [*cycle[1:], cycle[0]], strict=True)]
     if not balanced:
         ends = st.sampled_from(list(permutations(range(nodes), 2)))

@@ -1,0 +1,109 @@
+"""Seconds and peak memory of the topology finder for all sizes, and the values of generalized Kautz graphs.
+
+    python benchmarks/find_topology.py                    # all N <= 2,000 at degrees 2, 4, 8, 16; some single sizes
+    python benchmarks/find_topology.py --kautz            # T_L and T_B of all generalized Kautz graphs; some minutes
+    python benchmarks/find_topology.py --kautz --write FILE
+    python benchmarks/find_topology.py --smoke            # all N <= 100
+
+The last one writes what ``models/topology/generalized_kautz.json`` holds. The paper says of its finder: under a minute for
+all these sizes and degrees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+from fractions import Fraction
+from pathlib import Path
+from time import perf_counter
+
+from cwb.instances.expression import parse_expression
+from cwb.instances.generators import generate
+from cwb.models.common.breadth_first.broadcast import Broadcast
+from cwb.models.common.breadth_first.graph import graph_of
+from cwb.models.topology.bases import imase_itoh
+from cwb.models.topology.finder import Job, find
+from cwb.models.topology.search import Closure
+from rich.console import Console
+from rich.table import Table
+
+DEGREES = (2, 4, 8, 16)
+LARGEST = 2000
+
+
+def moore(nodes: int, degree: int) -> int:
+    """Fewest steps in which so many nodes can be reached."""
+    steps, reached = 0, 1
+    while reached < nodes:
+        steps += 1
+        reached += degree**steps
+    return steps
+
+
+def peak_mib() -> float:
+    """Most memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def finder(largest: int) -> Table:
+    """Time the closure of everything, then single sizes with their networks."""
+    table = Table("what", "seconds", "networks", "peak MiB")
+    start = perf_counter()
+    closure = Closure(range(2, largest + 1), DEGREES)
+    frontiers = [closure.frontier(n, d) for d in DEGREES for n in range(d + 1, largest + 1)]
+    seconds = perf_counter() - start
+    table.add_row(
+        f"all N <= {largest:,}, d = 2, 4, 8, 16", f"{seconds:.2f}", f"{sum(map(len, frontiers)):,}", f"{peak_mib():.0f}"
+    )
+    for nodes, degree in ((64, 4), (1000, 4), (1024, 4), (2000, 16)):
+        if nodes > largest:
+            continue
+        start = perf_counter()
+        job = Job(nodes, degree, Fraction(1, 10**5), Fraction(2**20), Fraction(10**11, 8))
+        choices = find(job, lambda text: generate(parse_expression(text)))
+        table.add_row(
+            f"N = {nodes:,}, d = {degree}, with distances",
+            f"{perf_counter() - start:.2f}",
+            str(len(choices)),
+            f"{peak_mib():.0f}",
+        )
+    return table
+
+
+def kautz() -> tuple[Table, dict[str, list[tuple[int, str]]]]:
+    """Compute the values of all generalized Kautz graphs; T_L beyond the Moore bound, and the largest T_B."""
+    table = Table("degree", "seconds", "graphs", "T_L - T_L*, at most", "T_B, at most", "T_B / T_B*, at most")
+    values: dict[str, list[tuple[int, str]]] = {}
+    for d in DEGREES:
+        start = perf_counter()
+        found = [Broadcast(graph_of(range(n), imase_itoh(d, n))) for n in range(d + 1, LARGEST + 1)]
+        seconds = perf_counter() - start
+        excess = max(one.steps - moore(one.graph.nodes, d) for one in found)
+        most = max(one.bandwidth(d) for one in found)
+        ratio = max(one.bandwidth(d) * Fraction(one.graph.nodes, one.graph.nodes - 1) for one in found)
+        table.add_row(
+            str(d), f"{seconds:.1f}", f"{len(found):,}", str(excess), f"{float(most):.4f}", f"{float(ratio):.4f}"
+        )
+        values[str(d)] = [(one.steps, str(one.bandwidth(d))) for one in found]
+    return table, values
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kautz", action="store_true")
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--smoke", action="store_true")
+    chosen = parser.parse_args()
+    if not chosen.kautz:
+        Console().print(finder(100 if chosen.smoke else LARGEST))
+        return
+    table, values = kautz()
+    Console().print(table)
+    if chosen.write:
+        chosen.write.write_text(json.dumps(values, separators=(",", ":")))
+
+
+if __name__ == "__main__":
+    main()

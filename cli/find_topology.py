@@ -1,0 +1,221 @@
+"""``cwb find-topology``: the best network of a size and degree for a job, and its schedule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..core.errors import ExitStatus, InputError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from ..core.instance import Instance
+    from ..core.schedule import StepSchedule
+    from ..core.topology import Topology
+    from ..models.topology.candidate import Candidate
+    from ..models.topology.finder import Choice, Job
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+#: Collectives that the chosen network's schedule may be for.
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
+
+#: The linear program has a variable for every node and link; this many, 128 nodes of degree 4, take half a minute.
+MAX_VARIABLES = 70_000
+
+
+@click.command()
+@click.option("--nodes", type=int, required=True, help="Number of nodes.")
+@click.option("--degree", type=int, required=True, help="Ports of a node in each direction.")
+@click.option("--alpha", default="10 us", show_default=True, help="Latency of a step.")
+@click.option("--size", default="1 MiB", show_default=True, help="Size of the all-reduce.")
+@click.option("--bandwidth", default="100 Gb/s", show_default=True, help="Bandwidth of all ports of a node together.")
+@click.option("--bidirectional", is_flag=True, help="Only networks in which every link has one back.")
+@click.option("--spare-ports", is_flag=True, help="Let ports be idle, where fewer links are better.")
+@click.option("--no-circulants", is_flag=True, help="Without the circulants of theorem 22, as in the paper's tables.")
+@click.option(
+    "--all-to-all-limit",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="Seconds for each linear program; 0 for none.",
+)
+@click.option(
+    "--collective", type=click.Choice(COLLECTIVES), default="all_reduce", show_default=True, help="Of the schedule."
+)
+@click.option("--no-schedule", is_flag=True, help="Do not build and verify the schedule of the best network.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.option("--output", "-o", type=_FILE, metavar="JSON", help="Write the best network as an instance file.")
+@click.option("--schedule", "schedule_file", type=_FILE, metavar="JSON", help="Write its schedule (.json, .json.gz).")
+@click.option("--plot", "picture", type=_FILE, help="Draw the frontier: a .svg, .pdf or .png file.")
+def find_topology(**given: Any) -> int:
+    """Find the networks that no other one beats in latency and bandwidth, and the best of them for a job.
+
+    \b
+    cwb find-topology --nodes 1024 --degree 4 --alpha "10 us" --size "1 MiB" --bandwidth "100 Gb/s"
+    cwb find-topology --nodes 64 --degree 4 --bidirectional -o best.json --schedule schedule.json.gz
+
+    The schedule of the best network is built and verified; the exit status is 5 if it is wrong.
+    """
+    from ..models.topology.finder import fastest, find
+    from .find_topology_table import plain, show
+
+    _check_outputs(given)
+    job = _job(given)
+    choices = find(job, _generate)
+    best = fastest(choices)
+    rates = [_all_to_all(choice.candidate, given["all_to_all_limit"]) for choice in choices]
+    found = plain(job, choices, best, rates)
+    right = True
+    if not given["no_schedule"] or given["output"] or given["schedule_file"]:
+        right = _write(job, best, given, found)
+    if given["picture"]:
+        _draw(given["picture"], found)
+    if given["as_json"]:
+        click.echo(json.dumps(found, allow_nan=False))
+    else:
+        show(found)
+    return int(ExitStatus.OK if right else ExitStatus.VERIFICATION_FAILED)
+
+
+def _check_outputs(given: dict[str, Any]) -> None:
+    """Refuse what cannot be written before anything is computed."""
+    for option in ("output", "schedule_file", "picture"):
+        if given[option] is not None and not given[option].parent.is_dir():
+            raise InputError("its folder does not exist", source=str(given[option]))
+    if given["schedule_file"] and given["no_schedule"]:
+        raise InputError("there is no schedule to write with --no-schedule", source="--schedule")
+    if given["picture"]:
+        from ..reports.plots import picture_format
+
+        picture_format(given["picture"])
+
+
+def _job(given: dict[str, Any]) -> Job:
+    from ..core.errors import located
+    from ..core.units import Kind, parse
+    from ..models.topology.finder import Job
+
+    quantities = {}
+    for option, kind, zero in (("alpha", Kind.TIME, True), ("size", Kind.SIZE, False), ("bandwidth", Kind.RATE, False)):
+        with located(source=f"--{option}"):
+            quantities[option] = parse(given[option], kind, allow_zero=zero)
+    return Job(
+        given["nodes"],
+        given["degree"],
+        quantities["alpha"],
+        quantities["size"],
+        quantities["bandwidth"],
+        bidirectional=given["bidirectional"],
+        spare_ports=given["spare_ports"],
+        circulants=not given["no_circulants"],
+    )
+
+
+def _generate(expression: str) -> Topology:
+    from ..instances.expression import parse_expression
+    from ..instances.generators import generate
+
+    return generate(parse_expression(expression))
+
+
+def _network(candidate: Candidate, bandwidth_Bps: Fraction, latency_s: Fraction) -> Topology:
+    """Make a candidate's network of links that are all alike."""
+    from ..core.topology import Link, Node, Topology
+    from ..models.topology.build import links_of
+
+    ends = links_of(candidate, _generate).tolist()
+    links = (Link(str(u), str(v), bandwidth_Bps, latency_s) for u, v in ends)
+    return Topology(tuple(Node(str(node)) for node in range(candidate.nodes)), tuple(links))
+
+
+def _instance(job: Job, choice: Choice, collective: str) -> Instance:
+    """Make the instance of the chosen network; a link has its part of a node's bandwidth."""
+    from ..core.collective import CollectiveKind, Demand
+    from ..core.instance import Instance
+
+    demand = Demand(CollectiveKind(collective), job.size_bytes)
+    network = _network(choice.candidate, job.bandwidth_Bps / job.degree, job.alpha_s)
+    return Instance(str(choice.candidate), network, demand)
+
+
+def _all_to_all(candidate: Candidate, seconds: float) -> float | None:
+    """Give the rate of every pair in units of a link; None where the linear program would take too long.
+
+    In a Cartesian product, all pairs that differ in a dimension share its links evenly, whatever the other dimensions do:
+    the rate is the smallest of the factors' rates times the part that the factor has of all nodes.
+    """
+    from ..models.topology.candidate import Made
+
+    if candidate.made in (Made.POWER, Made.PRODUCT):
+        rates = [_all_to_all(part, seconds) for part in candidate.of]
+        known = [rate * part.nodes for rate, part in zip(rates, candidate.of, strict=True) if rate is not None]
+        return min(known) / candidate.nodes if len(known) == len(rates) else None
+    if candidate.nodes**2 * candidate.degree > MAX_VARIABLES or not seconds:
+        return None
+    return _solve_all_to_all(candidate, seconds)
+
+
+def _solve_all_to_all(candidate: Candidate, seconds: float) -> float | None:
+    """Solve LP (3) on a network whose links carry 1 byte per second, with 1 byte for every pair."""
+    from fractions import Fraction
+
+    from ..core.budget import Budget
+    from ..core.collective import CollectiveKind, Demand
+    from ..core.instance import Instance
+    from ..models.mcf.bound import bound
+    from ..solvers import get
+    from .options import libraries_on_stderr
+
+    network = _network(candidate, Fraction(1), Fraction(0))
+    instance = Instance(str(candidate), network, Demand(CollectiveKind.ALL_TO_ALL, Fraction(candidate.nodes)))
+    with libraries_on_stderr():
+        found = bound(instance, get(), Budget(time_limit_s=seconds))
+    return None if found.seconds is None else float(1 / found.seconds)
+
+
+def _write(job: Job, best: Choice, given: dict[str, Any], found: dict[str, Any]) -> bool:
+    """Write the best network and its schedule, which is built and verified; give whether it is right."""
+    instance = _instance(job, best, given["collective"])
+    if given["output"]:
+        from ..core.files import write_whole
+        from .find_topology_table import instance_data
+
+        write_whole(given["output"], json.dumps(instance_data(instance, found), indent=1).encode())
+    if given["no_schedule"]:
+        return True
+    schedule, report = _scheduled(best, instance)
+    found["schedule"] = {
+        "collective": given["collective"],
+        "steps": schedule.steps,
+        "chunks": len(schedule.chunks),
+        "sends": len(schedule.sends),
+        "verified": not report.violations,
+        "violations": [str(violation) for violation in report.violations],
+    }
+    if given["schedule_file"]:
+        from ..schedules.files import write_schedule
+
+        write_schedule(given["schedule_file"], instance, schedule, None, {"model": "topology-finder"})
+    return not report.violations
+
+
+def _scheduled(best: Choice, instance: Instance) -> tuple[StepSchedule, Any]:
+    from ..models.topology.build import schedule
+    from ..schedules.verify import verify
+
+    made = schedule(best.candidate, _generate, instance)
+    return made, verify(instance, made)
+
+
+def _draw(path: Path, found: dict[str, Any]) -> None:
+    from ..core.files import write_whole
+    from ..reports.plots import pareto, picture_format
+    from ..reports.plots.look import look, to_bytes
+
+    with look():
+        write_whole(path, to_bytes(pareto.draw(found), picture_format(path)))

@@ -1,0 +1,154 @@
+"""How ``cwb find-topology`` shows what it found: a table, and the best network as an instance file."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InputError
+
+if TYPE_CHECKING:
+    from ..core.instance import Instance
+    from ..models.topology.finder import Choice, Job
+
+
+#: Columns of the table where it is not shown on a terminal.
+WIDTH = 120
+
+
+def plain(job: Job, choices: list[Choice], best: Choice, rates: list[float | None]) -> dict[str, Any]:
+    """Give what was found as plain data; exact numbers are texts."""
+    from ..models.topology.finder import lower_bound
+
+    steps, bandwidth = lower_bound(job)
+    return {
+        "schema": "cwb-topologies/1",
+        "nodes": job.nodes,
+        "degree": job.degree,
+        "alpha_s": str(job.alpha_s),
+        "size_bytes": str(job.size_bytes),
+        "bandwidth_Bps": str(job.bandwidth_Bps),
+        "lower_bound": {
+            "T_L": steps,
+            "T_B": str(bandwidth),
+            "all_reduce_s": float(2 * (steps * job.alpha_s + bandwidth * job.ratio_s)),
+        },
+        "frontier": [_row(job, choice, rate) for choice, rate in zip(choices, rates, strict=True)],
+        "best": str(best.candidate),
+    }
+
+
+def _row(job: Job, choice: Choice, rate: float | None) -> dict[str, Any]:
+    def pair_s(of: float | Fraction) -> float:
+        return float(job.size_bytes / job.nodes / (job.bandwidth_Bps / job.degree)) / float(of)
+
+    return {
+        "topology": str(choice.candidate),
+        "degree": choice.candidate.degree,
+        "bidirectional": choice.candidate.bidirectional,
+        "T_L": choice.steps,
+        "T_B": str(choice.bandwidth),
+        "reduce_scatter_T_L": choice.reduce_steps,
+        "reduce_scatter_T_B": str(choice.reduce_bandwidth),
+        "all_reduce_s": float(choice.all_reduce_s),
+        "diameter": choice.diameter,
+        "all_to_all_rate": rate,
+        "all_to_all_s": None if rate is None else pair_s(rate),
+        "all_to_all_rate_limit": float(choice.all_to_all_limit),
+        "also": [str(candidate) for candidate in choice.also],
+    }
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the frontier as a table, with the lower bound below and what is best."""
+    from rich.console import Console
+    from rich.table import Table
+
+    title = f"{found['nodes']:,} nodes of degree {found['degree']}: networks that no other one beats"
+    table = Table(title=title, title_justify="left")
+    table.add_column("topology", overflow="fold")
+    for heading in ("T_L", "T_B", "", "all-reduce us", "diameter", "all-to-all rate", "us"):
+        table.add_column(heading, justify="right")
+    for row in found["frontier"]:
+        best = row["topology"] == found["best"]
+        table.add_row(
+            f"{row['topology']} *" if best else row["topology"],
+            str(row["T_L"]),
+            row["T_B"],
+            f"{float(Fraction(row['T_B'])):.3f}",
+            f"{row['all_reduce_s'] * 1e6:,.1f}",
+            str(row["diameter"]),
+            f"<= {row['all_to_all_rate_limit']:.2e}"
+            if row["all_to_all_rate"] is None
+            else f"{row['all_to_all_rate']:.2e}",
+            "n/a" if row["all_to_all_s"] is None else f"{row['all_to_all_s'] * 1e6:,.1f}",
+        )
+    bound = found["lower_bound"]
+    ratio = f"{float(Fraction(bound['T_B'])):.3f}"
+    table.add_section()
+    table.add_row(
+        "lower bound", str(bound["T_L"]), bound["T_B"], ratio, f"{bound['all_reduce_s'] * 1e6:,.1f}", "", "", ""
+    )
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH)
+    console.print(table)
+    for row in found["frontier"]:
+        if row["also"]:
+            console.print(f"as good as {row['topology']}: {', '.join(row['also'])}")
+    console.print(f"* best for {_job(found)}")
+    if made := found.get("schedule"):
+        verdict = "verified" if made["verified"] else f"WRONG: {made['violations'][0]}"
+        console.print(f"{made['collective']}: {made['steps']} steps, {made['sends']:,} sends, {verdict}")
+
+
+def _job(found: dict[str, Any]) -> str:
+    from ..core.units import show as quantity
+
+    size = quantity(Fraction(found["size_bytes"]), "MiB")
+    rate = float(Fraction(found["bandwidth_Bps"])) * 8e-9
+    return f"an all-reduce of {size}, alpha = {float(Fraction(found['alpha_s'])) * 1e6:g} us, B = {rate:g} Gb/s"
+
+
+def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
+    """Give an instance file of the best network; all its links are alike.
+
+    Raises
+    ------
+    InputError
+        If a quantity is no finite decimal number, which the format needs.
+    """
+    from ..core.topology import Topology
+
+    network, demand = instance.network, instance.demand
+    if not isinstance(network, Topology) or demand is None:
+        raise InputError("expected a network of nodes and links, and a collective", place="instance")
+    link = network.links[0]
+    rate, latency = decimal(link.bandwidth_Bps, "B/s", "--bandwidth"), decimal(link.latency_s * 10**6, "us", "--alpha")
+    return {
+        "schema": "cwb-instance/1",
+        "name": instance.name,
+        "description": f"{found['nodes']} nodes of degree {found['degree']}: {instance.name}.",
+        "source": "cwb find-topology",
+        "network": {
+            "nodes": [{"name": node.name} for node in network.nodes],
+            "links": [
+                {"source": e.source, "target": e.target, "bandwidth": rate, "latency": latency} for e in network.links
+            ],
+        },
+        "collective": {"kind": demand.collective.value, "size": decimal(demand.size_bytes, "B", "--size")},
+    }
+
+
+def decimal(value: Fraction, unit: str, option: str) -> str:
+    """Write a number in decimals, exactly."""
+    from decimal import Decimal, localcontext
+
+    with localcontext(prec=60):
+        text = Decimal(value.numerator) / value.denominator
+    if Fraction(text) != value:
+        raise InputError(
+            f"{value} {unit} is no finite decimal number, as an instance file needs; expected another value",
+            source=option,
+        )
+    return f"{text:f} {unit}"

@@ -1,0 +1,32 @@
+"""Breadth-first-broadcast schedules (Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", section 6, appendix E).
+
+Everybody broadcasts its shard breadth first: in step t, every node u receives the shards of all nodes at distance t, over links from
+in-neighbours that are one step nearer to them. What is left to decide is how much of each shard comes over which of these links, so
+that the busiest link into u carries as little as possible. That is a problem of its own for every node and step.
+
+===============  ==========================================================================================  ===============
+symbol           meaning                                                                                     unit
+===============  ==========================================================================================  ===============
+N, d             nodes; the most links into or out of one of them                                            1
+M, B, b          size of the collective; bandwidth of a node, d b; bandwidth of a link                       B, B/s, B/s
+u, v, w          node that receives, node whose shard it is, in-neighbour of u that sends                    position
+t                step, from 1; d(v, u) = t                                                                   1
+e = (w, u)       link; parallel links are counted apart                                                      position
+f(v)             links into u whose source has v's shard, d(v, w) = t - 1                                    links
+x_{v,e,t}        part of v's shard that link e carries                                                       shard, M/N
+U_{u,t}          load of the busiest link into u                                                             shard
+P                pieces that each shard is cut into                                                          1
+y_{v,e,t}        pieces of v's shard that link e carries                                                     piece
+W_{u,t}          load of the busiest link into u                                                             piece
+T_L, T_B         number of steps, the diameter; d/N sum_t max_u U_{u,t}                                      1, M/B
+===============  ==========================================================================================  ===============
+
+==================  =======================================================================================
+``fast``            ``bfb``: theorem 19, see :mod:`cwb.models.common.breadth_first`, without a linear program
+``choices``         which shards can come over which links: the sets of all formulations
+``formulation``     LP (1), program (13) and LP (14) in Pyomo
+``lp``              ``bfb-lp``, ``bfb-chunked`` and ``bfb-heterogeneous``
+``write``           who gets which piece over which link, as a schedule
+``answer``          from shares to outcomes of all_gather, reduce_scatter and all_reduce
+==================  =======================================================================================
+"""

@@ -1,0 +1,29 @@
+"""The topology finder of Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", sections 5 and 6.2.
+
+Which networks of N nodes with d links each are best for all-gathers, reduce-scatters and all-reduces? Small networks with good
+schedules are expanded, schedule and all, to larger ones; what that takes is known by formula, so that all ways to reach a
+size are tried without building any network. Those that no other one beats in both latency and bandwidth are the answer.
+
+======  ===============================================================  ===============
+symbol  meaning                                                          unit
+======  ===============================================================  ===============
+N       number of nodes
+d       ports of a node in each direction, its degree
+M       size of the collective                                           B
+B       bandwidth of all ports of a node together                        B/s
+alpha   latency of a step                                                s
+T_L     steps of an all-gather                                           alpha
+T_B     what it takes on an infinitely short network                     M/B
+f       rate of every pair in an all-to-all                              links
+======  ===============================================================  ===============
+
+==================  ===================================================================
+``candidate``       networks by their values, and the formulas of theorems 7, 10 to 13
+``bases``           tables 8 and 9
+``search``          closure of the bases under the expansions
+``finder``          Pareto frontier, and the best choice for a job
+``gather``          all-gathers as columns
+``expansions``      from an all-gather to one on a larger network
+``build``           from a candidate to its network and schedule
+==================  ===================================================================
+"""
