@@ -18,7 +18,6 @@ from ..common.hyper_edges import Edge, edges_of
 from ..common.schedule_bounds import best_bound
 from ..common.step_sends import needed_sends, step_schedule
 from ..common.whole_chunks import WholeChunk, unfit, whole_chunks
-from .formulation import Steps, build
 
 
 class Options(Strict):
@@ -68,6 +67,8 @@ def farthest(chunks: tuple[WholeChunk, ...], edges: tuple[Edge, ...]) -> int:
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: Options) -> Outcome:
     """Solve one instance after the other (``Method.run``)."""
+    from .formulation import Steps, build
+
     topology = instance.network
     if not isinstance(topology, Topology):
         raise Unsupported("expected an explicit network")

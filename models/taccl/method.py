@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -18,11 +18,10 @@ from ..common.hyper_edges import edges_of
 from ..common.schedule_bounds import best_bound
 from ..common.step_sends import step_schedule
 from ..common.whole_chunks import unfit, whole_chunks
-from .contiguity import build as build_contiguity
-from .ordering import Plan, plan_of, symmetric
-from .routing import Routing
-from .routing import build as build_routing
 from .sketch import parse_sketch
+
+if TYPE_CHECKING:
+    from .ordering import Plan
 
 
 class Options(Strict):
@@ -42,6 +41,11 @@ class Options(Strict):
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: Options) -> Outcome:
     """Route, order, join (``Method.run``)."""
+    from .contiguity import build as build_contiguity
+    from .ordering import plan_of, symmetric
+    from .routing import Routing
+    from .routing import build as build_routing
+
     topology = instance.network
     if not isinstance(topology, Topology):
         raise Unsupported("expected an explicit network")

@@ -5,7 +5,7 @@ Also a method of its own, ``teccl-all-to-all``.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -20,11 +20,12 @@ from ...core.schedule import Schedule
 from ...core.solver import Solver
 from .alltoall_cuts import best_cut
 from .alltoall_problem import NEVER, Exchange
-from .alltoall_schedule import pieces, schedule_of
-from .alltoall_search import Search
 from .epochs import EpochProblem, epoch_problem
 from .options import EpochOptions, pose, seconds
 from .options import supports as supports_epochs
+
+if TYPE_CHECKING:
+    from .alltoall_search import Search
 
 #: A schedule with more sends than about this is not written out unless it is asked for.
 MAX_PIECES = 2_000_000
@@ -111,6 +112,8 @@ def run_all_to_all(
     Outcome
         Objective and bound in seconds. ``metrics`` says what proves the bound: ``cut`` and ``prices`` are recomputed exactly by the judge.
     """
+    from .alltoall_search import Search
+
     exchange = exchange_of(problem, instance)
     with budget.clock.phase("bound"):
         lower, region = best_cut(exchange)
@@ -139,6 +142,8 @@ def _certificate(exchange: Exchange, region: frozenset[int] | None) -> Certifica
 def _outcome(
     problem: EpochProblem, instance: Instance, search: Search, certificate: Certificate, wanted: str
 ) -> Outcome:
+    from .alltoall_schedule import pieces, schedule_of
+
     metrics: dict[str, object] = {
         "lower_bound_epochs": search.lower,
         "epoch_duration_s": float(problem.timing.epoch_s),

@@ -58,7 +58,7 @@ EXAMPLES = {
     "teccl-milp": DGX1,
     "teccl-lp": DGX1,
     "teccl-astar": DGX1,
-    "teccl": DGX1,
+    "teccl": ("dgx1()", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),
     "teccl-all-to-all": ("dgx1()", Demand(CollectiveKind.ALL_TO_ALL, Fraction(200_000)), {}),
     "sccl": ("dgx1()", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),
     "spff": ("dgx1()", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),
