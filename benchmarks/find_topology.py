@@ -71,21 +71,27 @@ def finder(largest: int) -> Table:
     return table
 
 
+def takes(d: int, n: int) -> tuple[int, Fraction]:
+    """Compute T_L and T_B of a generalized Kautz graph."""
+    found = Broadcast(graph_of(range(n), imase_itoh(d, n)))
+    return found.steps, found.bandwidth(d)
+
+
 def kautz() -> tuple[Table, dict[str, list[tuple[int, str]]]]:
     """Compute the values of all generalized Kautz graphs; T_L beyond the Moore bound, and the largest T_B."""
     table = Table("degree", "seconds", "graphs", "T_L - T_L*, at most", "T_B, at most", "T_B / T_B*, at most")
     values: dict[str, list[tuple[int, str]]] = {}
     for d in DEGREES:
         start = perf_counter()
-        found = [Broadcast(graph_of(range(n), imase_itoh(d, n))) for n in range(d + 1, LARGEST + 1)]
+        found = {n: takes(d, n) for n in range(d + 1, LARGEST + 1)}
         seconds = perf_counter() - start
-        excess = max(one.steps - moore(one.graph.nodes, d) for one in found)
-        most = max(one.bandwidth(d) for one in found)
-        ratio = max(one.bandwidth(d) * Fraction(one.graph.nodes, one.graph.nodes - 1) for one in found)
+        excess = max(steps - moore(n, d) for n, (steps, _) in found.items())
+        most = max(bandwidth for _, bandwidth in found.values())
+        ratio = max(bandwidth * Fraction(n, n - 1) for n, (_, bandwidth) in found.items())
         table.add_row(
             str(d), f"{seconds:.1f}", f"{len(found):,}", str(excess), f"{float(most):.4f}", f"{float(ratio):.4f}"
         )
-        values[str(d)] = [(one.steps, str(one.bandwidth(d))) for one in found]
+        values[str(d)] = [(steps, str(bandwidth)) for steps, bandwidth in found.values()]
     return table, values
 
 

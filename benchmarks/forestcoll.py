@@ -56,7 +56,6 @@ FABRICS = [
     "dragonfly(9,8,4)",
     "torus(16,16)",
     "torus(8,8,8)",
-    "generalized_kautz(4,256)",
 ]
 BEYOND = [
     f"{box}(boxes={gpus // size})"

@@ -33,7 +33,7 @@ GATHER = Demand(CollectiveKind.ALL_GATHER, Fraction(2**30))
 CASES = ("dgx_a100(boxes=2)", "mi250(boxes=2)")
 SMOKE = ("mi250_8(boxes=1)", "star(4)")
 HEADINGS = ("network", "k", "plain: algorithm 1", "4", "5", "sum s", "fast s", "repack=0 s", "lp s", "fast, optimum s")
-RATIOS = ("plain / fast", "plain / repack=0", "plain / fast, optimum", "lp / fast, optimum")
+RATIOS = ("plain / fast", "plain / repack=0", "algorithm 1 / fast, optimum", "lp / fast, optimum")
 
 
 def oracle_forest(instance: Instance, k: int | None = None) -> tuple[TreePacking, list[float]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
+_INTERPRETED: dict[str, dict[str, Any]] = {}
 
-@cache
-def functions(module: Any, dtype: np.dtype[Any]) -> dict[str, Any]:
+
+def functions(module: ModuleType, dtype: np.dtype[Any]) -> dict[str, Any]:
     """Give the functions of a module of compiled ones, by name.
 
     Parameters
@@ -21,9 +21,12 @@ def functions(module: Any, dtype: np.dtype[Any]) -> dict[str, Any]:
         Of the amounts that they will be given: of objects, Python's unbounded integers, the functions are as Python runs them, each calling
         the others so.
     """
-    space = dict(vars(module))
-    if dtype.kind == "O":
+    if dtype.kind != "O":
+        return vars(module)
+    if module.__name__ not in _INTERPRETED:
+        space = dict(vars(module))
         for name, function in vars(module).items():
             if hasattr(function, "py_func"):
                 space[name] = FunctionType(function.py_func.__code__, space)
-    return space
+        _INTERPRETED[module.__name__] = space
+    return _INTERPRETED[module.__name__]

@@ -169,7 +169,7 @@ def _numbers(problem: Problem, best: Optimum, options: ForestOptions) -> list[in
     """Numbers of trees to try."""
     if options.prefer == "latency":
         least = smallest_k(problem, best)
-        return sorted({*range(1, min(least, options.scan) + 1), least, best.k})
+        return sorted({*range(1, options.scan + 1), least, best.k})
     if options.k == "smallest":
         return [smallest_k(problem, best)]
     return [best.k if options.k == "optimal" else options.k]

@@ -184,7 +184,7 @@ def test_the_readme_shows_what_the_first_command_prints(blocks):
 
 def test_the_readme_shows_what_its_schedule_takes(blocks, tmp_path, monkeypatch):
     """The lines under the README's commands for schedules are those that the commands print."""
-    ((_, text),) = [b for b in blocks("console") if b[0] == "README.md" and "cwb check" in b[1]]
+    ((_, text),) = [b for b in blocks("console") if b[0] == "README.md" and "cwb simulate" in b[1]]
     monkeypatch.chdir(tmp_path)
     printed: list[str] = []
     for line in text.splitlines():

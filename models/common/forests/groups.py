@@ -105,7 +105,7 @@ def _align(graph: Digraph, group: Ints, position: Ints, family: Ints, alike: Int
     weight[where[group[tail[both]]], position[tail[both]], position[head[both]]] = small[both]
     for end, column in ((tail, 0), (head, 1)):
         edge = own[end] & ~both
-        np.add.at(outside, (where[group[end[edge]]], position[end[edge]], column), small[edge])
+        np.add.at(outside[:, :, column], (where[group[end[edge]]], position[end[edge]]), small[edge])
     pending = np.arange(len(alike))
     for attempt in range(_TRIES):
         order = _discrete(weight[pending], outside[pending], attempt)

@@ -220,7 +220,7 @@ def lower(root: int, amount: Any, scarce: float, start: Any, head: Any, residual
             elif level[y] == level[x] + 1 and part > value[y]:
                 into[y] = edge
                 value[y] = part
-    return level[order[count - 1]] if count == nodes else -1
+    return int(level[order[count - 1]]) if count == nodes else -1
 
 
 @numba.njit(cache=True)
