@@ -31,6 +31,8 @@ METHODS: Mapping[str, str] = {
     "blink": "forestcoll.methods:BLINK",
     "blink-switch": "forestcoll.methods:BLINK_SWITCH",
     "multitree": "multitree.method:METHOD",
+    "mtree": "mtree.methods:MTREE",
+    "gost": "mtree.methods:GOST",
 }
 
 
