@@ -77,3 +77,33 @@ def teccl(input_file: Path, as_drawn: bool, name: str | None, output: Path) -> N
     data = import_teccl(input_file, as_drawn=as_drawn, name=name)
     write_whole(output, readable_json(data).encode())
     click.echo(f"{output}: {data['name']}, {data['network']}", err=True)
+
+
+@importing.command()
+@click.argument("source")
+@click.option("--bandwidth", metavar="RATE", help="Of links that have no rate, in each direction, such as '10 Gb/s'.")
+@click.option("--capacity-unit", metavar="UNIT", help="Unit of capacities without one (SNDlib), such as 'Mb/s'.")
+@click.option("--latency", metavar="DURATION", help="Of links whose sites have no coordinates.")
+@click.option("--name", help="Name of the instance; by default the graph's.")
+@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the instance is written.")
+def wan(
+    source: str, bandwidth: str | None, capacity_unit: str | None, latency: str | None, name: str | None, output: Path
+) -> None:
+    """Import a wide-area network: GraphML, GML, SNDlib's XML, node-link JSON, or topohub:NAME.
+
+    Latencies are distances over 200,000 km/s, from lengths or coordinates.
+
+    \b
+    cwb import wan Abilene.graphml --bandwidth "10 Gb/s" -o abilene.json
+    cwb import wan topohub:sndlib/germany50 --bandwidth "10 Gb/s" -o germany50.json
+    """
+    from ..core.files import write_whole
+    from ..instances.importers.layout import readable_json
+    from ..instances.importers.wan import Defaults, import_wan
+
+    if not output.parent.is_dir():
+        raise InputError("its folder does not exist", source=str(output))
+    data = import_wan(source, Defaults(bandwidth, capacity_unit, latency), name)
+    write_whole(output, readable_json(data).encode())
+    network = data["network"]
+    click.echo(f"{output}: {data['name']}, {len(network['nodes']):,} sites, {len(network['links']):,} links", err=True)

@@ -44,6 +44,8 @@ METHODS: Mapping[str, str] = {
     "teccl-lp": "teccl.methods:TECCL_LP",
     "teccl-astar": "teccl.methods:TECCL_ASTAR",
     "teccl-all-to-all": "teccl.alltoall:METHOD",
+    "mtree": "mtree.methods:MTREE",
+    "gost": "mtree.methods:GOST",
 }
 
 

@@ -66,6 +66,9 @@ GENERATORS = {
     "pods": "clusters:pods",
     "three_tier": "clusters:three_tier",
     "mixed": "clusters:mixed",
+    "gscale": "wan:gscale",
+    "equinix_size": "wan:equinix_size",
+    "idn_size": "wan:idn_size",
 }
 
 

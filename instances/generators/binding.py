@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from inspect import Parameter, signature
 from typing import Any, TypeAlias, TypeVar, get_type_hints
 
@@ -107,6 +108,12 @@ def _integer(value: Value) -> int:
     return value
 
 
+def _decimal(value: Value) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise InputError(f"{_shown(value)} is no number; expected a number, such as 0.5")
+    return Fraction(value)
+
+
 def _integers(value: Value) -> tuple[int, ...]:
     if not isinstance(value, tuple):
         raise InputError(f"{_shown(value)} is no list; expected a list of integers, such as [1, 4]")
@@ -139,6 +146,7 @@ def _quantities(value: Value) -> tuple[str, ...]:
 #: How a value is read for a parameter of each annotation that a generator may have.
 READERS: Mapping[Any, Callable[[Value], object]] = {
     int: _integer,
+    Fraction: _decimal,
     bool: _truth,
     str: _text,
     Sequence[int]: _integers,

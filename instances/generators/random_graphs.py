@@ -56,7 +56,7 @@ def _draw(n: int, degree: int, seed: int) -> _Edges:
         edges = _pair(n, min(degree, missing), source)
         if edges is not None and missing < degree:
             edges = {(i, j) for i in range(n) for j in range(i + 1, n)} - edges
-        if edges is not None and _connected(n, edges):
+        if edges is not None and connected(n, edges):
             return edges
     raise InputError(f"no connected graph in {ATTEMPTS} attempts; expected another seed", place="seed")
 
@@ -80,7 +80,8 @@ def _pair(n: int, degree: int, source: Random) -> _Edges | None:
     return None if stubs else edges
 
 
-def _connected(n: int, edges: _Edges) -> bool:
+def connected(n: int, edges: _Edges) -> bool:
+    """Whether the edges join all nodes."""
     neighbours: list[list[int]] = [[] for _ in range(n)]
     for one, other in edges:
         neighbours[one].append(other)

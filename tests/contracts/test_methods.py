@@ -69,6 +69,8 @@ EXAMPLES = {
     "blink": TORUS,
     "blink-switch": ("a100(boxes=2)", TORUS[1], {}),
     "multitree": TORUS,
+    "mtree": ("gscale", None, {"trees": 3, "height": 4}),
+    "gost": ("gscale", None, {"trees": 5}),
 }
 
 

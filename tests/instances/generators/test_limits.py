@@ -60,6 +60,9 @@ EXACT = [
     "three_tier(2, 3, 4, 2, aggregations=5, cores=6)",
     "three_tier(2, 3, 4, 2, aggregations=5, cores=6, missing_nics=1)",
     "mixed(3, 2)",
+    "gscale()",
+    "equinix_size()",
+    "idn_size()",
 ]
 
 

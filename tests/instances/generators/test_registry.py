@@ -56,6 +56,9 @@ SMALL = {
     "pods": "pods(2, 2, 2, spines=3)",
     "three_tier": "three_tier(2, 2, 1, 2, aggregations=3, cores=2)",
     "mixed": "mixed(1, 1)",
+    "gscale": "gscale()",
+    "equinix_size": "equinix_size(0.3, 1)",
+    "idn_size": "idn_size(1, 2)",
 }
 
 
@@ -120,6 +123,7 @@ def test_signatures_show_the_defaults():
         ("torus(2, sizes=2)", "unknown argument 'sizes'; expected bandwidth, latency"),
         ("ring(8, n=8)", "argument 'n' is given twice, without and with its name; expected it once"),
         ("dgx2(1, 2)", "2 arguments without a name; expected at most 1, as in dgx2(chassis=1)"),
+        ("gscale(true)", "skewness: true is no number; expected a number, such as 0.5"),
         ("ring(8.0)", "n: 8.0 is no integer; expected an integer, such as 8"),
         ("ring(true)", "n: true is no integer; expected an integer, such as 8"),
         ("ring(8, 1)", "bidirectional: 1 is no truth value; expected true or false"),

@@ -1,0 +1,202 @@
+"""From rates and bounds in units to the outcome of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...core.bounds import Certificate, PartitionCertificate, SolverBound
+from ...core.budget import Budget
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.solver import SolverResult
+from . import kernels
+from .bottleneck import lowest_tree
+from .network import Limit, Wan, pose
+from .strength import Strength, strength
+from .trees import Rated, fanout, filled, heights_of, in_order, packing
+
+#: Relative gap at which an answer is called optimal, unless the budget says otherwise.
+GAP = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A network and the limits on its trees.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    wan : Wan
+        Its network.
+    limit : Limit
+        The height; every tree of shortest hops has it where none is asked.
+    floor : int
+        Smallest rate of a tree, in units.
+    strongest : Strength
+        The bound for any trees, and every other schedule.
+    """
+
+    instance: Instance
+    wan: Wan
+    limit: Limit
+    floor: int
+    strongest: Strength
+
+    @property
+    def any_height(self) -> bool:
+        """Whether every spanning tree is low enough."""
+        return self.limit.most >= self.limit.length.sum() or (
+            self.limit.unit == "hops" and self.limit.most >= self.wan.nodes - 1
+        )
+
+    @property
+    def size_bytes(self) -> Fraction:
+        """Size of the all-reduce."""
+        return self.instance.demand.size_bytes if self.instance.demand is not None else Fraction(0)
+
+    def seconds(self, rate: Fraction) -> Fraction:
+        """Time of the all-reduce at a rate in units."""
+        return self.size_bytes / (rate * self.wan.unit_Bps)
+
+
+def ask(
+    instance: Instance, height: int | Fraction | None, min_rate: Fraction | None, budget: Budget
+) -> Asked | Outcome:
+    """Read an instance and the limits; an outcome says why no tree respects them.
+
+    Raises
+    ------
+    InputError
+        If the network is not connected.
+    Unsupported
+        If the instance does not fit.
+    """
+    wan = pose(instance)
+    limit = wan.latencies(height) if isinstance(height, Fraction) else wan.hops(height)
+    floor = wan.units(min_rate) if min_rate is not None else 0
+    usable = wan.capacity >= floor
+    shown = "" if min_rate is None else f" of at least min_rate {float(min_rate) * 8e-6:.6g} Mb/s"
+    if not usable.any():
+        fastest = float(wan.capacity.max() * wan.unit_Bps) * 8e-6
+        return Outcome(Status.INFEASIBLE, message=f"there is no link{shown}; the fastest has {fastest:.6g} Mb/s")
+    radius, tree = lowest_tree(wan, limit, usable)
+    if tree is None:
+        return Outcome(Status.INFEASIBLE, message=f"the links{shown} do not join all sites")
+    if radius > limit.most:
+        asked = limit.shown(limit.most)
+        text = f"no spanning tree has a height of at most {asked}{' over links' + shown if shown else ''}"
+        return Outcome(Status.INFEASIBLE, message=f"{text}; the smallest feasible height is {limit.shown(radius)}")
+    with budget.clock.phase("strength"):
+        strongest = strength(wan)
+    return Asked(instance, wan, limit, floor, strongest)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Trees and what is proved.
+
+    Parameters
+    ----------
+    rated : Rated or None
+        The best trees.
+    bound : Fraction
+        Units that no allowed trees carry together; at most the strength.
+    prover : tuple of str
+        Who proves a bound below the strength: a name and a version.
+    reports : tuple of SolverResult
+        Every solve.
+    rounds : int
+        Steps of the method.
+    metrics : dict
+        Further numbers.
+    """
+
+    rated: Rated | None
+    bound: Fraction
+    prover: tuple[str, str]
+    reports: tuple[SolverResult, ...] = ()
+    rounds: int = 0
+    metrics: dict[str, Any] | None = None
+
+
+#: Who proves what is computed here exactly, and not recomputed by the judge.
+OURSELVES = ("mtree", "exact arithmetic")
+
+
+def outcome(
+    asked: Asked, found: Found, budget: Budget, *, roots: Sequence[int] | None = None, message: str = ""
+) -> Outcome:
+    """Give the outcome of a run.
+
+    Parameters
+    ----------
+    asked : Asked
+        The problem.
+    found : Found
+        What was found.
+    budget : Budget
+        Its gap says what is optimal.
+    roots : sequence of int, optional
+        Roots of the trees; by default those that make them lowest.
+    message : str
+        What the user should know.
+    """
+    bound_s = asked.seconds(found.bound)
+    certificate: Certificate = SolverBound(*found.prover)
+    if found.bound >= asked.strongest.rate:
+        certificate = PartitionCertificate(asked.strongest.parts)
+    size = max((r.size for r in found.reports), key=lambda size: size.nonzeros, default=Outcome(Status.LIMIT).size)
+    common: dict[str, Any] = {
+        "bound": float(bound_s), "certificate": certificate, "reports": found.reports, "size": size, "iterations": found.rounds,
+    }  # fmt: skip
+    metrics = {
+        "exact_bound_Bps": float(found.bound * asked.wan.unit_Bps),
+        "strength_Bps": float(asked.strongest.rate * asked.wan.unit_Bps),
+        **(found.metrics or {}),
+    }
+    if found.rated is None or not found.rated.rates:
+        return Outcome(Status.LIMIT, message=message or "no trees were found in time", metrics=metrics, **common)
+    rated = filled(asked.wan, found.rated)
+    if roots is None:
+        rated = in_order(rated)
+    chosen = heights_of(asked.wan, asked.limit, rated.trees)[0] if roots is None else np.array(roots, dtype=np.int64)
+    gap = GAP if budget.gap is None else budget.gap
+    optimal = rated.total >= found.bound * (1 - Fraction(gap))
+    return Outcome(
+        Status.OPTIMAL if optimal else Status.FEASIBLE,
+        packing(asked.instance, asked.wan, rated, chosen),
+        objective=float(asked.seconds(rated.total)),
+        message=message,
+        metrics={**measures(asked, rated, chosen), **metrics},
+        **{**common, "bound": min(float(bound_s), float(asked.seconds(rated.total)))},
+    )
+
+
+def measures(asked: Asked, rated: Rated, roots: np.ndarray) -> dict[str, Any]:
+    """Give the paper's numbers (section IV-A.3), and the share of the strength."""
+    wan = asked.wan
+
+    far, hop = np.empty(wan.nodes, np.int64), np.empty(wan.nodes, np.int64)
+    heights: list[int] = []
+    longest: list[int] = []
+    for tree, root in zip(rated.trees, roots.tolist(), strict=True):
+        kernels.distances(root, tree, wan.tail, wan.head, wan.latency_ns, far, hop)
+        heights.append(int(hop.max()))
+        longest.append(int(far.max()))
+    fanouts = [fanout(wan, tree, root) for tree, root in zip(rated.trees.tolist(), roots.tolist(), strict=True)]
+    return {
+        "allreduce_rate_Bps": float(rated.total * wan.unit_Bps),
+        "normalized_throughput": float(rated.total / wan.normaliser),
+        "strength_share": float(rated.total / asked.strongest.rate),
+        "mean_tree_height": sum(heights) / len(heights),
+        "max_tree_height": max(heights),
+        "max_tree_latency_s": max(longest) / 1e9,
+        "mean_max_fanout": sum(fanouts) / len(fanouts),
+        "max_fanout": max(fanouts),
+    }

@@ -1,0 +1,263 @@
+"""Compiled loops: heights of trees, algorithm 1 (GBST) with algorithm 2 (GRTH), and all spanning trees of a small network.
+
+A tree is its n - 1 links. Links are ``tail[e]``, ``head[e]``; an array ``incident[first[v]:first[v + 1]]`` holds the links of site v.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+#: Ways to choose the rate that a new tree takes (algorithm 1, line 22).
+GLOBAL_MIN, BOTTLENECK, USABLE_MIN = 0, 1, 2
+
+FAR = np.int64(2**62)
+
+
+@numba.njit(cache=True)
+def draw(state: Any, limit: int) -> int:
+    """Draw a number below a limit (SplitMix64)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return int((z ^ (z >> np.uint64(31))) >> np.uint64(33)) % limit
+
+
+@numba.njit(cache=True)
+def distances(start: int, links: Any, tail: Any, head: Any, length: Any, far: Any, hop: Any) -> None:
+    """Write lengths and hops from a site to all others along a tree; ``links`` are in any order."""
+    far[:] = -1
+    far[start], hop[start] = 0, 0
+    found = True
+    while found:
+        found = False
+        for e in links:
+            a, b = tail[e], head[e]
+            if far[a] < 0 <= far[b]:
+                a, b = b, a
+            if far[b] < 0 <= far[a]:
+                far[b], hop[b], found = far[a] + length[e], hop[a] + 1, True
+
+
+@numba.njit(cache=True)
+def centre(links: Any, tail: Any, head: Any, length: Any, nodes: int) -> Any:
+    """Give the root of a tree that makes it lowest, the first of several, and the height from there."""
+    far, hop = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    best, height = np.int64(0), FAR
+    for start in range(nodes):
+        distances(start, links, tail, head, length, far, hop)
+        if far.max() < height:
+            best, height = np.int64(start), far.max()
+    return best, height
+
+
+@numba.njit(cache=True)
+def centres(trees: Any, tail: Any, head: Any, length: Any, nodes: int, roots: Any, heights: Any) -> None:
+    """Write the best root and the height of every tree."""
+    for i in range(len(trees)):
+        roots[i], heights[i] = centre(trees[i], tail, head, length, nodes)
+
+
+@numba.njit(cache=True)
+def grth(
+    u: int,
+    v: int,
+    reach: int,
+    D: Any,
+    link_of: Any,
+    near: Any,
+    degree: Any,
+    length: Any,
+    fixed: bool,
+    Dj: Any,
+    queue: Any,
+) -> Any:
+    """Algorithm 2: heights of the tree with the new link (u, v) of length ``reach`` from every root; give their maximum and minimum.
+
+    ``near[p, :degree[p]]`` are the neighbours of p in the tree, ``link_of`` the links to them. The text never updates the height from u
+    itself; ``fixed`` does.
+    """
+    Dj[:] = D
+    if fixed:
+        Dj[u] = max(Dj[u], reach)
+    queue[0, 0], queue[0, 1], queue[0, 2] = u, v, reach
+    begin, end, longest = 0, 1, reach
+    low, high = Dj[u], Dj[u]
+    while begin < end:
+        p, before, t = queue[begin]
+        begin += 1
+        longest = max(longest, t)
+        for k in range(degree[p]):
+            other = near[p, k]
+            if other != before:
+                step = t + length[link_of[p, k]]
+                Dj[other] = max(Dj[other], step)
+                low, high = min(low, Dj[other]), max(high, Dj[other])
+                queue[end, 0], queue[end, 1], queue[end, 2] = other, p, step
+                end += 1
+    Dj[v] = longest
+    return max(high, longest), min(low, longest)
+
+
+@numba.njit(cache=True)
+def grow(
+    start: int,
+    order: Any,
+    tail: Any,
+    head: Any,
+    length: Any,
+    most: int,
+    nodes: int,
+    by_radius: bool,
+    fixed: bool,
+    score: Any,
+    links: Any,
+    D: Any,
+) -> bool:
+    """Algorithm 1, lines 3 to 21: one tree from a site, link by link; whether it spans. ``order`` is by falling score, usable links only."""
+    inside = np.zeros(nodes, np.bool_)
+    near, link_of = np.empty((nodes, nodes), np.int32), np.empty((nodes, nodes), np.int32)
+    degree, queue = np.zeros(nodes, np.int64), np.empty((nodes, 3), np.int64)
+    Dj, best = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    D[:] = 0
+    inside[start] = True
+    for size in range(nodes - 1):
+        chosen, least = -1, FAR if by_radius else 2 * most
+        for e in order:
+            a, b = tail[e], head[e]
+            if inside[a] == inside[b]:
+                continue
+            if chosen >= 0 and score[e] < score[chosen]:
+                break
+            u, v = (a, b) if inside[a] else (b, a)
+            high, low = grth(u, v, length[e], D, link_of, near, degree, length, fixed, Dj, queue)
+            if high <= least and (low <= most or not by_radius):
+                chosen, least = e, high
+                best[:] = Dj
+        if chosen < 0:
+            return False
+        a, b = tail[chosen], head[chosen]
+        near[a, degree[a]], link_of[a, degree[a]] = b, chosen
+        near[b, degree[b]], link_of[b, degree[b]] = a, chosen
+        degree[a] += 1
+        degree[b] += 1
+        inside[a], inside[b] = True, True
+        links[size] = chosen
+        D[:] = best
+    return True
+
+
+@numba.njit(cache=True)
+def gbst(
+    tail: Any,
+    head: Any,
+    capacity: Any,
+    length: Any,
+    most: int,
+    nodes: int,
+    floor: int,
+    rate_mode: int,
+    by_radius: bool,
+    fixed: bool,
+    shuffle: bool,
+    retries: int,
+    state: Any,
+    trees: Any,
+    rates: Any,
+    roots: Any,
+) -> int:
+    """Algorithm 1: trees one after the other, until one fails ``retries + 1`` times or the arrays are full; how many there are."""
+    room = capacity.copy()
+    m = len(tail)
+    D, links = np.empty(nodes, np.int64), np.empty(nodes - 1, np.int64)
+    ranked = np.arange(m)
+    for count in range(len(trees)):
+        if shuffle:
+            for i in range(m - 1, 0, -1):
+                j = draw(state, i + 1)
+                ranked[i], ranked[j] = ranked[j], ranked[i]
+        order = ranked[np.argsort(-room[ranked], kind="mergesort")]
+        order = order[room[order] >= floor]
+        spans = False
+        for _ in range(retries + 1):
+            spans = grow(draw(state, nodes), order, tail, head, length, most, nodes, by_radius, fixed, room, links, D)
+            if spans:
+                break
+        if not spans:
+            return count
+        rate: Any = FAR
+        if rate_mode == BOTTLENECK:
+            for e in links:
+                rate = min(rate, room[e])
+        else:
+            for j in range(m):
+                if room[j] >= (floor if rate_mode == USABLE_MIN else 1):
+                    rate = min(rate, room[j])
+        for e in links:
+            room[e] -= rate
+        trees[count], rates[count], roots[count] = links, rate, D.argmin()
+    return len(trees)
+
+
+@numba.njit(cache=True)
+def find(group: Any, v: int) -> int:
+    """Give the representative of a site's part."""
+    while group[v] != v:
+        group[v] = group[group[v]]
+        v = group[v]
+    return v
+
+
+@numba.njit(cache=True)
+def joined_parts(taken: Any, last: int, tail: Any, head: Any, nodes: int, group: Any) -> int:
+    """Join the ends of the links that are taken, up to the last; how many parts remain, 0 if the links have a cycle."""
+    for v in range(nodes):
+        group[v] = v
+    parts = nodes
+    for e in range(last + 1):
+        if taken[e] == 1:
+            a, b = find(group, tail[e]), find(group, head[e])
+            if a == b:
+                return 0
+            group[a] = b
+            parts -= 1
+    return parts
+
+
+@numba.njit(cache=True)
+def spanning_trees(tail: Any, head: Any, nodes: int, trees: Any) -> int:
+    """Write all spanning trees, in lexicographic order of their links; how many there are, at most ``len(trees)``."""
+    m = len(tail)
+    taken = np.zeros(m, np.int8)  # 1 in the tree, 2 left out, 0 undecided
+    group = np.empty(nodes, np.int64)
+    count, at = 0, 0
+    while at >= 0:
+        if taken[at] == 2:
+            taken[at] = 0
+            at -= 1
+            continue
+        taken[at] += 1
+        parts = joined_parts(taken, at, tail, head, nodes, group)
+        if parts == 0:
+            continue
+        if parts == 1:
+            if count == len(trees):
+                return count
+            size = 0
+            for e in range(at + 1):
+                if taken[e] == 1:
+                    trees[count, size] = e
+                    size += 1
+            count += 1
+            continue
+        for e in range(at + 1, m):  # whether those undecided join the rest
+            a, b = find(group, tail[e]), find(group, head[e])
+            if a != b:
+                group[a] = b
+                parts -= 1
+        if parts == 1:
+            at += 1
+    return count

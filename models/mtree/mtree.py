@@ -1,0 +1,243 @@
+"""``mtree``: the best trees of a limited height and number, with a proved bound beside.
+
+One tree, and two of any height, are found exactly by combinatorial algorithms. Any number of trees: a pool of many starts of algorithm 1, a linear
+program over it, and the generation of trees until value and bound meet; a network with few spanning trees has all of them in its
+pool. K trees: MILP (1) over the pool, a bound from the relaxation, and on a small network the exact model of link patterns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from ...core.budget import Budget
+from ...core.errors import Unsupported
+from ...core.instance import Instance
+from ...core.method import Outcome
+from ...core.schedule import Ints
+from ...core.solver import Solver, SolverOptions, SolverResult
+from . import patterns
+from .answer import GAP, OURSELVES, Asked, Found, ask, outcome
+from .bottleneck import widest_tree
+from .columns import Fluid, Task, generate
+from .network import Limit
+from .options import MtreeOptions
+from .pairs import best_pair
+from .pool import Pool, every_tree, many_starts, random_state
+from .ruin import ruin_and_recreate
+from .selection import select
+from .trees import Rated, bottlenecks, distinct, low_enough
+
+#: Trees of the pool that MILP (1) is given.
+_SELECTED = 60
+
+#: Numbers of trees up to this one are improved by taking some out and growing them anew.
+_SEARCHED = 64
+
+#: The exact model of K trees has at most so many binary variables for patterns.
+_PATTERNS = 1300
+
+#: Starts of algorithm 1 for K trees, for each one for any number.
+_MORE_STARTS = 10
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOptions) -> Outcome:
+    """Solve an instance that :func:`.network.supports` has nothing against (``Method.run``).
+
+    Raises
+    ------
+    InputError
+        If the network is not connected.
+    """
+    asked = ask(instance, options.height, options.min_rate, budget)
+    if isinstance(asked, Outcome):
+        return asked
+    return outcome(asked, _Search(asked, solver, budget, options).run(), budget)
+
+
+@dataclass(eq=False)
+class _Search:
+    """The state of a search."""
+
+    asked: Asked
+    solver: Solver
+    budget: Budget
+    options: MtreeOptions
+    reports: list[SolverResult] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        asked = self.asked
+        self.wan, self.floor = asked.wan, asked.floor
+        self.bound, self.prover = asked.strongest.rate, OURSELVES
+        self.best: Rated | None = None
+        self.rounds = 0
+        self.pool_size = 0
+        self.complete = False
+        # With a smallest rate, more trees than this do not fit.
+        fit = int(self.bound / self.floor) if self.floor else None
+        known = [most for most in (self.options.trees, fit) if most is not None]
+        self.most = max(1, min(known)) if known else None
+
+    @property
+    def limit(self) -> Limit | None:
+        """The height; None if every tree is low enough."""
+        return None if self.asked.any_height else self.asked.limit
+
+    @property
+    def done(self) -> bool:
+        """Whether value and bound meet."""
+        return self.best is not None and self.best.total >= self.bound * (1 - Fraction(GAP) / 10)
+
+    def run(self) -> Found:
+        """Try one after the other what is exact, and stop where value and bound meet."""
+        widest = self.one_tree()
+        if self.most == 1 or self.done:
+            return self.found()
+        if self.most == 2 and self.limit is None and self.two_trees(widest):
+            return self.found()
+        trees, choices = self.pool(widest)
+        fluid = self.fluid(trees)
+        if not self.done and self.most is not None:
+            self.few_trees(fluid, choices)
+            if self.options.exact and not self.done:
+                self.exactly(widest)
+        return self.found()
+
+    def found(self) -> Found:
+        """Put the results together."""
+        metrics = {"pool": self.pool_size}
+        return Found(self.best, self.bound, self.prover, tuple(self.reports), self.rounds, metrics)
+
+    def take(self, rated: Rated | None) -> None:
+        """Keep trees that are better, or fewer."""
+        if rated is None or (self.most is not None and len(rated.rates) > self.most):
+            return
+        new, old = rated, self.best
+        if old is None or new.total > old.total or (new.total == old.total and len(new.rates) < len(old.rates)):
+            self.best = rated
+
+    def tighten(self, bound: Fraction, prover: tuple[str, str]) -> None:
+        """Keep a bound that is better."""
+        if bound < self.bound:
+            self.bound, self.prover = bound, prover
+
+    def one_tree(self) -> Ints:
+        """Find the widest tree that is low enough: the answer for K = 1."""
+        with self.budget.clock.phase("one tree"):
+            found = widest_tree(self.wan, self.asked.limit)
+        if found is None:
+            raise Unsupported("no tree is low enough")  # has been told already
+        rate, tree = found
+        self.take(Rated(tree[None, :], (Fraction(rate),)))
+        if self.most is not None:
+            self.tighten(Fraction(self.most * rate), OURSELVES)
+        return tree
+
+    def two_trees(self, widest: Ints) -> bool:
+        """Find the two best trees of any height; False if the budget ended first."""
+        rate = int(self.wan.capacity[widest].min())
+        with self.budget.clock.phase("two trees"):
+            pair = best_pair(self.wan, rate, self.budget, self.floor)
+        self.take(pair)
+        if self.budget.exhausted:
+            return False
+        if self.best is not None:
+            self.tighten(self.best.total, OURSELVES)
+        return True
+
+    def pool(self, widest: Ints) -> tuple[Ints, Pool]:
+        """List all trees where there are few; else many starts."""
+        starts = self.options.starts * (1 if self.most is None else _MORE_STARTS)
+        with self.budget.clock.phase("pool"):
+            choices = many_starts(self.wan, self.asked.limit, starts, self.floor, self.most, self.budget)
+            every = every_tree(self.wan)
+            trees = np.concatenate([widest[None, :], choices.trees]) if every is None else every
+            trees = distinct(low_enough(self.wan, self.asked.limit, trees))
+            trees = trees[bottlenecks(self.wan, trees) >= self.floor]
+        self.complete = every is not None
+        self.pool_size = len(trees)
+        self.budget.progress(f"{len(trees):,} trees{', which are all' if self.complete else ''}")
+        return trees, choices
+
+    def fluid(self, trees: Ints) -> Fluid:
+        """Solve the linear program over trees; K enters as a price of trees."""
+        limit = None if self.complete else self.limit
+        task = Task(self.wan, limit, self.most, self.floor, self.bound, self.complete, self.options.exact)
+        with self.budget.clock.phase("generate"):
+            fluid = generate(task, trees, self.solver, self.budget)
+        self.rounds += fluid.rounds
+        self.reports += fluid.reports
+        last = fluid.reports[-1]
+        self.tighten(fluid.bound, (last.solver, last.version) if fluid.from_solver else OURSELVES)
+        self.pool_size = max(self.pool_size, len(fluid.pool))
+        if self.most is not None and not self.complete and limit is not None:
+            self.relaxed(trees)
+        if not self.floor:
+            self.take(fluid.rated)
+        self.told("any number of trees")
+        return fluid
+
+    def relaxed(self, trees: Ints) -> None:
+        """Bound K trees of any height: a bound for low ones too."""
+        task = Task(self.wan, None, self.most, self.floor, self.bound)
+        with self.budget.clock.phase("bound"):
+            fluid = generate(task, trees, self.solver, self.budget)
+        self.rounds += fluid.rounds
+        self.reports += fluid.reports
+        self.tighten(fluid.bound, OURSELVES)
+
+    def few_trees(self, fluid: Fluid, choices: Pool) -> None:
+        """Improve the K fastest trees of the best start, then choose by MILP (1) among them, other starts' and those of the linear program."""
+        if choices.choices and self.most is not None and self.most <= _SEARCHED:
+            with self.budget.clock.phase("search"):
+                state = random_state(self.budget.seed)
+                start, moves = choices.choices[0], self.options.moves
+                few = ruin_and_recreate(
+                    self.wan, self.asked.limit, start, self.most, self.floor, moves, state, self.budget
+                )
+            self.choose(np.sort(few, axis=1), None)
+            self.told(f"{self.most} trees searched")
+        if self.done:
+            return
+        rows: list[Ints] = [] if self.best is None else [np.sort(self.best.trees, axis=1)]
+        if fluid.rated is not None:
+            order = np.argsort([-float(rate) for rate in fluid.rated.rates], kind="stable")
+            rows.append(fluid.rated.trees[order[: _SELECTED // 3]])
+        trees = distinct(np.concatenate([*rows, *choices.choices]))[:_SELECTED]
+        self.choose(trees[bottlenecks(self.wan, trees) >= self.floor], self.options.nodes)
+        self.told(f"{self.most} trees of the pool")
+
+    def choose(self, trees: Ints, nodes: int | None) -> None:
+        """Solve MILP (1) over some trees."""
+        if self.budget.exhausted or not len(trees):
+            return
+        options = SolverOptions(node_limit=nodes, use_start=self.best is not None)
+        rated, report = select(self.wan, trees, self.most, self.floor, self.solver, self.budget, options, self.best)
+        self.reports.append(report)
+        self.take(rated)
+
+    def exactly(self, widest: Ints) -> None:
+        """Solve the model of link patterns for more and more trees, where it is small enough: the first number that meets the bound will do."""
+        most = self.most or 1
+        rate = int(self.wan.capacity[widest].min())
+        for count in range(min(3, most), most + 1):
+            fits = self.complete and len(self.wan) * 2**count <= _PATTERNS
+            if not fits or self.done or self.budget.exhausted:
+                return
+            self.budget.progress(f"{count} trees exactly")
+            with self.budget.clock.phase("build"):
+                model = patterns.build(self.wan, self.limit, count, rate, float(self.bound), self.floor)
+            trees, report = patterns.solve(model, self.wan, self.solver, self.budget, SolverOptions(rel_gap=1e-7))
+            self.reports.append(report)
+            if trees is not None:
+                self.choose(distinct(trees), None)
+            if count == most and report.bound is not None:
+                self.tighten(Fraction(report.bound) * Fraction(1 + 1e-8), (report.solver, report.version))
+            self.told(f"{count} trees")
+
+    def told(self, what: str) -> None:
+        """Show where the search is."""
+        share = float(self.best.total / self.bound) if self.best is not None else 0.0
+        self.budget.progress(f"{what}: {share:.2%} of the bound")

@@ -1,0 +1,72 @@
+"""Small random networks, and answers found by trying everything."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from random import Random
+
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.instance import Instance
+from cwb.core.topology import Link, Node, Topology
+
+
+def instance(nodes, edges, size=10**9):
+    """An all-reduce among sites; edges are (one, other, Mb/s, ms), the same both ways."""
+    links = []
+    for one, other, rate, latency in edges:
+        for a, b in ((one, other), (other, one)):
+            links.append(Link(str(a), str(b), Fraction(rate * 10**6, 8), Fraction(latency, 1000)))
+    topology = Topology(tuple(Node(str(i)) for i in range(nodes)), tuple(links))
+    return Instance("small", topology, Demand(CollectiveKind.ALL_REDUCE, Fraction(size)))
+
+
+def random_edges(nodes, more, seed, largest=9):
+    """A random tree and further links, some parallel."""
+    source = Random(seed)  # noqa: S311
+    edges = [(source.randrange(i), i, source.randint(1, largest), source.randint(1, 9)) for i in range(1, nodes)]
+    for _ in range(more):
+        one, other = source.sample(range(nodes), 2)
+        edges.append((one, other, source.randint(1, largest), source.randint(1, 9)))
+    return edges
+
+
+def all_trees(nodes, edges):
+    """Every spanning tree, as links."""
+    return [chosen for chosen in combinations(range(len(edges)), nodes - 1) if spans(nodes, edges, chosen)]
+
+
+def spans(nodes, edges, chosen):
+    """Whether links join all sites."""
+    return len(reached(0, edges, chosen)) == nodes
+
+
+def reached(start, edges, chosen, weights=None):
+    """Distance of every site that some links of a tree lead to."""
+    far, grew = {start: 0}, True
+    while grew:
+        grew = False
+        for e in chosen:
+            for a, b in (edges[e][:2], edges[e][1::-1]):
+                if a in far and b not in far:
+                    far[b], grew = far[a] + (1 if weights is None else weights[e]), True
+    return far
+
+
+def height(nodes, edges, tree, weights=None):
+    """Height of a tree from its best root."""
+    return min(max(reached(root, edges, tree, weights).values()) for root in range(nodes))
+
+
+def best_rate(edges, trees):
+    """Largest sum of rates of some trees, by a linear program of its own."""
+    from scipy.optimize import linprog
+
+    users = [[1.0 if e in tree else 0.0 for tree in trees] for e in range(len(edges))]
+    found = linprog([-1.0] * len(trees), A_ub=users, b_ub=[edge[2] for edge in edges])
+    return -found.fun
+
+
+def best_few(edges, trees, most):
+    """Largest sum of rates of at most so many trees: every choice is tried."""
+    return max(best_rate(edges, chosen) for chosen in combinations(trees, min(most, len(trees))))

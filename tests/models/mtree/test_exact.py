@@ -1,0 +1,132 @@
+"""The exact parts against trying everything."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from cwb import solvers
+from cwb.bench import Request, run
+from cwb.core.budget import Budget
+from cwb.core.solver import SolverOptions
+from cwb.models.mtree import layers
+from cwb.models.mtree.bottleneck import lowest_tree, widest_tree
+from cwb.models.mtree.network import pose
+from cwb.models.mtree.pairs import best_pair
+from cwb.models.mtree.pool import every_tree
+from cwb.models.mtree.strength import ratio, strength
+from cwb.models.mtree.trees import heights_of
+from mtree_networks import all_trees, best_few, best_rate, height, instance, random_edges
+
+MBPS = 10**6 / 8
+
+
+def small(seed):
+    """A random network of five or six sites."""
+    nodes = 5 + seed % 2
+    edges = random_edges(nodes, 3 + seed % 3, seed)
+    return nodes, edges, pose(instance(nodes, edges))
+
+
+def partitions(sites):
+    """All partitions of a list."""
+    if not sites:
+        yield []
+        return
+    first, *others = sites
+    for parts in partitions(others):
+        yield [[first], *parts]
+        for i in range(len(parts)):
+            yield [*parts[:i], [first, *parts[i]], *parts[i + 1 :]]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_strength_is_the_least_ratio_of_all_partitions(seed):
+    """The strength is the smallest ratio over all partitions, is attained by the one named, and by trees (Tutte and Nash-Williams)."""
+    nodes, edges, wan = small(seed)
+    columns = wan.tail.tolist(), wan.head.tolist(), wan.capacity.tolist()
+    found = strength(wan)
+    assert found.rate == min(ratio(parts, *columns) for parts in partitions(list(range(nodes))) if len(parts) > 1)
+    assert ratio(found.parts, *columns) == found.rate
+    assert float(found.rate * wan.unit_Bps) / MBPS == pytest.approx(best_rate(edges, all_trees(nodes, edges)))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_all_trees_are_listed_once(seed):
+    """The list of spanning trees, and the height of each in hops and in latency, are those of trying every set of links."""
+    nodes, edges, wan = small(seed)
+    trees = every_tree(wan)
+    # Links of the network are in the order of the edges.
+    assert sorted(map(tuple, trees.tolist())) == all_trees(nodes, edges)
+    weights = [edge[3] * 10**6 for edge in edges]
+    for limit, lengths in ((wan.hops(None), None), (wan.latencies(Fraction(1)), weights)):
+        assert heights_of(wan, limit, trees)[1].tolist() == [height(nodes, edges, t, lengths) for t in trees.tolist()]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_one_and_two_trees(seed):
+    """One tree of any height limit, and two of any height, are as fast as the best of all."""
+    nodes, edges, wan = small(seed)
+    trees = all_trees(nodes, edges)
+    late = [edge[3] * 10**6 for edge in edges]
+    nearest = lowest_tree(wan, wan.latencies(Fraction(1)), wan.capacity > 0)[0]
+    assert nearest == min(height(nodes, edges, tree, late) for tree in trees)
+    lowest = lowest_tree(wan, wan.hops(None), wan.capacity > 0)[0]
+    assert lowest == min(height(nodes, edges, tree) for tree in trees)
+    for most in range(lowest, nodes):
+        rate = max(min(edges[e][2] for e in t) for t in trees if height(nodes, edges, t) <= most)
+        assert widest_tree(wan, wan.hops(most))[0] * wan.unit_Bps == Fraction(rate * 10**6, 8)
+    assert widest_tree(wan, wan.hops(lowest - 1)) is None
+    two = max(best_rate(edges, pair) for pair in combinations_with_replacement(trees, 2))
+    widest = widest_tree(wan, wan.hops(None))[0]
+    pair = best_pair(wan, widest, Budget())
+    found = max(Fraction(widest), pair.total if pair is not None else Fraction(0))
+    assert float(found * wan.unit_Bps) / MBPS == pytest.approx(two)
+
+
+@pytest.mark.parametrize("unit", ["hops", "ms"])
+@pytest.mark.parametrize("seed", range(6))
+def test_any_number_of_low_trees(seed, unit):
+    """Without K the value is that of the linear program over all trees that are low enough, and it is proved."""
+    nodes, edges, _ = small(seed)
+    lengths = None if unit == "hops" else [edge[3] for edge in edges]
+    heights = {tree: height(nodes, edges, tree, lengths) for tree in all_trees(nodes, edges)}
+    most = sorted(set(heights.values()))[:2][-1]
+    done = run(instance(nodes, edges), Request("mtree", options={"height": most if unit == "hops" else f"{most} ms"}))
+    assert done.record.status == "optimal"
+    assert done.record.verified
+    want = best_rate(edges, [tree for tree, h in heights.items() if h <= most])
+    assert done.record.metrics["allreduce_rate_Bps"] / MBPS == pytest.approx(want)
+
+
+@pytest.mark.parametrize("unit", ["hops", "ms", "any"])
+@pytest.mark.parametrize("seed", range(3))
+def test_three_low_trees(seed, unit):
+    """With K = 3 and a height the value is that of the best of all sets of three trees, and it is proved."""
+    nodes, edges = 5, random_edges(5, 3, 100 + seed)
+    lengths = [edge[3] for edge in edges] if unit == "ms" else None
+    heights = {tree: height(nodes, edges, tree, lengths) for tree in all_trees(nodes, edges)}
+    most = sorted(set(heights.values()))[:2][-1]
+    options = {"hops": {"height": most}, "ms": {"height": f"{most} ms"}, "any": {}}[unit]
+    record = run(instance(nodes, edges), Request("mtree", options={"trees": 3, **options})).record
+    assert record.status == "optimal"
+    assert record.verified
+    trees = [tree for tree, h in heights.items() if h <= most or unit == "any"]
+    assert record.metrics["allreduce_rate_Bps"] / MBPS == pytest.approx(best_few(edges, trees, 3))
+
+
+@pytest.mark.parametrize("unit", ["hops", "ns"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_cheapest_low_tree(seed, unit):
+    """The pricing model gives the cheapest of all trees that are low enough."""
+    nodes, edges, wan = small(seed)
+    prices = np.array([1 + (7 * e + seed) % 5 for e in range(len(edges))], dtype=np.float64)
+    lengths = None if unit == "hops" else [edge[3] * 10**6 for edge in edges]
+    heights = {tree: height(nodes, edges, tree, lengths) for tree in all_trees(nodes, edges)}
+    most = sorted(set(heights.values()))[0]
+    limit = wan.hops(most) if unit == "hops" else wan.latencies(Fraction(most, 10**9))
+    tree, report = layers.cheapest(wan, limit, prices, solvers.get("highs"), Budget(), SolverOptions())
+    want = min(sum(prices[e] for e in t) for t, h in heights.items() if h <= most)
+    assert prices[tree].sum() == pytest.approx(want) == report.objective
