@@ -16,7 +16,14 @@ from ..core.files import write_whole
 from .options import libraries_on_stderr, not_nan, parse_duration, parse_options, progress_on_stderr
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from ..bench import Run
+    from ..core.record import RunRecord
+
+#: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
+MAX_PRINTED_EDGES = 100_000
 
 
 @click.command()
@@ -85,7 +92,7 @@ def solve(
     if output is not None and done.answer is not None:
         record = replace(record, answer=write_answer(output, done))
     if as_json:
-        click.echo(json.dumps(record.to_json(), allow_nan=False))
+        click.echo(json.dumps({**record.to_json(), "answer": shown_answer(record, done)}, allow_nan=False))
     else:
         from .display import show_record
 
@@ -97,6 +104,20 @@ def solve(
         click.echo(f"cwb: {record.status}: {reason}", err=True)
     sys.stdout.flush()
     return record.exit_status
+
+
+def shown_answer(record: RunRecord, done: Run) -> Mapping[str, Any] | None:
+    """Give the answer as it is printed: of a forest that is no file all trees, if they are not too many."""
+    from ..core.trees import TreePacking
+
+    packing = done.answer
+    if not isinstance(packing, TreePacking) or record.answer is None or "path" in record.answer:
+        return record.answer
+    if len(packing.parent) > MAX_PRINTED_EDGES:
+        return record.answer
+    from ..schedules.files import forest_data
+
+    return {**record.answer, "forest": forest_data(packing)}
 
 
 def write_answer(path: Path, done: Run) -> dict[str, str]:

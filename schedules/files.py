@@ -212,6 +212,18 @@ def _tree_data(packing: TreePacking) -> dict[str, Any]:
     return {"trees": shared}
 
 
+def forest_data(packing: TreePacking) -> dict[str, Any]:
+    """Give a packing of trees as the object ``trees`` of a schedule file, in plain data."""
+
+    def listed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: listed(item) for key, item in value.items()}
+        return value.tolist() if isinstance(value, np.ndarray) else value
+
+    data: dict[str, Any] = listed(_tree_data(packing)["trees"])
+    return data
+
+
 def _edge_data(packing: TreePacking) -> dict[str, Any]:
     return {
         "edges": np.diff(packing.edge_offset),
