@@ -20,8 +20,8 @@ from .search import Plan, Search
 EXPANDED_EDGES = 200_000
 
 #: Columns of the largest program for prices that is tried, and of all of them together.
-PRICED_COLUMNS = 25_000
-ALL_PRICED_COLUMNS = 400_000
+PRICED_COLUMNS = 12_000
+ALL_PRICED_COLUMNS = 120_000
 
 #: Part of the effort that the search may take before prices are tried.
 FIRST_SEARCH = 0.25
