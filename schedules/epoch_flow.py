@@ -53,8 +53,11 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
         room.append(np.broadcast_to(np.asarray(capacity), a.shape))
 
     first = _first(grid, [source for source, _ in sources])
+    # Where starts count in blocks, chunks may come too early or leave too late by their count: at the ends of such links they must be able to wait.
+    blocks = grid.window > 1
+    early = {*grid.source[blocks].tolist(), *grid.target[blocks].tolist()}
     for node, data in enumerate(grid.topology.nodes):
-        if data.buffer_bytes != 0:
+        if data.buffer_bytes != 0 or node in early:
             add(node * times + at[:-1], node * times + at[1:], wanted)
     extra = nodes * times + 2
     for e in range(len(grid.source)):

@@ -175,3 +175,16 @@ def test_no_certificate_proves_more_than_a_schedule(instance, data):
         for certificate in tried:
             with suppress(InputError):
                 assert recomputed_epochs(instance, certificate) <= epochs, certificate
+
+
+def test_what_comes_early_by_its_count_may_wait_in_a_switch():
+    """Two slow links into a switch that cannot store and a fast one out: the flow over time proves no more than the optimum."""
+    nodes = (Node("a"), Node("b"), Node("c"), Node("s", NodeKind.SWITCH, True, Fraction(0)))
+    rates = {("a", "s"): 5 * 10**8, ("b", "s"): 5 * 10**8, ("s", "c"): 10**9}
+    topology = Topology(nodes, tuple(Link(x, y, Fraction(rate)) for (x, y), rate in rates.items()))
+    for chunks in (1, 2, 3):
+        demand = Demand(CollectiveKind.GATHER, Fraction(3000 * chunks), chunks, (2, 0, 1))
+        instance = Instance("merge", topology, demand, timing=Timing(Semantics.TE_CCL, US))
+        outcome = milp.run(instance, solvers.get("highs"), Budget(), MilpOptions())
+        epochs = judge(instance, outcome.answer).metrics["epochs"]
+        assert max(recomputed_epochs(instance, EpochFlow(2, claimed)) for claimed in range(1, epochs + 4)) <= epochs
