@@ -274,8 +274,9 @@ class EpochFlow:
 
     The chunks that the sink needs flow from (source, 0) to (sink, K) over nodes at indices; nodes that can store hold over, and so do
     the ends of links with a window, where chunks may come too early by their count; the others do not. In any schedule of K epochs
-    the ways of these chunks, traced back from the sink, are such a flow of whole chunks. Of a link with a window of w epochs, starts are counted in blocks of w epochs from the first possible one on, at most ``capacity`` in each, all of
-    them as if they had started with the block. If the maximum flow is less than the number of chunks, K is too few.
+    the ways of these chunks, traced back from the sink, are such a flow of whole chunks. Of a link with a window of w epochs,
+    starts are counted in blocks of w epochs from the first possible one on, at most ``capacity`` in each, all of them as if they
+    had started with the block. If the maximum flow is less than the number of chunks, K is too few.
 
     Parameters
     ----------
