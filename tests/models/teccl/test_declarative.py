@@ -22,10 +22,10 @@ from cwb.models.teccl.simple_bounds import lower_bound
 from cwb.schedules import judge
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from cwb.schedules.verify.grid import grid_of
+from epochs_oracle import fewest_epochs
 from grids import demand_of, network, on_grid, small_networks, with_switch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from oracle import fewest_epochs
 
 HIGHS = solvers.get("highs")
 KINDS = ["all_gather", "all_to_all", "broadcast", "scatter", "gather"]
