@@ -36,13 +36,14 @@ def _parts(what: str) -> list[RenderableType]:
     if what in registry.names():
         return describe_method(registry.get(what))
     from ..instances import generators, load
-
-    if what in generators.names():
-        described = generators.describe(what)
-        return [described.signature, described.summary]
+    from ..instances.loader import shipped
     from .show_instance import describe_instance
 
-    return describe_instance(load(what))
+    made = generators.describe(what) if what in generators.names() else None
+    described: list[RenderableType] = [] if made is None else [made.signature, made.summary]
+    if made is None or what in shipped():  # a name may be both: the instance first, then how its network is made
+        return [*describe_instance(load(what)), *described]
+    return described
 
 
 def describe_method(method: Any) -> list[RenderableType]:
