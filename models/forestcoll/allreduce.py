@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from operator import itemgetter
 
 import numpy as np
 
-from ...core.bounds import Certificate
+from ...core.bounds import Certificate, CutCertificate, PartitionCertificate
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
@@ -20,7 +21,7 @@ from ..common.forests.expansion import along, expand
 from ..common.forests.groups import find_groups
 from ..common.forests.packing import Forest, Packer
 from ..common.forests.polish import lowered
-from ..common.schedule_bounds import group_of, network_of
+from ..common.schedule_bounds import cut_bound, group_of, network_of, partition_bound
 from . import run as halves
 from .allreduce_lp import AllReduceSolution, solve_allreduce
 from .allreduce_plan import AllReducePlan
@@ -43,18 +44,21 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
     solution = solve_allreduce(instance, solver, budget, options.k)
     if solution.bound_s is None:
         return plain
-    bound_s: Fraction = solution.bound_s
-    certificate: Certificate | None = solution.certificate
-    if plain.bound is not None and plain.bound > bound_s:
-        bound_s, certificate = Fraction(plain.bound), plain.certificate
-    objective, answer, which = plain.objective, plain.answer, "halves"
-    faster = solution.plan_s is not None and (objective is None or solution.plan_s < objective)
+    known_s = proved_s(instance, plain.certificate)
+    bound_s, certificate = max(
+        (known_s, plain.certificate), (solution.bound_s, solution.certificate), key=itemgetter(0)
+    )
+    answer = plain.answer if isinstance(plain.answer, TreePacking) else None
+    taken_s, which = None if answer is None else halves.busiest_s(instance, answer), "halves"
+    faster = solution.plan_s is not None and (taken_s is None or solution.plan_s < taken_s)
     if faster and solution.plan is not None and (packed := pack_plan(instance, solution.plan, budget)) is not None:
-        answer, objective, which = packed, float(solution.plan_s or 0), "program"
+        answer, taken_s, which = packed, halves.busiest_s(instance, packed), "program"
+    if taken_s is None:
+        return plain
     return Outcome(
-        Status.OPTIMAL if objective is not None and objective <= float(bound_s) else Status.FEASIBLE,
+        Status.OPTIMAL if taken_s == bound_s else Status.FEASIBLE,
         answer,
-        objective=objective,
+        objective=float(taken_s),
         bound=float(bound_s),
         certificate=certificate,
         reports=(solution.report,),
@@ -62,6 +66,17 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
         metrics=dict(plain.metrics) | _metrics(instance, solution, plain.objective, which),
         iterations=1,
     )
+
+
+def proved_s(instance: Instance, certificate: Certificate | None) -> Fraction:
+    """Give what the certificate of the halves proves, exactly."""
+    match certificate:
+        case CutCertificate():
+            return cut_bound(instance, certificate.nodes)[0]
+        case PartitionCertificate():
+            return partition_bound(instance, certificate.parts)[0]
+        case _:
+            return Fraction(0)
 
 
 def pack_plan(instance: Instance, plan: AllReducePlan, budget: Budget) -> TreePacking | None:

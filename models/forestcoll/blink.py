@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ...core.bounds import Certificate
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
@@ -20,15 +19,13 @@ from ...core.solver import Solver
 from ...core.trees import TreePacking
 from ..common.compose_trees import reduce_then_broadcast, reverse_trees
 from ..common.forests.engine import warm_up
-from ..common.ratio_cuts import Unreachable
 from ..common.schedule_bounds import network_of
-from .allreduce_partitions import best_all_reduce_bound
 from .blink_problem import candidates, rooted
 from .forest import Solved, solve_forest
-from .optimum import optimum, smallest_k
+from .optimum import smallest_k
 from .options import BlinkOptions, ForestOptions
-from .problem import Problem, pose, unreachable
-from .run import Way, busiest_s, is_symmetric
+from .problem import Problem, pose
+from .run import Way, bound_of, busiest_s, is_symmetric, way_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +84,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkOption
         best = best_roots(posed[:1] if mirrored else posed, roots, budget, mirrored=mirrored)
     first = best[0]
     budget.progress(f"root {first.root}: {float(first.in_turn_s):.6g} s, one way after the other")
-    bound, certificate = _bound(instance, first.ways, both=both)
+    bound, certificate = bound_of(instance, first.ways, both=both)
     found = _fastest(best if options.root == "fastest" else best[:1], instance, budget, options)
     if found is None:
         message = "the budget ended before all trees were packed; the bound holds"
@@ -128,27 +125,13 @@ def best_roots(
     for root in roots:
         if best and budget.exhausted:
             break
-        ways = tuple(_way(rooted(problem, root), backwards=back) for problem, back in posed)
+        ways = tuple(way_of(rooted(problem, root), backwards=back) for problem, back in posed)
         found = Rooted(root, ways, mirrored)
         if not best or found.in_turn_s < best[0].in_turn_s:
             best = [found]
         elif found.in_turn_s == best[0].in_turn_s:
             best.append(found)
     return best
-
-
-def _way(problem: Problem, *, backwards: bool) -> Way:
-    try:
-        return Way(problem, optimum(problem), backwards)
-    except Unreachable as error:
-        raise unreachable(problem, error.side, backwards=backwards) from None
-
-
-def _bound(instance: Instance, ways: Sequence[Way], *, both: bool) -> tuple[Fraction, Certificate]:
-    """Bound the collective itself, whose data need not all go through one root."""
-    if both:
-        return best_all_reduce_bound(instance, [way.best.side for way in ways])
-    return ways[0].seconds, ways[0].certificate()
 
 
 def _fastest(choices: Sequence[Rooted], instance: Instance, budget: Budget, options: BlinkOptions) -> Packed | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -79,10 +80,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptio
         inward, outward = pose(instance)
         mirrored = inward is not None and outward is not None and is_symmetric(instance)
         problems = [(p, back) for p, back in ((outward, False), (inward, True)) if p is not None]
-        ways = [_way(problem, backwards=back) for problem, back in problems[: 1 if mirrored else 2]]
+        ways = [way_of(problem, backwards=back) for problem, back in problems[: 1 if mirrored else 2]]
     seconds = sum((way.seconds for way in ways), Fraction(0)) * (2 if mirrored else 1)
     budget.progress(f"bottleneck found: at least {float(seconds):.6g} s; k = {ways[0].best.k:,}")
-    bound, certificate = _bound(instance, ways, both=inward is not None and outward is not None)
+    bound, certificate = bound_of(instance, ways, both=inward is not None and outward is not None)
     solved = [_forest(way, instance, budget, options) for way in ways]
     forests = [forest for forest in solved if forest is not None]
     if len(forests) < len(ways):
@@ -128,14 +129,22 @@ def is_symmetric(instance: Instance) -> bool:
     return all(rates[link] == rate for link, rate in zip(back.tolist(), rates, strict=True))
 
 
-def _way(problem: Problem, *, backwards: bool) -> Way:
+def way_of(problem: Problem, *, backwards: bool) -> Way:
+    """Find the bottleneck of one way of the data.
+
+    Raises
+    ------
+    InputError
+        If data cannot reach some rank.
+    """
     try:
         return Way(problem, optimum(problem), backwards)
     except Unreachable as error:
         raise unreachable(problem, error.side, backwards=backwards) from None
 
 
-def _bound(instance: Instance, ways: list[Way], *, both: bool) -> tuple[Fraction, Certificate]:
+def bound_of(instance: Instance, ways: Sequence[Way], *, both: bool) -> tuple[Fraction, Certificate]:
+    """Bound the collective; ``both`` where data goes there and back."""
     if both:
         return best_all_reduce_bound(instance, [way.best.side for way in ways])
     return ways[0].seconds, ways[0].certificate()
