@@ -81,6 +81,12 @@ def always(instance: Instance) -> str | None:
     return None
 
 
+def in_seconds(instance: Instance) -> str:
+    """Measure an answer in seconds."""
+    del instance
+    return "s"
+
+
 def as_it_is(instance: Instance, options: Any) -> Instance:
     """Leave the instance as it is."""
     del options
@@ -127,7 +133,7 @@ class Method:
     answer_type: type
     options: type[BaseModel]
     run: Callable[[Instance, Solver, Budget, Any], Outcome]
-    objective_unit: Callable[[Instance], str]
+    objective_unit: Callable[[Instance], str] = in_seconds
     supports: Callable[[Instance], str | None] = always
     pose: Callable[[Instance, Any], Instance] = as_it_is
     needs_solver: bool = True

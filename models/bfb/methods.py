@@ -34,12 +34,6 @@ def run_heterogeneous(instance: Instance, solver: Solver, budget: Budget, option
     return heterogeneous.run(instance, solver, budget, options)
 
 
-def seconds(instance: Instance) -> str:
-    """Schedules are measured in seconds."""
-    del instance
-    return "s"
-
-
 BFB = Method(
     name="bfb",
     kind=Kind.HEURISTIC,
@@ -48,7 +42,6 @@ BFB = Method(
     answer_type=StepSchedule,
     options=Options,
     run=run_fast,
-    objective_unit=seconds,
     supports=supports,
     needs_solver=False,
 )
@@ -61,7 +54,6 @@ BFB_LP = Method(
     answer_type=StepSchedule,
     options=Options,
     run=run_lp,
-    objective_unit=seconds,
     supports=supports,
 )
 
@@ -73,7 +65,6 @@ BFB_CHUNKED = Method(
     answer_type=StepSchedule,
     options=ChunkedOptions,
     run=run_chunked,
-    objective_unit=seconds,
     supports=supports,
 )
 
@@ -85,6 +76,5 @@ BFB_HETEROGENEOUS = Method(
     answer_type=StepSchedule,
     options=Options,
     run=run_heterogeneous,
-    objective_unit=seconds,
     supports=supports_any_bandwidth,
 )

@@ -130,12 +130,6 @@ def measures(
     }
 
 
-def seconds(instance: Instance) -> str:
-    """Bounds are measured in seconds."""
-    del instance
-    return "s"
-
-
 METHOD = Method(
     name="forestcoll-lp",
     kind=Kind.RELAXATION,
@@ -144,6 +138,5 @@ METHOD = Method(
     answer_type=BoundOnly,
     options=Options,
     run=run,
-    objective_unit=seconds,
     supports=supports,
 )

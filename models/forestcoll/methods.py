@@ -14,12 +14,6 @@ PAPER = "Zhao et al., ForestColl: Efficient Collective Communications on Heterog
 BLINK_PAPER = "Wang et al., Blink: Fast and Generic Collectives for Distributed ML, MLSys 2020"
 
 
-def seconds(instance: Instance) -> str:
-    """Forests are measured in seconds."""
-    del instance
-    return "s"
-
-
 def supports(instance: Instance) -> str | None:
     """Ask :mod:`.problem`."""
     from . import problem
@@ -63,7 +57,6 @@ FORESTCOLL = Method(
     answer_type=TreePacking,
     options=ForestOptions,
     run=run_forest,
-    objective_unit=seconds,
     supports=supports,
     needs_solver=False,
 )
@@ -95,7 +88,6 @@ FORESTCOLL_ALLREDUCE = Method(
     answer_type=TreePacking,
     options=AllReduceOptions,
     run=run_all_reduce,
-    objective_unit=seconds,
     supports=supports_program,
 )
 
@@ -107,7 +99,6 @@ BLINK = Method(
     answer_type=TreePacking,
     options=BlinkOptions,
     run=run_blink,
-    objective_unit=seconds,
     supports=supports_direct,
     needs_solver=False,
 )
@@ -120,7 +111,6 @@ BLINK_SWITCH = Method(
     answer_type=TreePacking,
     options=BlinkOptions,
     run=run_blink,
-    objective_unit=seconds,
     supports=supports_switches,
     needs_solver=False,
 )

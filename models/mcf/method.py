@@ -77,12 +77,6 @@ def measures(instance: Instance, found: FlowBound) -> dict[str, Any]:
     return {"rate": float(rate_Bps / bandwidth_unit(network_of(instance))), "rate_GBps": float(rate_Bps / 10**9)}
 
 
-def seconds(instance: Instance) -> str:
-    """Bounds are measured in seconds."""
-    del instance
-    return "s"
-
-
 METHOD = Method(
     name="all-to-all-mcf",
     kind=Kind.RELAXATION,
@@ -91,6 +85,5 @@ METHOD = Method(
     answer_type=BoundOnly,
     options=Options,
     run=run,
-    objective_unit=seconds,
     supports=supports,
 )

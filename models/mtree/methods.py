@@ -13,12 +13,6 @@ from .options import GostOptions, MtreeOptions
 PAPER = "Luo et al., Efficient Inter-Datacenter AllReduce With Multiple Trees"
 
 
-def seconds(instance: Instance) -> str:
-    """Trees are measured in seconds."""
-    del instance
-    return "s"
-
-
 def run_mtree(instance: Instance, solver: Solver, budget: Budget, options: MtreeOptions) -> Outcome:
     """Run :mod:`.mtree`."""
     from . import mtree
@@ -41,7 +35,6 @@ MTREE = Method(
     answer_type=TreePacking,
     options=MtreeOptions,
     run=run_mtree,
-    objective_unit=seconds,
     supports=supports,
 )
 
@@ -53,6 +46,5 @@ GOST = Method(
     answer_type=TreePacking,
     options=GostOptions,
     run=run_gost,
-    objective_unit=seconds,
     supports=supports,
 )

@@ -21,12 +21,6 @@ def run_themis_lp(instance: Instance, solver: Solver, budget: Budget, options: T
     return themis_lp.run(instance, solver, budget, options)
 
 
-def seconds(instance: Instance) -> str:
-    """Orders are measured in seconds."""
-    del instance
-    return "s"
-
-
 BLUECONNECT = Method(
     name="blueconnect",
     kind=Kind.HEURISTIC,
@@ -35,7 +29,6 @@ BLUECONNECT = Method(
     answer_type=ChunkOrders,
     options=QueueOptions,
     run=run_blueconnect,
-    objective_unit=seconds,
     supports=supports,
     pose=pose,
     needs_solver=False,
@@ -49,7 +42,6 @@ THEMIS = Method(
     answer_type=ChunkOrders,
     options=ThemisOptions,
     run=run_themis,
-    objective_unit=seconds,
     supports=supports,
     pose=pose,
     needs_solver=False,
@@ -63,7 +55,6 @@ THEMIS_LP = Method(
     answer_type=ChunkOrders,
     options=ThemisOptions,
     run=run_themis_lp,
-    objective_unit=seconds,
     supports=supports_all_orders,
     pose=pose,
 )

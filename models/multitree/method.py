@@ -72,12 +72,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
     return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate, metrics=metrics)
 
 
-def seconds(instance: Instance) -> str:
-    """Schedules are measured in seconds."""
-    del instance
-    return "s"
-
-
 METHOD = Method(
     name="multitree",
     kind=Kind.HEURISTIC,
@@ -86,7 +80,6 @@ METHOD = Method(
     answer_type=StepSchedule,
     options=Options,
     run=run,
-    objective_unit=seconds,
     supports=supports,
     needs_solver=False,
 )

@@ -133,12 +133,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
     )
 
 
-def seconds(instance: Instance) -> str:
-    """Schedules are measured in seconds."""
-    del instance
-    return "s"
-
-
 METHOD = Method(
     name="sccl",
     kind=Kind.HEURISTIC,
@@ -147,6 +141,5 @@ METHOD = Method(
     answer_type=StepSchedule,
     options=Options,
     run=run,
-    objective_unit=seconds,
     supports=supports,
 )

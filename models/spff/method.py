@@ -114,12 +114,6 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
     return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate)
 
 
-def seconds(instance: Instance) -> str:
-    """Schedules are measured in seconds."""
-    del instance
-    return "s"
-
-
 METHOD = Method(
     name="spff",
     kind=Kind.HEURISTIC,
@@ -128,7 +122,6 @@ METHOD = Method(
     answer_type=StepSchedule,
     options=Options,
     run=run,
-    objective_unit=seconds,
     supports=unfit,
     needs_solver=False,
 )

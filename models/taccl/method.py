@@ -92,12 +92,6 @@ def _schedule(instance: Instance, plan: Plan, begin: list[float], columns: Any) 
     return step_schedule(instance.sha256, columns, rows)
 
 
-def seconds(instance: Instance) -> str:
-    """Schedules are measured in seconds."""
-    del instance
-    return "s"
-
-
 METHOD = Method(
     name="taccl",
     kind=Kind.HEURISTIC,
@@ -106,6 +100,5 @@ METHOD = Method(
     answer_type=StepSchedule,
     options=Options,
     run=run,
-    objective_unit=seconds,
     supports=unfit,
 )

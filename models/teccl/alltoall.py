@@ -21,7 +21,7 @@ from ...core.solver import Solver
 from .alltoall_cuts import best_cut
 from .alltoall_problem import NEVER, Exchange
 from .epochs import EpochProblem, epoch_problem
-from .options import EpochOptions, pose, seconds
+from .options import EpochOptions, pose
 from .options import supports as supports_epochs
 
 if TYPE_CHECKING:
@@ -198,7 +198,6 @@ METHOD = Method(
     answer_type=Schedule,
     options=Options,
     run=run,
-    objective_unit=seconds,
     supports=supports,
     pose=lambda instance, options: pose(instance, options, fluid=True),
 )

@@ -8,7 +8,7 @@ from ...core.method import Kind, Method, Outcome
 from ...core.schedule import Schedule
 from ...core.solver import Solver
 from .milp_options import AstarOptions, LpOptions, MilpOptions, pose_fluid, pose_model, supports_no_sums
-from .options import seconds, supports
+from .options import supports
 
 PAPER = (
     "Liu et al., Rethinking Machine Learning Collective Communication as a Multi-Commodity Flow Problem, SIGCOMM 2024"
@@ -44,7 +44,6 @@ TECCL_MILP = Method(
     answer_type=Schedule,
     options=MilpOptions,
     run=run_milp,
-    objective_unit=seconds,
     supports=supports,
     pose=pose_model,
 )
@@ -57,7 +56,6 @@ TECCL_LP = Method(
     answer_type=Schedule,
     options=LpOptions,
     run=run_lp,
-    objective_unit=seconds,
     supports=supports_no_sums,
     pose=pose_fluid,
 )
@@ -70,7 +68,6 @@ TECCL_ASTAR = Method(
     answer_type=Schedule,
     options=AstarOptions,
     run=run_astar,
-    objective_unit=seconds,
     supports=supports_no_sums,
     pose=pose_model,
 )

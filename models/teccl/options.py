@@ -89,9 +89,3 @@ def pose(instance: Instance, options: EpochOptions, *, fluid: bool = False) -> I
         Fraction(options.latency_epochs),
     )
     return posed.with_changes(timing=Timing(Semantics(options.timing), epoch_s, fluid))
-
-
-def seconds(instance: Instance) -> str:
-    """Schedules are measured in seconds."""
-    del instance
-    return "s"

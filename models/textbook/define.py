@@ -78,13 +78,6 @@ def define(
         answer_type=StepSchedule,
         options=options,
         run=run,
-        objective_unit=seconds,
         supports=supports,
         needs_solver=False,
     )
-
-
-def seconds(instance: Instance) -> str:
-    """Schedules are measured in seconds."""
-    del instance
-    return "s"

@@ -13,7 +13,7 @@ from ....core.method import Kind, Method, Outcome
 from ....core.schedule import Schedule
 from ....core.solver import Solver
 from ..methods import PAPER
-from ..options import EpochOptions, pose, seconds
+from ..options import EpochOptions, pose
 from ..options import supports as supports_epochs
 
 #: Collectives of which nothing is summed.
@@ -98,7 +98,6 @@ METHOD = Method(
     answer_type=Schedule,
     options=Options,
     run=run,
-    objective_unit=seconds,
     supports=supports,
     pose=pose_options,
 )
