@@ -90,29 +90,23 @@ def test_solvers_tell_their_version_and_capabilities() -> None:
 
 
 #: Libraries that take longer to import than a listing may take.
-HEAVY = ("pyomo", "highspy", "gurobipy", "pyscipopt", "matplotlib", "pandas", "scipy")
+HEAVY = ("pyomo", "highspy", "gurobipy", "pyscipopt", "matplotlib", "pandas", "scipy", "numba", "networkx")
 
 
 @pytest.mark.parametrize("what", [*NAMES, None], ids=str)
-def test_listing_and_help_are_quick(what: str | None) -> None:
-    """A listing, and --help, import no heavy library and take less than 0.4 s of a processor in a process of their own."""
+def test_listing_and_help_are_light(what: str | None) -> None:
+    """A listing, and --help, import no heavy library in a process of their own."""
     words = ["--help"] if what is None else ["list", what]
     program = (
-        "import sys, time\n"
+        "import sys\n"
         "from cwb.cli.main import run\n"
         "try:\n"
         f"    run({words!r})\n"
         "finally:\n"
-        f"    heavy = [name for name in {HEAVY!r} if name in sys.modules]\n"
-        "    print(time.process_time(), *heavy, file=sys.stderr)\n"
+        f"    print(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)\n"
     )
-    seconds: list[float] = []
-    for _ in range(3):  # the best of three, and not by the wall: other tests may run beside this one
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-        spent, *heavy = done.stderr.split()
-        assert heavy == []
-        seconds.append(float(spent))
-    assert min(seconds) < 0.4
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr.split() == []
 
 
 def test_an_instance_is_shown_with_everything_that_defines_it(cwb: Cwb) -> None:

@@ -38,7 +38,8 @@ def choices(problem, state, *, at_switches):
             continue
         room = link.capacity - sum(b == e for b, *_ in busy)
         have = now if at_switches else held
-        gone = {(q, n) for q, n, _ in coming} | held
+        # Not sent is what is there, or will be no later on another way; what comes later by a slow link may still be overtaken.
+        gone = {(q, n) for q, n, left in coming if left <= link.delay} | held
         useful = [
             q for q in range(len(problem.commodities))
             if (q, link.source) in have and (problem.switch[link.target] or (q, link.target) not in gone)
