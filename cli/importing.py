@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -58,15 +59,18 @@ def libra(
 @click.option(
     "--as-drawn", is_flag=True, help="The network of the paper's figure, where the original's code has another."
 )
+@click.option("--schedule", type=_FILE, metavar="JSON", help="A schedule of the original for this input.")
 @click.option("--name", help="Name of the instance; by default the file's.")
-@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the instance is written.")
-def teccl(input_file: Path, as_drawn: bool, name: str | None, output: Path) -> None:
-    """Import an input file of the original TE-CCL (microsoft/TE-CCL).
+@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the result is written.")
+def teccl(input_file: Path, as_drawn: bool, schedule: Path | None, name: str | None, output: Path) -> None:
+    """Import an input file of the original TE-CCL (microsoft/TE-CCL), or a schedule for it.
 
     The instance is checked before it is written. The size of a chunk becomes that of the full buffer.
+    With --schedule, a schedule file is written, for cwb check and cwb simulate.
 
     \b
     cwb import teccl ndv2_sample.json -o ndv2.json
+    cwb import teccl ndv2_sample.json --schedule 1MB.json -o 1mb-schedule.json
     """
     from ..core.files import write_whole
     from ..instances.importers.layout import readable_json
@@ -75,8 +79,26 @@ def teccl(input_file: Path, as_drawn: bool, name: str | None, output: Path) -> N
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
     data = import_teccl(input_file, as_drawn=as_drawn, name=name)
+    if schedule is not None:
+        _write_teccl_schedule(data, input_file, schedule, output)
+        return
     write_whole(output, readable_json(data).encode())
     click.echo(f"{output}: {data['name']}, {data['network']}", err=True)
+
+
+def _write_teccl_schedule(data: dict[str, Any], input_file: Path, schedule: Path, output: Path) -> None:
+    """Write a schedule of the original as a schedule file, and tell the epochs that both count."""
+    from ..instances.importers.teccl import topology_name
+    from ..instances.importers.teccl_schedule import import_schedule
+    from ..schedules.epoch_sends import schedule_in_epochs
+    from ..schedules.files import write_schedule
+    from ..schedules.verify.epochs import finish_epochs
+
+    found = import_schedule(data, topology_name(input_file), schedule)
+    timed = schedule_in_epochs(found.instance, found.chunks, found.sends)
+    write_schedule(output, found.instance, timed, extra={"source": f"{schedule.name}, a schedule of microsoft/TE-CCL"})
+    epochs = finish_epochs(found.instance, timed)
+    click.echo(f"{output}: {len(timed.sends):,} sends, {epochs} epochs; the file says {found.epochs}", err=True)
 
 
 @importing.command()

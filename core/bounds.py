@@ -318,7 +318,44 @@ class EpochPrices:
         return {"certificate": "epoch-prices", "starts": list(self.starts), "prices": [list(p) for p in self.prices]}
 
 
-EpochBound = EpochDistance | EpochCut | EpochChain | EpochFlow | EpochPrices
+@dataclass(frozen=True)
+class EpochWindowPrices:
+    """Prices of windows of links that refute a number of epochs where chunks are whole and copied.
+
+    In a schedule, any ``window`` epochs in a row take at most ``capacity`` starts on a link. A window that has a price is paid for by every start
+    in it. In a schedule of K epochs, each chunk that some sinks need starts over the links of a tree over time from (source, 0) to these sinks
+    at K, and pays at least for the cheapest such tree; all chunks together pay at most, for every window, its capacity times
+    its price. If the cheapest trees cost more than that, K epochs are too few.
+
+    Parameters
+    ----------
+    epochs : int
+        What is proved: K is one epoch less.
+    sinks : tuple of int
+        Positions of one to three nodes.
+    links, starts, prices : tuple of int
+        Windows with a price: the link, the first epoch, which may be before 0, and the price.
+    """
+
+    epochs: int
+    sinks: tuple[int, ...]
+    links: tuple[int, ...]
+    starts: tuple[int, ...]
+    prices: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {
+            "certificate": "epoch-window-prices",
+            "epochs": self.epochs,
+            "sinks": list(self.sinks),
+            "links": list(self.links),
+            "starts": list(self.starts),
+            "prices": list(self.prices),
+        }
+
+
+EpochBound = EpochDistance | EpochCut | EpochChain | EpochFlow | EpochPrices | EpochWindowPrices
 
 Certificate = (
     SolverBound

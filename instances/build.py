@@ -162,6 +162,10 @@ def build_topology(file: TopologyFile) -> Topology:
         links.extend(Link(s, t, link.bandwidth, link.latency) for s, t in ends for _ in range(link.count))
     if all(node.kind is NodeKind.SWITCH for node in file.nodes):
         raise InputError("no compute node among them", place="nodes")
+    for index, node in enumerate(file.nodes):
+        if node.buffer is not None and node.kind is NodeKind.COMPUTE:
+            text = f"a limit on the compute node {node.name!r}; expected none, or a switch"
+            raise InputError(text, place=f"nodes[{index}].buffer")
     return Topology(tuple(Node(n.name, n.kind, n.multicast, n.buffer) for n in file.nodes), tuple(links))
 
 
@@ -172,7 +176,8 @@ def build_demand(file: DemandFile, npus: int) -> Demand:
         if len(set(ranks)) != len(ranks):
             raise InputError("a rank is named twice", place="ranks")
         if not ranks or max(ranks) >= npus:
-            raise InputError(f"expected ranks from 0 to {npus - 1}", place="ranks")
+            wrong = f"no rank {max(ranks)}, since only compute nodes are ranks" if ranks else "no ranks"
+            raise InputError(f"{wrong}; expected ranks from 0 to {npus - 1}", place="ranks")
     return Demand(file.kind, file.size, file.chunks, ranks)
 
 

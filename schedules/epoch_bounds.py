@@ -7,13 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..core.bounds import EpochBound, EpochChain, EpochCut, EpochDistance, EpochFlow, EpochPrices
+from ..core.bounds import (
+    EpochBound,
+    EpochChain,
+    EpochCut,
+    EpochDistance,
+    EpochFlow,
+    EpochPrices,
+    EpochWindowPrices,
+)
 from ..core.collective import CollectiveKind
 from ..core.conditions import conditions
 from ..core.errors import InputError
 from ..core.instance import Instance
 from .epoch_flow import fewest_epochs_of_flow
-from .epoch_prices import fewest_epochs_by_prices
+from .epoch_prices import fewest_epochs_by_prices, fewest_epochs_by_window_prices
 from .verify.grid import Grid, grid_of
 
 FAR = 2**40
@@ -44,7 +52,8 @@ def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:
     grid = grid_of(instance)
     count = len(grid.topology.nodes)
     named = [n for n in (getattr(certificate, "sink", None), getattr(certificate, "source", None)) if n is not None]
-    for node in (*getattr(certificate, "nodes", ()), getattr(certificate, "target", 0), *named):
+    sets = (*getattr(certificate, "nodes", ()), *getattr(certificate, "sinks", ()))
+    for node in (*sets, getattr(certificate, "target", 0), *named):
         if not 0 <= node < count:
             raise InputError(f"node {node} of {count}", place="certificate")
     if grid.timing.changes:
@@ -64,6 +73,9 @@ def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:
         case EpochPrices(starts, prices):
             ways = [(min(n.sources), t, n.count) for n in needs if not n.summed for t in n.targets]
             return fewest_epochs_by_prices(grid, ways, starts, prices)
+        case EpochWindowPrices():
+            copied = [(min(n.sources), n.targets - n.sources, n.count) for n in needs if not n.summed]
+            return fewest_epochs_by_window_prices(grid, copied, certificate)
 
 
 def needs_of(instance: Instance) -> list[Need]:

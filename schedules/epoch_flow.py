@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.errors import InputError
+from ..core.topology import NodeKind
 from .verify.grid import Grid
 
 #: Nodes of the network over time that are tried.
@@ -57,7 +58,7 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
     blocks = grid.window > 1
     early = {*grid.source[blocks].tolist(), *grid.target[blocks].tolist()}
     for node, data in enumerate(grid.topology.nodes):
-        if data.buffer_bytes != 0 or node in early:
+        if data.kind is NodeKind.COMPUTE or data.buffer_bytes != 0 or node in early:
             add(node * times + at[:-1], node * times + at[1:], wanted)
     extra = nodes * times + 2
     for e in range(len(grid.source)):

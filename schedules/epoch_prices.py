@@ -1,4 +1,4 @@
-"""The judge of prices on a grid of epochs (:class:`~cwb.core.bounds.EpochPrices`)."""
+"""The judge of prices on a grid of epochs (:class:`~cwb.core.bounds.EpochPrices`, :class:`~cwb.core.bounds.EpochWindowPrices`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..core.bounds import EpochWindowPrices
 from ..core.errors import InputError
 from ..core.schedule import Ints
+from ..core.topology import NodeKind
 from .verify.grid import Grid
 
 #: The largest price and the most epochs: no sum of prices along a way leaves 64 bits.
@@ -17,6 +19,9 @@ MAX_PRICE, MAX_EPOCHS = 2**31, 2**20
 
 #: The most steps (links times epochs) that are gone through.
 MAX_STEPS = 50_000_000
+
+#: The most sinks, and the most that all windows with a price together may cost, so that no sum along a tree leaves 64 bits.
+MAX_SINKS, MAX_TOTAL = 3, 2**40
 
 _NO_WAY = 2**60
 
@@ -74,7 +79,7 @@ def _cheapest(grid: Grid, sources: Sequence[int], prices: Ints, epochs: int) -> 
     """Cheapest ways from every source at index 0 to every node at the last index; shape (nodes, sources)."""
     nodes = grid.topology.nodes
     # A switch with any buffer is taken to hold all: that can only make ways cheaper.
-    holds = np.array([node.buffer_bytes is None or node.buffer_bytes > 0 for node in nodes])
+    holds = np.array([node.kind is NodeKind.COMPUTE or node.buffer_bytes != 0 for node in nodes])
     longest = int(grid.delay.max(initial=1))
     # What is known of index k + d stands in row (k + d) modulo the longest delay and one.
     coming = np.full((longest + 1, len(nodes), len(sources)), _NO_WAY, dtype=np.int64)
@@ -91,3 +96,86 @@ def _cheapest(grid: Grid, sources: Sequence[int], prices: Ints, epochs: int) -> 
                 there = coming[(k + delay) % (longest + 1), target]
                 np.minimum(there, now[source] + prices[link, k], out=there)
     return np.asarray(coming[epochs % (longest + 1)])
+
+
+def fewest_epochs_by_window_prices(
+    grid: Grid, needs: Sequence[tuple[int, frozenset[int], int]], certificate: EpochWindowPrices
+) -> int:
+    """Give the epochs that prices of windows prove, 0 if they do not.
+
+    Parameters
+    ----------
+    grid : Grid
+        The judge's own count of epochs; whole chunks.
+    needs : sequence of (source, targets, count)
+        What must travel, copied on the way.
+    certificate : EpochWindowPrices
+        The prices.
+
+    Raises
+    ------
+    InputError
+        If chunks may be split, or the numbers are not prices of windows.
+    """
+    _check_windows(grid, certificate)
+    epochs = certificate.epochs - 1
+    toll = np.zeros((len(grid.source), epochs + 1), dtype=np.int64)
+    paid = 0
+    for link, start, price in zip(certificate.links, certificate.starts, certificate.prices, strict=True):
+        toll[link, max(0, start) : max(0, start + int(grid.window[link]))] += price
+        paid += int(grid.capacity[link]) * price
+    trees = _cheapest_trees(grid, certificate.sinks, toll, epochs)
+    owed = 0
+    for source, targets, count in needs:
+        group = sum(1 << i for i, sink in enumerate(certificate.sinks) if sink in targets)
+        owed += count * int(trees[group, source]) if group else 0
+    return certificate.epochs if owed > paid else 0
+
+
+def _check_windows(grid: Grid, certificate: EpochWindowPrices) -> None:
+    links, sinks = len(grid.source), certificate.sinks
+    if grid.timing.fluid:
+        raise InputError("prices of windows are a bound of whole chunks", place="certificate")
+    if not 1 <= len(set(sinks)) == len(sinks) <= MAX_SINKS:
+        raise InputError(f"expected from 1 to {MAX_SINKS} different nodes", place="certificate.sinks")
+    steps = (certificate.epochs << len(sinks)) * max(links, len(grid.topology.nodes))
+    if not 1 <= certificate.epochs <= MAX_EPOCHS or steps > 2 * MAX_STEPS:
+        raise InputError(f"{certificate.epochs:,} epochs cannot be checked", place="certificate.epochs")
+    if not len(certificate.links) == len(certificate.starts) == len(certificate.prices):
+        raise InputError("expected a start and a price for every window", place="certificate.prices")
+    if any(not 0 <= link < links for link in certificate.links):
+        raise InputError(f"a link is not one of {links}", place="certificate.links")
+    if any(abs(start) > MAX_EPOCHS for start in certificate.starts):
+        raise InputError("a window is too far away", place="certificate.starts")
+    if min(certificate.prices, default=0) < 0 or sum(certificate.prices) > MAX_TOTAL:
+        raise InputError(f"prices are from 0 on, and all together at most {MAX_TOTAL:,}", place="certificate.prices")
+
+
+def _cheapest_trees(grid: Grid, sinks: Sequence[int], toll: Ints, epochs: int) -> Ints:
+    """Cheapest trees from every node at index 0 to the sinks of every set at the last index; shape (sets, nodes)."""
+    nodes = grid.topology.nodes
+    # As above; and a switch that does not copy is taken to do so.
+    holds = np.array([node.kind is NodeKind.COMPUTE or node.buffer_bytes != 0 for node in nodes])
+    least = np.full((epochs + 1, 1 << len(sinks), len(nodes)), _NO_WAY, dtype=np.int64)
+    at_once = bool((grid.delay == 0).any())
+    for k in range(epochs, -1, -1):
+        then = k + grid.delay
+        on_time = np.flatnonzero((then <= epochs) & (grid.delay > 0))
+        free = np.flatnonzero(grid.delay == 0)
+        for group in range(1, 1 << len(sinks)):
+            row = least[k, group]
+            if k < epochs:
+                row[holds] = least[k + 1, group, holds]
+            if group.bit_count() == 1:
+                row[sinks[group.bit_length() - 1]] = 0
+            for part in range(1, group):
+                if part & group == part:
+                    np.minimum(row, least[k, part] + least[k, group - part], out=row)
+            ways = toll[on_time, k] + least[then[on_time], group, grid.target[on_time]]
+            np.minimum.at(row, grid.source[on_time], ways)
+            while at_once:
+                before = row.copy()
+                np.minimum.at(row, grid.source[free], toll[free, k] + row[grid.target[free]])
+                if (row == before).all():
+                    break
+    return np.asarray(least[0])

@@ -16,6 +16,7 @@ from ..core.bounds import (
     EpochDistance,
     EpochFlow,
     EpochPrices,
+    EpochWindowPrices,
     LengthCertificate,
     PartitionCertificate,
     SolverBound,
@@ -212,6 +213,17 @@ def _read_prices(file: Fields) -> EpochPrices:
     )
 
 
+def _read_window_prices(file: Fields) -> EpochWindowPrices:
+    links = file.integers("links", 0, _MANY)
+    return EpochWindowPrices(
+        file.integer("epochs", 1, _MANY),
+        tuple(file.integers("sinks", 0, _MANY).tolist()),
+        tuple(links.tolist()),
+        tuple(file.integers("starts", -_MANY, _MANY, len(links)).tolist()),
+        tuple(file.integers("prices", 0, _MANY, len(links)).tolist()),
+    )
+
+
 #: Readers of the bounds in epochs, by the name of the certificate.
 EPOCH_BOUNDS: Mapping[str, Callable[[Fields], EpochBound]] = {
     "epoch-distance": lambda file: EpochDistance(file.integer("source", 0, _MANY), file.integer("target", 0, _MANY)),
@@ -221,6 +233,7 @@ EPOCH_BOUNDS: Mapping[str, Callable[[Fields], EpochBound]] = {
     ),
     "epoch-flow": lambda file: EpochFlow(file.integer("sink", 0, _MANY), file.integer("epochs", 0, _MANY)),
     "epoch-prices": _read_prices,
+    "epoch-window-prices": _read_window_prices,
 }
 
 

@@ -1,6 +1,6 @@
 """Take a Pyomo model apart into a linear part and quadratic pieces.
 
-The linear part goes through Pyomo's own compiler, which walks 1e5 variables in half a second. That compiler knows
+A model of plain sums is read by :mod:`.plain`. The linear part of any other goes through Pyomo's own compiler. That compiler knows
 no quadratic terms and gives up at the first constraint that is false without any variable, so what it cannot take
 is set aside first (deactivated while it runs) and compiled here.
 """
@@ -26,6 +26,7 @@ from pyomo.repn import generate_standard_repn
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from ..core.errors import InputError, Unsupported
+from .plain import NotPlain, PlainRows
 
 CONSTANT_TOLERANCE = 1e-8
 """Relative: how far a constraint without variables may be off before it makes the model infeasible."""
@@ -63,6 +64,16 @@ class _Piece:
 def linear_parts(model: Any) -> LinearParts:
     """Compile a Pyomo model; raises as :func:`~cwb.solvers.matrix.compile_matrix` does."""
     objective = _objective(model)
+    if not model.collect_ctypes(active=True) - _KNOWN:
+        try:
+            return from_plain_rows(model, objective)
+        except NotPlain:
+            pass
+    return from_compiler(model, objective)
+
+
+def from_compiler(model: Any, objective: Any) -> LinearParts:
+    """Compile any model, with Pyomo's compiler as far as that goes."""
     try:
         info, aside = _compile(model, objective)
         parts = _from_standard_form(info, objective)
@@ -72,6 +83,30 @@ def linear_parts(model: Any) -> LinearParts:
         _add_pieces(parts, aside, objective)
     parts.unused = _unused(model, parts.columns)
     return parts
+
+
+def from_plain_rows(model: Any, objective: Any) -> LinearParts:
+    """Read a model of plain sums; raises :class:`~cwb.solvers.plain.NotPlain` for others."""
+    plain = PlainRows(model, objective)
+    sign = _sign(objective)
+    return LinearParts(
+        columns=plain.columns,
+        rows=plain.rows,
+        sign=sign,
+        c=sign * plain.c + 0.0,  # no -0.0
+        offset=sign * plain.offset + 0.0,
+        Q=None,
+        A=plain.A,
+        row_lower=plain.lower,
+        row_upper=plain.upper,
+        quadratic=[],
+        unused=_unused(model, plain.columns),
+        contradiction=None,
+    )
+
+
+def _sign(objective: Any) -> float:
+    return -1.0 if objective is not None and objective.sense == maximize else 1.0
 
 
 def _objective(model: Any) -> Any:
@@ -167,7 +202,7 @@ def _from_standard_form(info: Any, objective: Any) -> LinearParts:
     return LinearParts(
         columns=list(info.columns),
         rows=rows,
-        sign=-1.0 if objective is not None and objective.sense == maximize else 1.0,
+        sign=_sign(objective),
         c=c,
         offset=float(info.c_offset[0]) if len(info.c_offset) else 0.0,
         Q=None,

@@ -292,14 +292,17 @@ def integrality(columns: Sequence[Any]) -> BoolArray:
     Unsupported
         If a variable's domain is neither an interval nor the integers of one.
     """
-    integer = np.fromiter((not column.is_continuous() for column in columns), dtype=bool, count=len(columns))
-    for j in map(int, np.flatnonzero(integer)):
-        if not columns[j].is_integer():
-            raise Unsupported(
-                f"variable {columns[j].name} has the domain {columns[j].domain}: "
-                "solvers take real and integer intervals, so choose among values with binary variables"
-            )
-    return integer
+    kinds: dict[int, bool] = {}
+    for column in columns:
+        domain = column.domain
+        if id(domain) not in kinds:
+            kinds[id(domain)] = not column.is_continuous()
+            if not column.is_continuous() and not column.is_integer():
+                raise Unsupported(
+                    f"variable {column.name} has the domain {domain}: "
+                    "solvers take real and integer intervals, so choose among values with binary variables"
+                )
+    return np.fromiter((kinds[id(column.domain)] for column in columns), dtype=bool, count=len(columns))
 
 
 def _settle_bounds(lower: FloatArray, upper: FloatArray, components: Sequence[Any], kind: str) -> str | None:

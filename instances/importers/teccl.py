@@ -16,7 +16,8 @@ What means something else there:
 
 A *schedule* is what the code writes after a run. Of it, ``1-Epoch_Duration`` and ``7-Flows`` are read, lines such as
 ``Chunk 0 from 4 traveled over 4->9 in epoch 1 via switches 0``: the sends, whose nodes are counted as the code does.
-In the file, the nodes of a way through switches are put together in one line.
+In the file, the nodes of a way through switches are put together in one line. Those of an all-to-all say ``with volume 1.0`` before the epoch, and
+count the chunks of a source by their destination. :mod:`.teccl_schedule` makes a schedule of them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ _MAX_KEYS = 10_000
 _COLLECTIVES = {1: "all_gather", 2: "all_to_all"}
 
 _FLOW = re.compile(
-    r"Chunk (\d{1,9}) from (\d{1,9}) traveled over (\d{1,9})->(\d{1,9}) in epoch (\d{1,9})(?: via switches ([0-9, >-]{1,200}))?\Z"
+    r"Chunk (\d{1,9}) from (\d{1,9}) traveled over (\d{1,9})->(\d{1,9})(?: with volume ([0-9.e+-]{1,40}))?"
+    r" in epoch (\d{1,9})(?: via switches ([0-9, >-]{1,200}))?\Z"
 )
 
 
@@ -65,12 +67,15 @@ class Flow:
         In which it starts.
     way : tuple of int
         Nodes, the switches in between included.
+    volume : Fraction
+        Part of the chunk that is sent.
     """
 
     chunk: int
     source: int
     epoch: int
     way: tuple[int, ...]
+    volume: Fraction = Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -142,6 +147,12 @@ def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None)
     return result
 
 
+def topology_name(path: Path) -> str:
+    """Give ``TopologyParams.name`` of an input file that has been imported."""
+    data = parse_json(read_text(path, MAX_BYTES).encode(), _MAX_KEYS)
+    return str(_object(data, "the file")["TopologyParams"].get("name", "DGX1"))
+
+
 def network_expression(topology: Mapping[str, Any], *, as_drawn: bool) -> str:
     """Give the generator expression of ``TopologyParams``."""
     name, chassis = topology.get("name", "DGX1"), _integer(topology.get("chassis", 1), "TopologyParams.chassis", 1)
@@ -186,9 +197,13 @@ def _flow(line: Any, place: str) -> Flow:
     if found is None:
         expected = "expected such as 'Chunk 0 from 4 traveled over 4->9 in epoch 1 via switches 0'"
         raise InputError(f"{shown(line)}; {expected}", place=place)
-    chunk, source, tail, head, epoch = (int(found[index]) for index in range(1, 6))
-    between = tuple(int(text) for text in re.findall(r"\d+", found[6] or ""))
-    return Flow(chunk, source, epoch, (tail, *between, head))
+    chunk, source, tail, head = (int(found[index]) for index in range(1, 5))
+    try:
+        volume = Fraction(found[5] or 1)
+    except ValueError:
+        raise InputError(f"{shown(found[5])} is no volume", place=place) from None
+    between = tuple(int(text) for text in re.findall(r"\d+", found[7] or ""))
+    return Flow(chunk, source, int(found[6]), (tail, *between, head), volume)
 
 
 def position(topology: Topology, name: str, node: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...core.budget import Budget
+from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult
@@ -24,6 +25,8 @@ GAP = 1e-3
 def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOptions) -> Outcome:
     """Solve round after round (``Method.run``)."""
     problem = epoch_problem(instance)
+    if any(problem.holds):
+        raise Unsupported("a switch that can store a limited amount is in teccl-milp alone")
     low, certificate = lower_bound(problem)
     epochs = options.round_epochs or max(SHORT, *(link.delay for link in problem.links))
     most = options.epochs

@@ -74,7 +74,8 @@ class EpochProblem:
     copies : tuple of bool
         Nodes that may send what they received once to several links; of switches those with multicast.
     holds : tuple of int or None
-        Chunks that a node can store, None without limit. What reaches a node that holds 0 leaves it at the same index or is lost.
+        Chunks that a node can store, None without limit; of ranks see :attr:`room`. What reaches a node that holds 0 leaves it at the same
+        index or is lost.
     commodities : tuple of Commodity
         What is moved.
     instance_sha256 : str
@@ -95,6 +96,12 @@ class EpochProblem:
     def nodes(self) -> int:
         """Number of nodes."""
         return len(self.switch)
+
+    @cached_property
+    def room(self) -> tuple[int | None, ...]:
+        """Chunks of others that each node can hold, None without limit; a rank with room for none passes on at once what it receives."""
+        limits = [node.buffer_bytes for node in self.topology.nodes]
+        return tuple(None if limit is None else floor(limit / self.chunk_bytes) for limit in limits)
 
     @cached_property
     def columns(self) -> Ints:
@@ -217,14 +224,14 @@ def _on_grid(topology: Topology, index: int, timing: Timing, chunk: Fraction) ->
 
 def _holds(topology: Topology, index: int, chunk: Fraction) -> int | None:
     node = topology.nodes[index]
-    if node.kind is NodeKind.COMPUTE or node.buffer_bytes is None:
+    if node.buffer_bytes is None:
         return None
     if 0 < node.buffer_bytes < chunk:
         text = (
             f"the buffer of {node.name} has {float(node.buffer_bytes):g} bytes, less than a chunk of {float(chunk):g}"
         )
         raise InputError(text, place=f"network.nodes[{index}].buffer")
-    return floor(node.buffer_bytes / chunk)
+    return None if node.kind is NodeKind.COMPUTE else floor(node.buffer_bytes / chunk)
 
 
 def _distances(problem: EpochProblem, source: int) -> list[int]:

@@ -40,21 +40,15 @@ class Arc:
 
 @dataclass(frozen=True)
 class Rules:
-    """What nodes may do, beside what the instance says.
+    """How the model states what the instance says.
 
     Parameters
     ----------
     switches : str
         ``as-they-are``; ``hyper-edges`` takes switches that cannot store out and joins their neighbours (appendix C).
-    relays : str
-        ``store``, or ``pass`` where what a rank receives it forwards at once or never; the ablation of figure 11.
-    buffer : int or None
-        Chunks of others that a rank can hold at the start of an epoch (appendix B).
     """
 
     switches: Literal["as-they-are", "hyper-edges"] = "as-they-are"
-    relays: Literal["store", "pass"] = "store"
-    buffer: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,12 +124,16 @@ class Layout:
         commodity = self.problem.commodities[q]
         if n == commodity.source:
             return bool(commodity.after)
-        relays = self.problem.switch[n] or self.rules.relays == "store"
-        return self.problem.stores(commodity, n) and relays
+        return self.problem.stores(commodity, n) and self.problem.room[n] != 0
 
     def most(self, q: int, n: int) -> int:
         """Largest B: 1, but once for every destination where a switch needs it as often as it sends it on."""
         return 1 if self.problem.copies[n] else len(self.problem.commodities[q].targets)
+
+    @cached_property
+    def limited(self) -> dict[int, int]:
+        """Nodes that store a limited number of chunks of others."""
+        return {n: limit for n, limit in enumerate(self.problem.room) if limit}
 
     def is_given(self, q: int, n: int) -> bool:
         """Whether a node has the chunk from the start."""
@@ -193,13 +191,11 @@ def layout(problem: EpochProblem, epochs: int, rules: Rules | None = None) -> La
     Raises
     ------
     InputError
-        If a buffer holds less than a chunk, or the epochs are fewer than the distances need.
+        If the epochs are fewer than the distances need.
     """
     if epochs < problem.diameter:
         raise InputError(f"{epochs} epochs are too few: the distances alone need {problem.diameter}", place="epochs")
     rules = rules or Rules()
-    if rules.buffer is not None and rules.buffer < 1:
-        raise InputError(f"{rules.buffer} chunks; expected at least 1", source="-O", place="buffer")
     arcs = tuple(hyper_edges(problem) if rules.switches == "hyper-edges" else single_links(problem))
     first, last = list[list[int]](), list[list[int]]()
     far = problem.distance.tolist()

@@ -40,7 +40,7 @@ class Search:
         """Solve for so many epochs; give the part of the demands that can be met, 0 if the solver has not said."""
         self.budget.progress(f"{epochs} epochs: between {self.low} and {self.high or 'any number'}")
         with self.budget.clock.phase("build"):
-            plan = FluidLayout(self.problem, epochs, self.options.buffer)
+            plan = FluidLayout(self.problem, epochs)
             columns = len(plan.flows) + len(plan.kept) + len(plan.reads)
             if columns > MAX_COLUMNS:
                 raise Unsupported(
@@ -53,13 +53,12 @@ class Search:
         if result.termination is Termination.INFEASIBLE:  # with the paper's objective alone
             self.low = max(self.low, epochs + 1)
             return 0.0
-        if not result.has_solution or result.termination is not Termination.OPTIMAL:
-            self.stopped = True
-            return 0.0
-        part = float(model.part.value)
+        ended = result.termination is Termination.OPTIMAL
+        self.stopped = not ended
+        part = float(model.part.value) if result.has_solution else 0.0
         if part >= 1 - WHOLE:
             self._keep(plan, model)
-        else:
+        elif ended:
             self.low = max(self.low, epochs + 1)
         return part
 
@@ -74,6 +73,8 @@ class Search:
 def run(instance: Instance, solver: Solver, budget: Budget, options: LpOptions) -> Outcome:
     """Find the fewest epochs, or the best by the paper's objective (``Method.run``)."""
     problem = epoch_problem(instance)
+    if any(problem.holds):
+        raise Unsupported("a switch that can store a limited amount is in teccl-milp alone")
     low, certificate = lower_bound(problem)
     if options.epochs is not None and options.epochs < low:
         return Outcome(Status.INFEASIBLE, message=f"{options.epochs} epochs are too few: {low} are needed at least")
@@ -100,6 +101,15 @@ def _fewest(search: Search, most: int | None) -> None:
         search.within((search.low + search.high - 1) // 2)
 
 
+def _message(search: Search, low: int) -> str:
+    limited = search.stopped or search.budget.exhausted
+    if search.high is None:
+        return f"no schedule found{' in time' if limited else ''}: {search.low} epochs are needed at least"
+    if low < search.high:
+        return f"{'in the time that there was, ' * limited}{search.high} epochs found, {low} proved to be needed"
+    return "the time ended before the paper's objective was at its best" if limited else ""
+
+
 def _outcome(instance: Instance, search: Search, simple: int, certificate: Certificate | None) -> Outcome:
     problem, reports = search.problem, tuple(search.reports)
     size = max((r.size for r in reports), key=lambda s: s.variables, default=ModelSize())
@@ -110,8 +120,7 @@ def _outcome(instance: Instance, search: Search, simple: int, certificate: Certi
     known: dict[str, object] = {"lower_bound_epochs": low, "models": len(reports), "parts": len(search.flows)}
     if search.high is None:
         status = Status.LIMIT if search.stopped or search.budget.exhausted else Status.INFEASIBLE
-        message = f"no schedule found: {search.low} epochs are needed at least"
-        return Outcome(status, message=message, reports=reports, size=size, metrics=known)
+        return Outcome(status, message=_message(search, low), reports=reports, size=size, metrics=known)
     proved = low >= search.high
     return Outcome(
         Status.OPTIMAL if proved else Status.FEASIBLE,
@@ -119,7 +128,7 @@ def _outcome(instance: Instance, search: Search, simple: int, certificate: Certi
         objective=float(problem.seconds(search.high)),
         bound=float(problem.seconds(low)) if proof is not None else None,
         certificate=proof,
-        message="" if proved else f"{search.high} epochs found, {low} proved to be needed",
+        message=_message(search, low),
         reports=reports,
         size=size,
         iterations=len(reports),

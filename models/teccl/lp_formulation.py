@@ -24,13 +24,10 @@ class FluidLayout:
         A fluid one.
     epochs : int
         K: everything has arrived by index K.
-    buffer : int or None
-        Chunks that a rank can hold.
     """
 
     problem: EpochProblem
     epochs: int
-    buffer: int | None = None
 
     @cached_property
     def demand(self) -> dict[int, dict[int, int]]:
@@ -111,8 +108,8 @@ def build(plan: FluidLayout, objective: str = "makespan") -> Any:
         capacity(m, plan)
         flow_conservation(m, plan)
         destination(m, plan)
-        if plan.buffer is not None:
-            limited_buffers(m, plan, plan.buffer)
+        if any(plan.problem.room):
+            limited_buffers(m, plan)
         if objective == "makespan":
             makespan(m)
         else:
@@ -180,16 +177,17 @@ def destination(m: Any, plan: FluidLayout) -> None:
         return sum(m.R[s, d, k] for k in span) == plan.demand[s][d] * m.part
 
 
-def limited_buffers(m: Any, plan: FluidLayout, limit: int) -> None:
+def limited_buffers(m: Any, plan: FluidLayout) -> None:
     """``sum_s B[s, n, k] <= L`` (appendix B), over what a rank keeps for others."""
+    room = {n: limit for n, limit in enumerate(plan.problem.room) if limit is not None}
     held: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
     for s, n, k in plan.kept:
-        if n != s and not plan.problem.switch[n]:
+        if n != s and n in room and not plan.problem.switch[n]:
             held[n, k].append((s, n, k))
 
     @m.Constraint(list(held))
     def limited_buffers(m: Any, n: int, k: int) -> Any:
-        return sum(m.B[key] for key in held[n, k]) <= limit
+        return sum(m.B[key] for key in held[n, k]) <= room[n]
 
 
 def makespan(m: Any) -> None:

@@ -21,7 +21,7 @@ from .milp_options import MilpOptions, is_restricted
 from .post import needed_sends, summed_up
 from .simple_bounds import lower_bound
 
-#: Columns that are built; 10^6 of them take 2 GB.
+#: Columns that are built; 10^6 of them take 1.2 GB.
 MAX_COLUMNS = 5_000_000
 
 
@@ -155,7 +155,9 @@ def _by_fixed_lengths(search: Search, most: int | None) -> None:
 
 def _any_schedule(search: Search, most: int | None) -> None:
     """Find a first schedule: of at most the given epochs, or of as many as algorithm 1 says, doubled until they are enough."""
-    epochs, plenty = most or max(search.low, _enough(search)), _plenty(search.problem)
+    epochs, plenty = most or _enough(search), _plenty(search.problem)
+    if epochs is None:
+        return
     while search.sends is None and search.low <= epochs and not search.budget.exhausted:
         search.stopped = False
         search.within(epochs)
@@ -171,25 +173,34 @@ def _plenty(problem: EpochProblem) -> int:
     return far + max((change.last for change in problem.timing.changes), default=0)
 
 
-def _enough(search: Search) -> int:
-    def feasible(problem: EpochProblem, epochs: int) -> bool:
-        if search.budget.exhausted or problem.diameter > epochs:
-            return False
-        return search.solve(problem, epochs, "feasible")[1] is not None
+def _enough(search: Search) -> int | None:
+    """Ask algorithm 1; None if the time has ended before it knew."""
 
-    return number_of_epochs(search.instance, search.problem, search.low, feasible)
+    def feasible(problem: EpochProblem, epochs: int) -> bool | None:
+        if problem.diameter > epochs:
+            return False
+        result, found = search.solve(problem, epochs, "feasible")
+        if found is not None or result.termination is Termination.INFEASIBLE:
+            return found is not None
+        search.stopped = True
+        return None
+
+    epochs = number_of_epochs(search.instance, search.problem, search.low, feasible)
+    return None if epochs is None else max(search.low, epochs)
 
 
 def _by_one_model(search: Search, options: MilpOptions) -> dict[str, object]:
     """Solve one model of K epochs with an objective; of the makespan's the bound counts."""
-    epochs = options.epochs or max(search.low, _enough(search))
+    epochs = options.epochs or _enough(search)
+    if epochs is None:
+        return {}
     weights = [Fraction(weight) for weight in options.priorities or ()]
     result, found = search.solve(search.problem, epochs, options.objective, weights)
     if found is not None:
         search.keep(found)
-    elif result.termination is Termination.INFEASIBLE:
+    if result.termination is Termination.INFEASIBLE:
         search.low = max(search.low, epochs + 1)
-    else:
+    elif result.termination is not Termination.OPTIMAL:
         search.stopped = True
     if options.objective == "late":
         if result.bound is not None:
@@ -215,7 +226,8 @@ def _outcome(search: Search, simple: int, certificate: Certificate | None, metri
     proved = low >= search.high
     message = ""
     if not proved:
-        message = f"{search.high} epochs found, {low} proved to be needed"
+        limited = "in the time that there was, " if search.stopped or search.budget.exhausted else ""
+        message = f"{limited}{search.high} epochs found, {low} proved to be needed"
         if search.low >= search.high:
             message += "; no schedule that keeps to the model's rules takes less"
     return Outcome(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
+from pyomo.core.expr import LinearExpression
 
 from .layout import Layout
 
@@ -33,8 +34,8 @@ def build(plan: Layout, objective: str = "feasible", weights: Sequence[Fraction]
         passing_on(m, plan)
         ready(m, plan)
         destination(m, plan)
-        if plan.rules.buffer is not None:
-            limited_buffers(m, plan, plan.rules.buffer)
+        if plan.limited:
+            limited_buffers(m, plan)
         if plan.rules.switches == "hyper-edges":
             hyper_edge_limit(m, plan)
         if objective == "late":
@@ -49,14 +50,17 @@ def variables(m: Any, plan: Layout) -> None:
 
     A switch that stores but does not copy counts in B what it has received, up to once for every destination.
 
-    With limited buffers, ``X[q, n, k]``: it is taken out in epoch k.
+    At nodes with limited buffers that copy, ``X[q, n, k]``: it is taken out in epoch k. Others hold what they have not sent on.
     """
     m.sends = pyo.Set(dimen=3, initialize=plan.sends)
     m.holdings = pyo.Set(dimen=3, initialize=plan.holdings)
     m.F = pyo.Var(m.sends, domain=pyo.Binary)
     m.B = pyo.Var(m.holdings, bounds=lambda m, q, n, k: (0, plan.most(q, n)))
-    if plan.rules.buffer is not None:
-        removable = [key for key in plan.holdings if not _is_output(plan, *key[:2])]
+    # Most of the time goes into finding variables, and a dictionary finds them faster than a component.
+    m.found_F, m.found_B = dict(m.F.items()), dict(m.B.items())
+    if plan.limited:
+        copies = plan.problem.copies
+        removable = [k for k in plan.holdings if k[1] in plan.limited and copies[k[1]] and not _is_output(plan, *k[:2])]
         m.X = pyo.Var(removable, domain=pyo.Binary)
 
 
@@ -64,32 +68,33 @@ def capacity(m: Any, plan: Layout) -> None:
     """``sum_{k <= k' < k + kappa} sum_q F[q, (i, j), k'] <= kappa T tau``: whole chunks in any kappa epochs (equation 1, appendix F)."""
     rows = [(link, k) for link in plan.loads for k in plan.windows(link)]
     loads, links = plan.loads, plan.problem.links
+    F = m.found_F
 
     @m.Constraint(rows)
     def capacity(m: Any, link: int, k: int) -> Any:
         at = loads[link]
-        keys = [key for t in range(k, k + links[link].window) if t in at for key in at[t]]
+        starting = [F[key] for t in range(k, k + links[link].window) if t in at for key in at[t]]
         room = plan.room(link, k)
-        if len(keys) <= room:
-            return pyo.Constraint.Skip
-        return pyo.quicksum(m.F[key] for key in keys) <= room
+        return LinearExpression(starting) <= room if len(starting) > room else pyo.Constraint.Skip
 
 
 def buffers(m: Any, plan: Layout) -> None:
     """``B[q, n, k] = B[q, n, k-1] + sum_j F[q, (j, n), k - delta]`` (less X[q, n, k-1], appendix B): what has come by index k."""
-    removes = plan.rules.buffer is not None
+    removes = bool(plan.limited)
     sources = {(q, c.source) for q, c in enumerate(plan.problem.commodities)}
     first = plan.first
+    F, B = m.found_F, m.found_B
 
     @m.Constraint([key for key in plan.holdings if key[:2] not in sources])
     def buffers(m: Any, q: int, n: int, k: int) -> Any:
-        came = [m.F[key] for key in plan.arriving(q, n, k)]
-        came.append(plan.incoming(q, n, k))
+        came = [F[key] for key in plan.arriving(q, n, k)]
+        if (given := plan.incoming(q, n, k)) != 0:
+            came.append(given)
         if k > first[q][n]:
-            came.append(m.B[q, n, k - 1])
+            came.append(B[q, n, k - 1])
             if removes and (q, n, k - 1) in m.X:
                 came.append(-m.X[q, n, k - 1])
-        return m.B[q, n, k] == pyo.quicksum(came)
+        return B[q, n, k] == LinearExpression(came)
 
 
 def flow_conservation(m: Any, plan: Layout) -> None:
@@ -97,16 +102,11 @@ def flow_conservation(m: Any, plan: Layout) -> None:
 
     Of a switch that stores but does not copy, ``sum_{j, k' <= k} F[q, (n, j), k'] <= B[q, n, k]``.
     """
-    held = [key for key in plan.sends if plan.has_buffer(key[0], plan.arcs[key[1]].source)]
-    copied = [key for key in held if plan.problem.copies[plan.arcs[key[1]].source]]
-
     tail = [arc.source for arc in plan.arcs]
-    F, B = (
-        dict(m.F.items()),
-        dict(m.B.items()),
-    )  # this is most of the model, and a dictionary is faster than a component
+    stored = {(q, a) for q, spans in enumerate(plan.spans) for a in spans if plan.has_buffer(q, tail[a])}
+    F, B = m.found_F, m.found_B
 
-    @m.Constraint(copied)
+    @m.Constraint([key for key in plan.sends if key[:2] in stored and plan.problem.copies[tail[key[1]]]])
     def flow_conservation(m: Any, q: int, a: int, k: int) -> Any:
         return F[q, a, k] <= B[q, tail[a], k]
 
@@ -166,19 +166,23 @@ def destination(m: Any, plan: Layout) -> None:
         return m.B[q, d, plan.last[q][d]] == 1
 
 
-def limited_buffers(m: Any, plan: Layout, limit: int) -> None:
+def limited_buffers(m: Any, plan: Layout) -> None:
     """``sum_q B[q, n, k] <= L`` (appendix B), over what a node holds for others: neither its own data nor what it needs itself.
 
-    Only what is held in B can be taken out: ``X[q, n, k] <= B[q, n, k]``.
+    Of a switch that does not copy, ``sum_q (B[q, n, k] - sum_{j, k' < k} F[q, (n, j), k']) <= L``. Only what is held in B can be taken out:
+    ``X[q, n, k] <= B[q, n, k]``.
     """
     held: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for q, n, k in plan.holdings:
-        if not plan.problem.switch[n] and not _is_output(plan, q, n):
+        if n in plan.limited and not _is_output(plan, q, n):
             held.setdefault((n, k), []).append((q, n, k))
 
     @m.Constraint(list(held))
     def limited_buffers(m: Any, n: int, k: int) -> Any:
-        return pyo.quicksum(m.B[key] for key in held[n, k]) <= limit
+        gone: list[tuple[int, int, int]] = []
+        if not plan.problem.copies[n]:
+            gone = [s for q, _, _ in held[n, k] for t in range(plan.first[q][n], k) for s in plan.departing(q, n, t)]
+        return pyo.quicksum(m.B[key] for key in held[n, k]) - pyo.quicksum(m.F[key] for key in gone) <= plan.limited[n]
 
     @m.Constraint(list(m.X))
     def removed(m: Any, q: int, n: int, k: int) -> Any:

@@ -13,10 +13,12 @@ from ...core.errors import InputError
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.timing import BandwidthChange
-from ...core.topology import Topology
-from .epochs import EpochProblem
+from ...core.topology import NodeKind, Topology
+from .epochs import EpochProblem, chunk_bytes
 from .layout import Rules
 from .options import EpochOptions, pose, supports
+
+SUMS = (CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.REDUCE)
 
 
 class Change(Strict):
@@ -80,12 +82,12 @@ class MilpOptions(ModelOptions):
 
     @property
     def rules(self) -> Rules:
-        """What nodes may do."""
-        return Rules(self.switches, self.relays, self.buffer)
+        """How switches are modelled."""
+        return Rules(self.switches)
 
 
 def pose_model(instance: Instance, options: ModelOptions, *, fluid: bool = False) -> Instance:
-    """Fold chunks, grid and varying bandwidth into the instance.
+    """Fold chunks, grid, limits of nodes and varying bandwidth into the instance.
 
     Raises
     ------
@@ -97,6 +99,8 @@ def pose_model(instance: Instance, options: ModelOptions, *, fluid: bool = False
     if priorities is not None and len(priorities) != len(posed.demands):
         text = f"{len(priorities)} weights for {len(posed.demands)} collectives; expected one for each"
         raise InputError(text, source="-O", place="priorities")
+    _require_sums(posed, options)
+    posed = _with_limits(posed, options)
     topology, timing = posed.network, posed.timing
     assert isinstance(topology, Topology)  # noqa: S101 (posed)
     assert timing is not None  # noqa: S101 (posed)
@@ -112,6 +116,36 @@ def pose_model(instance: Instance, options: ModelOptions, *, fluid: bool = False
             raise InputError(f"{list(change.epochs)} are no epochs in order", source="-O", place=f"{place}.epochs")
         changes += [BandwidthChange(e, *change.epochs, change.factor) for e in found]
     return posed.with_changes(timing=replace(timing, changes=tuple(changes)))
+
+
+def _require_sums(instance: Instance, options: ModelOptions) -> None:
+    """Refuse what says nothing without sums, or is not meant with them."""
+    sums = any(demand.collective in SUMS for demand in instance.demands)
+    if sums and getattr(options, "relays", "store") == "pass":
+        raise InputError("pass is for data that is copied, but a sum waits for its parts", source="-O", place="relays")
+    kinds = {demand.collective for demand in instance.demands}
+    if getattr(options, "all_reduce", "direct") == "stages" and CollectiveKind.ALL_REDUCE not in kinds:
+        raise InputError("stages says nothing where there is no all_reduce", source="-O", place="all_reduce")
+
+
+def _with_limits(instance: Instance, options: ModelOptions) -> Instance:
+    """Write what the options say of nodes on the nodes, where the judge sees it.
+
+    A rank that passes on what it receives has room for nothing, one with a buffer for so many chunks. Hyper-edges stand for switches without
+    copies.
+    """
+    topology = instance.network
+    assert isinstance(topology, Topology)  # noqa: S101 (posed)
+    room: int | None = 0 if getattr(options, "relays", "store") == "pass" else getattr(options, "buffer", None)
+    size = None if room is None else room * chunk_bytes(instance)
+    legacy = getattr(options, "switches", "as-they-are") == "hyper-edges"
+    nodes = tuple(
+        replace(node, buffer_bytes=node.buffer_bytes if size is None else size)
+        if node.kind is NodeKind.COMPUTE
+        else replace(node, multicast=node.multicast and not (legacy and node.buffer_bytes == 0))
+        for node in topology.nodes
+    )
+    return instance if nodes == topology.nodes else instance.with_changes(network=replace(topology, nodes=nodes))
 
 
 def is_restricted(problem: EpochProblem, rules: Rules) -> bool:
@@ -150,7 +184,6 @@ def supports_no_sums(instance: Instance) -> str | None:
     """Only collectives without sums."""
     if (reason := supports(instance)) is not None:
         return reason
-    sums = (CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.REDUCE)
-    if any(demand.collective in sums for demand in instance.demands):
+    if any(demand.collective in SUMS for demand in instance.demands):
         return "it schedules no sums; use teccl-milp"
     return None

@@ -13,7 +13,8 @@ def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[Epoc
     """Keep what the destinations' chunks came by: the reverse depth-first search of section 3.1.
 
     From every destination the send that brought the chunk first is followed back to where it came from, up to the source. At a node
-    that cannot store, it is the one that arrived at the index at which the chunk left; at one that cannot copy, one for every send.
+    that cannot store, it is the one that arrived at the index at which the chunk left, at one with limited room the last one before that; at
+    one that cannot copy, one for every send.
 
     Parameters
     ----------
@@ -44,9 +45,10 @@ def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[Epoc
 
 def _before(problem: EpochProblem, brought: list[tuple[int, EpochSend]], q: int, node: int, start: int) -> EpochSend:
     """Give the send that brought to a node what it sends on at an index; one that is given is not given again where nothing is copied."""
-    stores, copies = problem.stores(problem.commodities[q], node), problem.copies[node]
-    if copies:
-        return next(send for at, send in brought if at == start or (stores and at < start))
+    stores = problem.stores(problem.commodities[q], node) and problem.room[node] != 0
+    if problem.copies[node]:
+        found = [send for at, send in brought if at == start or (stores and at < start)]
+        return found[0 if problem.room[node] is None else -1]
     index = max(i for i, (at, _) in enumerate(brought) if at == start or (stores and at < start))
     return brought.pop(index)[1]
 

@@ -4,6 +4,7 @@ A send that starts at index k over a link of delay d is at the other end at inde
 longer path it starts over every link at the index at which it arrives there. Starts and ends in seconds must be those of the grid, so
 that the schedule means the same in epochs and in seconds. Whole chunks are counted in windows, parts of chunks by the epoch.
 What reaches a switch that cannot store leaves at the same index or is lost; without multicast it leaves as often as it came.
+Ranks with a limit are counted in :mod:`.buffers`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from ...core.instance import Instance
 from ...core.schedule import Ints, Schedule
 from ...core.timing import Semantics
+from .buffers import check_rank_buffers
 from .capacity import check_capacity
 from .grid import Grid, grid_of
 from .network import Network
@@ -51,6 +53,7 @@ def verify_epochs(instance: Instance, network: Network, schedule: Schedule, find
         check_capacity(network, schedule, findings)
     end = start + np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1]) if len(sends) else start
     _check_passing(network, schedule, start, end, at_send, findings)
+    check_rank_buffers(grid, network, schedule, start, end, at_send, findings)
     # At one index, what takes time has arrived first; then switches hand over what takes none; then everybody else starts.
     at_once = start == end
     stores = {node: limit for node, limit in network.buffer_bytes.items() if limit}
@@ -100,6 +103,8 @@ def _hop_starts(grid: Grid, schedule: Schedule, start: Ints) -> Ints:
 def _check_windows(grid: Grid, network: Network, schedule: Schedule, hop_start: Ints, findings: Findings) -> None:
     """In any ``window`` consecutive epochs at most ``capacity`` chunks start over a link."""
     sends, changes = schedule.sends, _changed_links(grid)
+    if not len(sends):
+        return
     links = sends.path_links
     order = np.lexsort((hop_start, links))
     used, first = np.unique(links[order], return_index=True)

@@ -58,6 +58,7 @@ def make_arcs(network: EpochNetwork) -> Arcs:
     offset = before[:-1] - np.repeat(before[hop_first[:-1]], hops)
     copies: Bools = network.stores | network.copies
     roads = Roads(
+        np.arange(network.links),
         network.window.astype(np.int32),
         network.room.astype(np.int32),
         np.searchsorted(tails, np.arange(network.nodes + 1)).astype(np.int64),

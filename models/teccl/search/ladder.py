@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -13,15 +14,19 @@ from .bounds.expanded import ExpandedCut
 from .bounds.priced import WindowPrices
 from .bounds.static import StaticBound, StaticCut
 from .bounds.symmetry import examples
+from .folded import improve_by_symmetry
 from .problem import EpochNetwork
 from .search import Plan, Search
 
 #: Edges of the largest network over time that is tried.
 EXPANDED_EDGES = 200_000
 
-#: Columns of the largest program for prices that is tried, and of all of them together.
-PRICED_COLUMNS = 12_000
-ALL_PRICED_COLUMNS = 120_000
+#: Starts in the largest program for prices that is tried, and in all of them together.
+PRICED_STARTS = 40_000
+ALL_PRICED_STARTS = 120_000
+
+#: Nodes that are tried in pairs, the most promising ones.
+PAIRED = 3
 
 #: Part of the effort that the search may take before prices are tried.
 FIRST_SEARCH = 0.25
@@ -85,7 +90,9 @@ class Result:
 
 
 def solve(network: EpochNetwork, relaxed: EpochNetwork, budget: Budget, effort: int) -> Result:
-    """Bound, construct, bound, search; every step only as long as bound and schedule differ.
+    """Bound, construct, bound, search a little, bound; every step only as long as bound and schedule differ.
+
+    The search may go on from there.
 
     Parameters
     ----------
@@ -106,6 +113,8 @@ def solve(network: EpochNetwork, relaxed: EpochNetwork, budget: Budget, effort: 
         bound, cut = static.improve(proof.epochs, sinks)
     with clock.phase("construct"):
         search = Search(network, bound, budget, effort)
+        search.construct(1)
+        improve_by_symmetry(search)
         search.construct()
     result = Result(cut or proof, search)
     with clock.phase("bound"):
@@ -113,9 +122,8 @@ def solve(network: EpochNetwork, relaxed: EpochNetwork, budget: Budget, effort: 
     with clock.phase("search"):
         search.improve(FIRST_SEARCH)
     with clock.phase("bound"):
-        _by_prices(relaxed, result, static.ordered(sinks) if result.open else sinks)
-    with clock.phase("search"):
-        search.improve()
+        if result.open:
+            _by_prices(relaxed, result, static.ordered(sinks).tolist())
     return result
 
 
@@ -134,15 +142,16 @@ def _over_time(network: EpochNetwork, result: Result, sinks: Ints) -> None:
         result.raise_to(*expanded.improve(network, result.bound, sink, best))
 
 
-def _by_prices(network: EpochNetwork, result: Result, sinks: Ints) -> None:
-    """Raise the bound by prices on windows, if the programs are small enough; the most promising nodes first."""
-    columns = 0
-    for sink in sinks.tolist():
+def _by_prices(network: EpochNetwork, result: Result, sinks: list[int]) -> None:
+    """Raise the bound by prices on windows, if the programs are small enough; the most promising nodes first, then pairs of them."""
+    starts = 0
+    for together in [*((sink,) for sink in sinks), *combinations(sinks[:PAIRED], 2)]:
         best = result.makespan
         if best is None or not result.open:
             return
-        columns += priced.size(network, result.bound)
-        if priced.size(network, best) > PRICED_COLUMNS or columns > ALL_PRICED_COLUMNS:
-            return
+        size = priced.size(network, together, result.bound)
+        if size > PRICED_STARTS or starts + size > ALL_PRICED_STARTS:
+            continue
+        starts += size
         remaining = result.search.budget.clock.remaining_s()
-        result.raise_to(*priced.improve(network, result.bound, sink, best, remaining))
+        result.raise_to(*priced.improve(network, result.bound, together, best, remaining))

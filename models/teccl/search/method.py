@@ -36,7 +36,7 @@ class Options(EpochOptions):
         description="Millions of arcs that the search looks at before it gives up; the same on every machine.",
     )
     model_columns: int = Field(
-        8_000,
+        20_000,
         ge=0,
         le=5_000_000,
         description="Sends of the largest model that a solver is asked where bound and search do not meet; 0 asks none.",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-from ....core.bounds import Certificate, EpochCut, EpochDistance, EpochFlow, SolverBound
+from ....core.bounds import Certificate, EpochCut, EpochDistance, SolverBound
 from ....core.budget import Budget
 from ....core.errors import Unsupported
 from ....core.instance import Instance
@@ -17,26 +16,21 @@ from .adapter import network_of, relaxed_of, sends_of
 from .bounds.expanded import ExpandedCut
 from .bounds.priced import WindowPrices
 from .bounds.static import StaticCut
-from .ladder import FarPair, Proof, solve
-from .problem import EpochNetwork
+from .ladder import FarPair, Proof, Result, solve
 from .windowed import Windowed
 
 #: What the metric ``proof`` says.
 PROOFS = {FarPair: "distance", StaticCut: "cut", ExpandedCut: "flow-over-time", WindowPrices: "prices"}
 
 
-def certificate_of(proof: Proof, network: EpochNetwork) -> Certificate:
-    """Give what a reader can check, or name what the bound rests on."""
+def certificate_of(proof: Proof) -> Certificate:
+    """Give what a reader can check."""
     match proof:
         case FarPair():
             return EpochDistance(proof.source, proof.target)
         case StaticCut():
             return EpochCut(tuple(np.flatnonzero(proof.side).tolist()), proof.sink, proof.threshold)
-        case ExpandedCut():
-            if proof.by_blocks_alone(network):
-                return EpochFlow(proof.sink, proof.epochs)
-            return SolverBound("flow over time", numba.__version__)
-        case WindowPrices():
+        case ExpandedCut() | WindowPrices():
             return proof.certificate()
 
 
@@ -72,31 +66,47 @@ def run_search(instance: Instance, solver: Solver, budget: Budget, effort: int, 
             raise Unsupported("switches that can store a limited amount are taken by teccl-milp")
         network, relaxed = network_of(problem), relaxed_of(problem)
     result = solve(network, relaxed, budget, effort)
-    low, certificate = result.bound, certificate_of(result.proof, relaxed)
     plan = result.plan()
-    metrics = {
+    if plan is None or result.makespan is None:
+        return _nothing_found(problem, result)
+    last = Windowed(instance, problem, solver, budget, result.bound, result.makespan, sends_of(plan))
+    if columns and result.open:
+        last.run(columns)
+    result.search.bound = last.low
+    with budget.clock.phase("search"):
+        result.search.improve()
+    plan = result.plan()
+    if plan is not None and plan.makespan < last.high:
+        last.high, last.sends = plan.makespan, sends_of(plan)
+    return _outcome(instance, problem, last, result)
+
+
+def _metrics(result: Result) -> dict[str, object]:
+    return {
         "constructions": result.search.constructions,
         "moves": result.search.moves,
         "proof": PROOFS[type(result.proof)],
+        "lower_bound_epochs": result.bound,
     }
-    if plan is None or result.makespan is None:
-        known = {**metrics, "lower_bound_epochs": low}
-        message = f"no schedule found in time: {low} epochs are needed at least"
-        seconds = float(problem.seconds(low))
-        return Outcome(Status.LIMIT, bound=seconds, certificate=certificate, message=message, metrics=known)
-    last = Windowed(instance, problem, solver, budget, low, result.makespan, sends_of(plan))
-    if columns and result.open:
-        last.run(columns)
-    if last.raised:
-        certificate = SolverBound(last.reports[-1].solver, last.reports[-1].version)
-        metrics["proof"] = "model"
-    return _outcome(instance, problem, last, certificate, metrics)
 
 
-def _outcome(
-    instance: Instance, problem: EpochProblem, last: Windowed, certificate: Certificate, metrics: dict[str, object]
-) -> Outcome:
+def _nothing_found(problem: EpochProblem, result: Result) -> Outcome:
+    return Outcome(
+        Status.LIMIT,
+        bound=float(problem.seconds(result.bound)),
+        certificate=certificate_of(result.proof),
+        message=f"no schedule found in time: {result.bound} epochs are needed at least",
+        metrics=_metrics(result),
+    )
+
+
+def _outcome(instance: Instance, problem: EpochProblem, last: Windowed, result: Result) -> Outcome:
     proved = last.low == last.high
+    metrics = {**_metrics(result), "models": len(last.reports)}
+    certificate = certificate_of(result.proof)
+    if last.raised is not None:
+        certificate = SolverBound(last.raised.solver, last.raised.version)
+        metrics["proof"] = "model"
     return Outcome(
         Status.OPTIMAL if proved else Status.FEASIBLE,
         schedule_of(problem, instance, last.sends),
@@ -106,6 +116,6 @@ def _outcome(
         message="" if proved else f"{last.high} epochs found, {last.low} proved to be needed",
         reports=tuple(last.reports),
         size=max((r.size for r in last.reports), key=lambda s: s.variables, default=ModelSize()),
-        iterations=int(str(metrics["moves"])),
-        metrics={**metrics, "lower_bound_epochs": last.low, "models": len(last.reports)},
+        iterations=result.search.moves,
+        metrics=metrics,
     )

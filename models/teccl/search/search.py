@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 
@@ -67,12 +67,15 @@ class Search:
         Limits and seed.
     effort : int
         Arcs that may be looked at.
+    known_arcs : Arcs, optional
+        Of the network, if they are known; links may have a row of reservations together.
     """
 
     network: EpochNetwork
     bound: int
     budget: Budget
     effort: int
+    known_arcs: Arcs | None = None
     arcs: Arcs = field(init=False)
     best: int | None = field(default=None, init=False)
     moves: int = field(default=0, init=False)
@@ -81,7 +84,7 @@ class Search:
 
     def __post_init__(self) -> None:
         network = self.network
-        self.arcs = make_arcs(network)
+        self.arcs = self.known_arcs or make_arcs(network)
         self._price = self.arcs.price
         self._lacking = network.lacking
         compute = network.stores
@@ -89,6 +92,7 @@ class Search:
         self._reach = 3 * self.bound + 4 * int(network.window.max()) + 8
         self._best: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._state: State | None = None
+        self._left = self._tastes()
 
     @property
     def done(self) -> bool:
@@ -99,13 +103,16 @@ class Search:
         return self.work >= part * self.effort or self.budget.exhausted
 
     def _fresh(self) -> State:
-        return empty_state(self.network.held, self.network.links, self._reach, self.arcs.longest)
+        rows = int(self.arcs.roads.row.max()) + 1
+        return empty_state(self.network.held, self.network.links, rows, self._reach, self.arcs.longest)
 
-    def construct(self) -> None:
-        """Try the portfolio, at least until there is a schedule."""
+    def construct(self, most: int | None = None) -> None:
+        """Try what is left of the portfolio, or so many of it, at least until there is a schedule."""
         chunks = self.network.chunks
+        if self.done:
+            return
         heap = empty_heap(chunks * max(len(self.arcs.tail), 1))
-        for taste, prices, together in self._tastes():
+        for taste, prices, together in islice(self._left, most):
             if self.done or (self.best is not None and self._spent(CONSTRUCTIONS)):
                 return
             self._construct_once(heap, taste, self._prices(prices), together)
@@ -148,12 +155,29 @@ class Search:
                 prune(arcs.roads, state, self._lacking, arcs.tail, chunk)
         self._keep(state)
 
-    def _keep(self, state: State) -> None:
+    def _keep(self, state: State) -> bool:
         found = int(makespan(state, self._lacking))
-        if self.best is None or found < self.best:
-            self.best = found
-            self._best = (state.arrival.copy(), state.arc.copy(), state.start.copy())
-            self.budget.progress(f"schedule of {found} epochs, bound {self.bound}")
+        if self.best is not None and found >= self.best:
+            return False
+        self.best = found
+        self._best = (state.arrival.copy(), state.arc.copy(), state.start.copy())
+        self.budget.progress(f"schedule of {found} epochs, bound {self.bound}")
+        return True
+
+    def rows(self) -> tuple[Ints, Ints] | None:
+        """Give the best schedule as arcs and starts; both of shape (chunks, nodes), -1 where a chunk does not come by an arc."""
+        return None if self._best is None else (self._best[1].astype(np.int64), self._best[2].astype(np.int64))
+
+    def adopt(self, arc: Ints, start: Ints) -> None:
+        """Go on from a schedule, if it is better; see :meth:`rows`."""
+        longest = int(self.arcs.roads.arc_delay.max()) + int(self.network.window.max())
+        self._reach = max(self._reach, int(start.max()) + longest + 1)
+        state = self._fresh()
+        arcs, starts = arc.astype(np.int32), start.astype(np.int32)
+        for chunk in range(self.network.chunks):
+            retrace(self.arcs.roads, state, chunk, arcs[chunk], starts[chunk])
+        if self._keep(state):
+            self._state = None
 
     def improve(self, part: float = 1.0) -> None:
         """Rip up and re-route until the bound is met or a part of the effort is spent."""

@@ -1,4 +1,4 @@
-"""The last stage, for small problems: the model of a fixed number of epochs, between bound and incumbent."""
+"""The stage for small problems: the model of a fixed number of epochs, between bound and incumbent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Windowed:
     high: int
     sends: list[EpochSend]
     reports: list[SolverResult] = field(default_factory=list)
-    raised: bool = False
+    raised: SolverResult | None = None
 
     def run(self, columns: int) -> None:
         """Try the bound first, since it is often met, then the middle; a solve without an answer ends it.
@@ -64,7 +64,7 @@ class Windowed:
             self.sends = extracted(plan, [key for key in plan.sends if model.F[key].value > 0.5])
             self.high = finish(self.problem, self.sends)
         elif result.termination is Termination.INFEASIBLE:
-            self.low, self.raised = epochs + 1, True
+            self.low, self.raised = epochs + 1, result
         else:
             return False
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from cwb.core.collective import CollectiveKind, Demand
@@ -22,11 +23,22 @@ def network(ranks, links, switches=(), *, multicast=True, buffer=Fraction(0)):
     )
 
 
-def on_grid(topology, kind="all_gather", chunks=1, semantics="te-ccl", epoch_us=1, ranks=None, fluid=False, also=()):
+def on_grid(
+    topology, kind="all_gather", chunks=1, semantics="te-ccl", epoch_us=Fraction(1), ranks=None, fluid=False, also=()
+):
     """A collective in chunks of 1 kB, which a link of 1 GB/s carries in an epoch of a microsecond."""
     demand = demand_of(topology, kind, chunks, ranks)
     timing = Timing(Semantics(semantics), Fraction(epoch_us) / 10**6, fluid)
     return Instance("grid", topology, demand, tuple(also), timing=timing)
+
+
+def with_room(instance, chunks):
+    """The same with ranks that have room for so many chunks of others; 0 is a rank that passes on at once."""
+    nodes = tuple(
+        replace(node, buffer_bytes=Fraction(1000) * chunks) if node.kind is NodeKind.COMPUTE else node
+        for node in instance.network.nodes
+    )
+    return instance.with_changes(network=replace(instance.network, nodes=nodes))
 
 
 def demand_of(topology, kind="all_gather", chunks=1, ranks=None):

@@ -23,7 +23,7 @@ from cwb.schedules import judge
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from cwb.schedules.verify.grid import grid_of
 from epochs_oracle import fewest_epochs
-from grids import demand_of, network, on_grid, small_networks, with_switch
+from grids import demand_of, network, on_grid, small_networks, with_room, with_switch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -105,9 +105,11 @@ def test_every_model_is_right_and_no_bound_is_beyond_it(topology, kind, chunks, 
 @settings(max_examples=10, deadline=None)
 @given(small_networks(ranks=(2, 3)), st.sampled_from(SUMS), st.sampled_from(list(Semantics)))
 def test_sums_are_right(topology, kind, semantics):
-    """Reductions by both routes are verified, and one model of both stages is no slower than two in a row."""
+    """Reductions by both routes are verified, one model of both stages is no slower than two in a row, and the bound is the judge's."""
     instance = on_grid(topology, kind, semantics=semantics.value)
     _, epochs = solved(instance)
+    low, certificate = lower_bound(epoch_problem(instance))
+    assert low == recomputed_epochs(instance, certificate) <= epochs
     if kind == "all_reduce":
         _, stages = solved(instance, options=MilpOptions(all_reduce="stages"))
         assert epochs <= stages
@@ -172,13 +174,52 @@ def test_a_link_that_is_down_is_not_used():
 
 
 def test_relays_and_buffers_that_are_limited():
-    """A chain that must pass chunks on at once, or may hold one, is slower than one that stores, and proves nothing of it."""
+    """What the options say of ranks is on the instance that is judged, so that the bound is one of the instance, and met."""
     chain = network(3, [(0, 1, 2, 0), (1, 2, 1, 0), (2, 0, 1, 0)])
-    instance = on_grid(chain, "scatter", chunks=2, ranks=(0, 2, 1))
-    free, held = solved(instance), solved(instance, options=MilpOptions(buffer=1))
-    passing = solved(instance, options=MilpOptions(relays="pass"))
-    assert free[1] <= held[1]
-    assert free[1] <= passing[1]
+    posed = on_grid(chain, "scatter", chunks=4, ranks=(0, 2), epoch_us=Fraction(1, 2))
+    ways = {"free": {}, "held": {"buffer": 1}, "passed": {"relays": "pass"}}
+    found = {}
+    for name, options in ways.items():
+        given = {"epoch_duration": "500 ns", **options}
+        found[name] = run(posed.with_changes(timing=None), Request("teccl-milp", options=given))
+        assert found[name].record.verified
+        assert found[name].record.status == "optimal"
+    assert found["free"].record.metrics["epochs"] <= found["held"].record.metrics["epochs"]
+    rooms = {name: {node.buffer_bytes for node in each.instance.network.nodes} for name, each in found.items()}
+    assert rooms == {"free": {None}, "held": {1000}, "passed": {0}}
+
+
+def test_hyper_edges_are_switches_without_copies():
+    """The instance that is judged says that switches do not copy, so that the schedule of a switch that does is refused."""
+    star = [(i, 3, 1, 0) for i in range(3)] + [(3, i, 1, 0) for i in range(3)]
+    instance = on_grid(network(3, star, (3,)), "broadcast").with_changes(timing=None)
+    ways = [{}, {"switches": "hyper-edges"}]
+    copied, edges = (run(instance, Request("teccl-milp", options={"epoch_duration": "1 us", **o})) for o in ways)
+    assert (copied.record.metrics["epochs"], edges.record.metrics["epochs"]) == (1, 2)
+    moved = replace(copied.answer, instance_sha256=edges.instance.sha256)
+    assert any("multicast" in violation for violation in judge(edges.instance, moved).violations)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    small_networks(ranks=(2, 3)),
+    st.sampled_from(["all_gather", "all_to_all", "scatter"]),
+    st.integers(0, 2),
+    st.sampled_from([None, 1, 2]),
+    st.sampled_from([Fraction(1), Fraction(1, 2)]),
+)
+def test_limits_of_ranks_and_switches_are_kept(topology, kind, room, switch, epoch_us):
+    """Whatever ranks and switches can hold, the schedule is verified, and no faster than without limits."""
+    nodes = tuple(
+        replace(n, buffer_bytes=Fraction(1000) * switch) if n.kind is NodeKind.SWITCH and switch else n
+        for n in topology.nodes
+    )
+    instance = on_grid(replace(topology, nodes=nodes), kind, epoch_us=epoch_us)
+    outcome, epochs = solved(with_room(instance, room))
+    assert outcome.status is Status.OPTIMAL
+    assert epochs >= solved(instance)[1]
+    if room and not switch:
+        solved(with_room(replace(instance, timing=replace(instance.timing, fluid=True)), room), lp)
 
 
 def test_fewer_epochs_than_the_distance_are_infeasible():

@@ -12,7 +12,7 @@ from cwb.models.teccl.epochs import epoch_problem
 from cwb.models.teccl.layout import Rules, layout
 from cwb.models.teccl.lp_formulation import FluidLayout
 from cwb.models.teccl.rounds import State, round_layout
-from grids import network, on_grid, with_switch
+from grids import network, on_grid, with_room, with_switch
 
 PAIR = network(2, [(0, 1, 1, 0), (1, 0, 1, 0)])
 
@@ -32,8 +32,8 @@ def astar():
 
 
 def lp(objective="makespan"):
-    problem = epoch_problem(on_grid(with_switch(), "scatter", fluid=True))
-    return lp_formulation.build(FluidLayout(problem, 4, buffer=1), objective)
+    problem = epoch_problem(with_room(on_grid(with_switch(), "scatter", fluid=True), 1))
+    return lp_formulation.build(FluidLayout(problem, 4), objective)
 
 
 MODELS = {
@@ -43,7 +43,8 @@ MODELS = {
     "no_copy": lambda: milp(one_source(multicast=False), 3),
     "stores": lambda: milp(one_source(multicast=False, buffer=None), 4),
     "sum": lambda: milp(on_grid(PAIR, "all_reduce"), 3),
-    "limited": lambda: milp(on_grid(with_switch(), "scatter"), 4, Rules(buffer=1)),
+    "limited": lambda: milp(with_room(on_grid(with_switch(), "scatter"), 1), 4),
+    "small_switch": lambda: milp(one_source(multicast=False, buffer=Fraction(1000)), 4),
     "hyper": lambda: milp(one_source(multicast=False), 4, Rules(switches="hyper-edges")),
     "astar": astar,
     "lp": lp,
@@ -57,6 +58,7 @@ CONSTRAINTS = {
     "stores": ["flow_conservation_once"],
     "sum": ["ready"],
     "limited": ["limited_buffers", "removed", "buffers"],
+    "small_switch": ["limited_buffers"],
     "hyper": ["hyper_edge_limit", "capacity"],
     "astar": ["buffers", "passing_on", "on_the_way", "assigned"],
     "lp": ["capacity", "flow_conservation", "destination", "limited_buffers"],

@@ -139,7 +139,7 @@ def test_what_is_not_taken_is_said():
 def test_the_judge_recomputes_what_is_claimed():
     """The certificate of a record, read by the judge, proves as many epochs as are claimed."""
     from cwb import solvers
-    from cwb.core.bounds import EpochCut, EpochDistance, EpochFlow
+    from cwb.core.bounds import SolverBound
     from cwb.core.budget import Budget
 
     for spec, size in (
@@ -151,5 +151,5 @@ def test_the_judge_recomputes_what_is_claimed():
         options = METHOD.options.model_validate({})
         posed = METHOD.pose(gather(spec, size), options)
         outcome = METHOD.run(posed, solvers.get("highs"), Budget(), options)
-        if isinstance(outcome.certificate, EpochCut | EpochDistance | EpochFlow):
+        if not isinstance(outcome.certificate, SolverBound):
             assert recomputed_epochs(posed, outcome.certificate) == outcome.metrics["lower_bound_epochs"]

@@ -13,23 +13,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .....core.bounds import EpochWindowPrices
 from .....core.schedule import Ints
 from ..problem import FAR, EpochNetwork
 from .flow import FlowNetwork
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExpandedCut:
-    """Why no schedule has the makespan ``epochs - 1``: the flow to ``sink`` is less than the chunks that it lacks."""
+    """Why no schedule has the makespan ``epochs - 1``: a cut over time around ``sink`` through too few blocks.
+
+    Every chunk from outside starts in one of the blocks: with a price of 1 for each of them, these windows prove the same.
+
+    Parameters
+    ----------
+    epochs : int
+        The bound.
+    sink : int
+        The node.
+    link, start : array of int, shape (blocks,)
+        The blocks: the link and the first epoch.
+    """
 
     epochs: int
     sink: int
-    flow: int
-    wanted: int
+    link: Ints
+    start: Ints
 
-    def by_blocks_alone(self, network: EpochNetwork) -> bool:
-        """Whether it also holds if all starts of a block count, as :class:`~cwb.core.bounds.EpochFlow` is defined."""
-        return flow_to(network, self.sink, self.epochs - 1, in_time=False)[0] < self.wanted
+    def certificate(self) -> EpochWindowPrices:
+        """Give the blocks as windows with prices."""
+        ones = (1,) * len(self.link)
+        return EpochWindowPrices(self.epochs, (self.sink,), tuple(self.link.tolist()), tuple(self.start.tolist()), ones)
 
 
 def size(network: EpochNetwork, epochs: int) -> int:
@@ -40,46 +54,43 @@ def size(network: EpochNetwork, epochs: int) -> int:
 def improve(network: EpochNetwork, at_least: int, sink: int, below: int) -> tuple[int, ExpandedCut | None]:
     """Raise a bound by flows to one node, epoch by epoch, as long as it is below a number."""
     best, proof = at_least, None
-    while best < below:
-        flow, wanted = flow_to(network, sink, best)
-        if flow >= wanted:
-            break
-        best += 1
-        proof = ExpandedCut(best, sink, flow, wanted)
+    while best < below and (found := cut_at(network, sink, best)) is not None:
+        best, proof = found.epochs, found
     return best, proof
 
 
-def flow_to(network: EpochNetwork, sink: int, epochs: int, *, in_time: bool = True) -> tuple[int, int]:
-    """Give how many of the chunks that a node lacks can be there after so many epochs, at most, and how many it lacks.
-
-    ``in_time`` leaves out starts of a block from which the chunk itself would be late; without, they count like the others.
-    """
+def cut_at(network: EpochNetwork, sink: int, epochs: int) -> ExpandedCut | None:
+    """Give the cut that tells why the chunks that a node lacks cannot all be there after so many epochs, None if a flow says that they can."""
     chunks = np.flatnonzero(network.lacking[:, sink])
     if not len(chunks):
-        return 0, 0
+        return None
     release = network.distance[network.source[chunks]].min(axis=0)
-    tail, leave, head, reach, room = _blocks(network, sink, epochs, release, in_time)
+    link, begin, end = _blocks(network, sink, epochs, release)
+    tail, head, reach = network.tail[link], network.head[link], begin + network.delay[link]
     width = epochs + 2
     waits = network.stores.copy()
     waits[network.head[network.window > 1]] = True
     waits[network.tail[network.window > 1]] = True
     sources = np.unique(network.source[chunks])
-    keys = np.unique(np.concatenate([tail * width + leave, head * width + reach, sources * width, [sink * width]]))
+    keys = np.unique(np.concatenate([tail * width + end, head * width + reach, sources * width, [sink * width]]))
     node, same = keys // width, np.diff(keys // width) == 0
     stays = np.flatnonzero(same & (waits[node[:-1]]))
     at_sink = int(np.searchsorted(keys, sink * width + width) - 1)
-    tails = np.concatenate([np.searchsorted(keys, tail * width + leave), stays]).astype(np.int64)
+    tails = np.concatenate([np.searchsorted(keys, tail * width + end), stays]).astype(np.int64)
     heads = np.concatenate([np.searchsorted(keys, head * width + reach), stays + 1]).astype(np.int64)
-    capacity = np.concatenate([room, np.full(len(stays), len(chunks))]).astype(np.int64)
+    capacity = np.concatenate([network.room[link], np.full(len(stays), len(chunks))]).astype(np.int64)
     supply = np.zeros(len(keys), dtype=np.int64)
     counts = np.bincount(network.source[chunks], minlength=network.nodes)
     supply[np.searchsorted(keys, sources * width)] = counts[sources]
-    flow, _ = FlowNetwork(len(keys), tails, heads).into(at_sink, capacity, supply, len(chunks))
-    return flow, len(chunks)
+    flow, side = FlowNetwork(len(keys), tails, heads).into(at_sink, capacity, supply, len(chunks))
+    if flow >= len(chunks):
+        return None
+    cut = np.flatnonzero(side[heads[: len(link)]] & ~side[tails[: len(link)]])
+    return ExpandedCut(epochs + 1, sink, link[cut], begin[cut])
 
 
-def _blocks(network: EpochNetwork, sink: int, epochs: int, release: Ints, in_time: bool) -> tuple[Ints, ...]:
-    """List the blocks of every link: tail, last epoch in it, head, earliest arrival, and how many starts."""
+def _blocks(network: EpochNetwork, sink: int, epochs: int, release: Ints) -> tuple[Ints, Ints, Ints]:
+    """List the blocks of every link: the link, the first epoch, and the last from which a chunk is in time."""
     first = release[network.tail]
     last = epochs - network.delay - network.distance[network.head, sink]
     useful = np.flatnonzero((first <= last) & (first < FAR))
@@ -87,6 +98,4 @@ def _blocks(network: EpochNetwork, sink: int, epochs: int, release: Ints, in_tim
     link = np.repeat(useful, count)
     number = np.arange(len(link)) - np.repeat(np.cumsum(count) - count, count)
     begin = first[link] + number * network.window[link]
-    latest = last if in_time else epochs - network.delay
-    end = np.minimum(begin + network.window[link] - 1, latest[link])
-    return network.tail[link], end, network.head[link], begin + network.delay[link], network.room[link]
+    return link, begin, np.minimum(begin + network.window[link] - 1, last[link])

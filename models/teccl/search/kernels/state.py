@@ -24,6 +24,7 @@ RECENT = 4
 class Roads(NamedTuple):
     """Links and the arcs made of them. Arcs are sorted by tail; arc a's hops are ``hop_first[a] .. hop_first[a + 1] - 1``."""
 
+    row: Any  #: (links,) the row of reservations; links that a symmetry maps to each other have one together
     window: Any  #: (links,)
     room: Any  #: (links,)
     arc_first: Any  #: (nodes + 1,) where the arcs out of each node begin
@@ -38,7 +39,7 @@ class Roads(NamedTuple):
 class State(NamedTuple):
     """Everything that changes."""
 
-    table: Any  #: (links, epochs) reservations
+    table: Any  #: (rows, epochs) reservations
     arrival: Any  #: (chunks, nodes) epoch, or ABSENT
     arc: Any  #: (chunks, nodes) the arc over which the chunk came, -1 for none
     start: Any  #: (chunks, nodes) when it started on that arc
@@ -49,12 +50,12 @@ class State(NamedTuple):
     sends: Any  #: (chunks,) how many
 
 
-def empty_state(held: Any, links: int, epochs: int, longest: int) -> State:
+def empty_state(held: Any, links: int, rows: int, epochs: int, longest: int) -> State:
     """Give the state in which only the holders have the chunks; ``longest`` is the largest number of hops of an arc."""
     chunks, nodes = held.shape
     room = nodes * longest
     return State(
-        np.zeros((links, epochs), np.int16),
+        np.zeros((rows, epochs), np.int16),
         np.where(held, np.int32(0), ABSENT).astype(np.int32),
         np.full((chunks, nodes), -1, np.int32),
         np.zeros((chunks, nodes), np.int32),
@@ -86,7 +87,7 @@ def send(roads: Roads, state: State, chunk: int, link: int, start: int) -> None:
     state.send_before[chunk, at] = state.latest[chunk, link]
     state.latest[chunk, link] = at
     state.sends[chunk] = at + 1
-    reserve(state.table, link, start, roads.window[link], 1)
+    reserve(state.table, roads.row[link], start, roads.window[link], 1)
 
 
 @numba.njit(cache=True)
@@ -107,7 +108,7 @@ def withdraw(roads: Roads, state: State, chunk: int) -> None:
     """Take back all sends of a chunk: only its holders have it."""
     for at in range(state.sends[chunk]):
         link = state.send_link[chunk, at]
-        reserve(state.table, link, state.send_start[chunk, at], roads.window[link], -1)
+        reserve(state.table, roads.row[link], state.send_start[chunk, at], roads.window[link], -1)
         state.latest[chunk, link] = -1
     state.sends[chunk] = 0
     for node in range(state.arrival.shape[1]):
@@ -132,7 +133,7 @@ def free_start(roads: Roads, table: Any, arc: int, start: int) -> int:
     agreed = 0
     while agreed < end - first:
         link, offset = roads.hop_link[h], roads.hop_offset[h]
-        at = earliest(table, link, start + offset, roads.window[link], roads.room[link])
+        at = earliest(table, roads.row[link], start + offset, roads.window[link], roads.room[link])
         if at == NEVER:
             return NEVER
         if at > start + offset:
@@ -163,7 +164,7 @@ def shared_price(roads: Roads, state: State, price: Any, chunk: int, arc: int, s
             return -1.0
         if new:
             window = roads.window[link]
-            if is_taken(state.table, link, at, window, roads.room[link]):
+            if is_taken(state.table, roads.row[link], at, window, roads.room[link]):
                 return -1.0
             total += price[link]
         new_before = new
@@ -171,14 +172,25 @@ def shared_price(roads: Roads, state: State, price: Any, chunk: int, arc: int, s
 
 
 @numba.njit(cache=True)
-def is_taken(table: Any, link: int, start: int, window: int, room: int) -> bool:
+def is_taken(table: Any, row: int, start: int, window: int, room: int) -> bool:
     """Tell whether a link is not free at an epoch."""
     if start + window > table.shape[1]:
         return True
     for t in range(start, start + window):  # noqa: SIM110 (compiled)
-        if table[link, t] >= room:
+        if table[row, t] >= room:
             return True
     return False
+
+
+@numba.njit(cache=True)
+def passes_by_itself(roads: Roads, state: State, chunk: int, arc: int, start: int) -> bool:
+    """Tell whether a chunk that takes an arc does not have to be copied where that is impossible, since it starts on one of its links already."""
+    for h in range(roads.hop_first[arc] + 1, roads.hop_first[arc + 1]):
+        if not roads.hop_copies[h]:
+            came = has_sent(state, chunk, roads.hop_link[h - 1], start + roads.hop_offset[h - 1])
+            if came != has_sent(state, chunk, roads.hop_link[h], start + roads.hop_offset[h]):
+                return False
+    return True
 
 
 @numba.njit(cache=True)
@@ -191,6 +203,9 @@ def best_start(
     """
     start = free_start(roads, state.table, arc, max(ready, hint))
     free = start
+    # Where a link takes several starts at once, the chunk may meet itself at a switch that does not copy.
+    while start != NEVER and not passes_by_itself(roads, state, chunk, arc, start):
+        start = free_start(roads, state.table, arc, start + 1)
     cost = weight * arc_price(roads, price, arc)
     if roads.hop_first[arc + 1] - roads.hop_first[arc] > 1:
         at = state.latest[chunk, roads.hop_link[roads.hop_first[arc]]]

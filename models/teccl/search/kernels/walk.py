@@ -14,6 +14,12 @@ from .state import Roads, State, retrace, withdraw
 #: Most chunks that are withdrawn at once.
 MOST = 6
 
+#: How often the others are chunks that stand in the way of the late one.
+TARGETED = 0.5
+
+#: Numbers drawn for a move.
+DRAWS = 24
+
 #: Weights of the prices, before they are scattered.
 WEIGHTS = (0.0, 0.3, 1.0, 3.0, 10.0)
 
@@ -40,9 +46,9 @@ def makespan(state: State, lacking: Any) -> int:
 
 
 @numba.njit(cache=True)
-def chosen(late: Any, total: int, draw: Any, members: Any) -> int:
-    """Choose one late chunk, the later the likelier, and up to five others; give how many. ``draw`` is a row of numbers from 0 to 1."""
-    at = draw[0] * total
+def drawn_late(late: Any, total: int, draw: float) -> int:
+    """Draw a late chunk, the later the likelier."""
+    at = draw * total
     critical = 0
     for chunk in range(len(late)):
         at -= late[chunk]
@@ -50,16 +56,64 @@ def chosen(late: Any, total: int, draw: Any, members: Any) -> int:
             critical = chunk
         if at < 0:
             break
+    return critical
+
+
+@numba.njit(cache=True)
+def add(members: Any, count: int, chunk: int) -> int:
+    """Add a chunk to those that are withdrawn, if it is not among them; give how many they are."""
+    for j in range(count):
+        if members[j] == chunk:
+            return count
+    members[count] = chunk
+    return count + 1
+
+
+@numba.njit(cache=True)
+def contested_link(
+    roads: Roads,
+    state: State,
+    lacking: Any,
+    tail_of: Any,
+    into: Any,
+    into_first: Any,
+    chunk: int,
+    target: int,
+    draw: Any,
+) -> int:
+    """Draw a link of an arc into a node on a late chunk's way to somebody whom it reaches late; -1 for none."""
+    nodes = lacking.shape[1]
+    node = int(draw[0] * nodes)
+    for _ in range(nodes):
+        if lacking[chunk, node] and state.arrival[chunk, node] > target:
+            break
+        node = node + 1 if node + 1 < nodes else 0
+    # Half of the time the last arc, else one nearer to the source.
+    up = draw[1]
+    while up > 0.5 and state.arc[chunk, node] >= 0 and state.arc[chunk, tail_of[state.arc[chunk, node]]] >= 0:
+        node = tail_of[state.arc[chunk, node]]
+        up = 2 * up - 1
+    count = into_first[node + 1] - into_first[node]
+    if count == 0:
+        return -1
+    arc = into[into_first[node] + int(draw[2] * count)]
+    hops = roads.hop_first[arc + 1] - roads.hop_first[arc]
+    return int(roads.hop_link[roads.hop_first[arc] + int(draw[3] * hops)])
+
+
+@numba.njit(cache=True)
+def chosen(state: State, critical: int, link: int, draw: Any, members: Any) -> int:
+    """Choose up to five chunks beside the late one, of those that use a link if one is given; give how many there are. ``draw`` is from 0 to 1."""
     members[0] = critical
-    count = 1
+    count, chunks = 1, state.arrival.shape[0]
     for i in range(int(draw[1] * MOST)):
-        other = int(draw[2 + i] * len(late))
-        fresh = True
-        for j in range(count):
-            fresh = fresh and members[j] != other
-        if fresh:
-            members[count] = other
-            count += 1
+        other = int(draw[2 + i] * chunks)
+        if link >= 0:
+            for _ in range(chunks):
+                if state.latest[other, link] >= 0:
+                    break
+                other = other + 1 if other + 1 < chunks else 0
+        count = add(members, count, other)
     return count
 
 
@@ -138,15 +192,20 @@ def walk(
     for chunk in range(chunks):
         late[chunk] = lateness(state, lacking, chunk, target)
     total = late.sum()
-    draw = np.empty(16)
+    draw = np.empty(DRAWS)
+    into = np.argsort(roads.arc_head, kind="mergesort")
+    into_first = np.searchsorted(roads.arc_head[into], np.arange(nodes + 1))
     members = np.empty(MOST + 1, np.int64)
     old_arc, old_start = np.empty((MOST + 1, nodes), np.int32), np.empty((MOST + 1, nodes), np.int32)
     work = 0
     while total > 0 and work < effort:
         counter += 1
         for i in range(len(draw)):
-            draw[i] = scattered(counter * 16 + i, seed)
-        count = chosen(late, total, draw, members)
+            draw[i] = scattered(counter * DRAWS + i, seed)
+        critical, link = drawn_late(late, total, draw[0]), -1
+        if draw[16] < TARGETED:
+            link = contested_link(roads, state, lacking, tail_of, into, into_first, critical, target, draw[17:])
+        count = chosen(state, critical, link, draw, members)
         before = 0
         for i in range(count):
             chunk = members[i]

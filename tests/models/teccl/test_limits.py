@@ -1,0 +1,115 @@
+"""A limit of time keeps what has been found, and says so: solvers here end at theirs after a counted number of solves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from cwb import solvers
+from cwb.core.budget import Budget
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.method import Status
+from cwb.core.record import EXIT_STATUS
+from cwb.core.solver import Capability, SolverOptions, Termination
+from cwb.instances import load
+from cwb.models.teccl import alltoall, astar, lp, milp
+from cwb.models.teccl.milp_options import AstarOptions, LpOptions, MilpOptions, pose_model
+from cwb.schedules import judge
+from grids import network, on_grid, with_switch
+
+
+@dataclass
+class Ends:
+    """HiGHS, which ends at its limit from the given solve on, with the point that it has or without one."""
+
+    after: int
+    keeps: bool
+    solved: int = 0
+    name: str = "highs"
+    capabilities: Capability = Capability.LP | Capability.MIP
+
+    def solve(self, model: Any, budget: Budget, options: SolverOptions | None = None) -> Any:
+        """Solve; from the counted solve on, say that the time was over."""
+        result = solvers.get("highs").solve(model, budget, options or SolverOptions())
+        self.solved += 1
+        if self.solved <= self.after:
+            return result
+        has = self.keeps and result.has_solution
+        objective = result.objective if has else None
+        return replace(result, termination=Termination.TIME_LIMIT, has_solution=has, objective=objective, bound=None)
+
+
+def ring():
+    """Four ranks on a ring with a chord: an all-gather takes more than the cuts say."""
+    links = [(i, (i + 1) % 4, 1, 0) for i in range(4)] + [(i, (i - 1) % 4, 1, 0) for i in range(4)] + [(0, 2, 1, 0)]
+    return network(4, links)
+
+
+def ended(instance, module, options, after, keeps):
+    """Run a method with a solver that ends; what it answers is right, and the status is that of what it has."""
+    outcome = module.run(instance, Ends(after, keeps), Budget(), options)
+    if outcome.answer is None:
+        assert outcome.status is Status.LIMIT
+        assert EXIT_STATUS[outcome.status.value] == 4
+        assert "time" in outcome.message or "limit" in outcome.message
+        return outcome
+    verdict = judge(instance, outcome.answer, outcome.certificate)
+    assert verdict.ok, verdict.violations
+    assert outcome.status is (Status.OPTIMAL if outcome.bound == outcome.objective else Status.FEASIBLE)
+    assert EXIT_STATUS[outcome.status.value] == 0
+    return outcome
+
+
+DECLARATIVE = [
+    (milp, MilpOptions(), {}),
+    (milp, MilpOptions(objective="late"), {}),
+    (milp, MilpOptions(objective="paper"), {}),
+    (milp, MilpOptions(objective="paper", epochs=9), {}),
+    (milp, MilpOptions(all_reduce="stages"), {"kind": "all_reduce"}),
+    (lp, LpOptions(), {"fluid": True}),
+    (lp, LpOptions(objective="paper"), {"fluid": True}),
+    (lp, LpOptions(objective="paper", epochs=9), {"fluid": True}),
+    (astar, AstarOptions(), {}),
+]
+
+
+@pytest.mark.parametrize("after", range(4))
+@pytest.mark.parametrize("keeps", [True, False], ids=["keeps", "nothing"])
+@pytest.mark.parametrize(("module", "options", "posed"), DECLARATIVE)
+@pytest.mark.parametrize("topology", [ring(), with_switch()], ids=["ring", "switch"])
+def test_declarative_models(topology, module, options, posed, after, keeps):
+    """Whenever the solver ends, the answer is a verified schedule with two honest numbers, or nothing with a reason."""
+    ended(on_grid(topology, **posed), module, options, after, keeps)
+
+
+@pytest.mark.parametrize("after", range(4))
+@pytest.mark.parametrize("keeps", [True, False], ids=["keeps", "nothing"])
+def test_all_to_all(after, keeps):
+    """Flows that were checked before the limit are the answer."""
+    instance = on_grid(ring(), "all_to_all", fluid=True)
+    outcome = ended(instance, alltoall, alltoall.Options(), after, keeps)
+    assert (outcome.answer is None) == (after == 0)
+
+
+def test_a_point_at_the_limit_is_an_answer():
+    """The general form and the linear program take the point that a solver has when its time is over."""
+    options = MilpOptions(objective="late", epochs=6, chunk_size="25 KB", chunks=2, epoch="slow")
+    dgx1 = load("dgx1()").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)))
+    outcome = ended(pose_model(dgx1, options), milp, options, 0, keeps=True)
+    assert (outcome.status, outcome.metrics["lower_bound_epochs"]) == (Status.FEASIBLE, 4)
+    assert "in the time that there was" in outcome.message
+    outcome = ended(on_grid(ring(), fluid=True), lp, LpOptions(), 0, keeps=False)
+    assert outcome.answer is None
+    assert "no schedule found in time" in outcome.message
+
+
+def test_a_limit_is_not_taken_for_infeasibility():
+    """Where nothing is found out, the bound stays and no longer schedules are looked for: one solve, not models of ever more epochs."""
+    instance = on_grid(ring())
+    solver = Ends(0, keeps=False)
+    outcome = milp.run(instance, solver, Budget(), MilpOptions(objective="late"))
+    assert outcome.status is Status.LIMIT
+    assert solver.solved == 1
+    assert outcome.metrics["lower_bound_epochs"] == milp.lower_bound(milp.epoch_problem(instance))[0]
