@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share")
 
 #: Pictures of a schedule.
-KINDS = ("heatmap", "gantt", "utilization", "trees", "network")
+KINDS = ("heatmap", "gantt", "utilization", "trees", "network", "map")
 
 #: Those of tree packings alone.
-OF_TREES = ("trees", "network")
+OF_TREES = ("trees", "network", "map")
 
 #: Those that the interactive page has, all in one.
 PAGE = ("heatmap", "gantt")
@@ -44,6 +44,11 @@ _PARTS, _CELLS = 200, 20_000_000
 )
 @click.option("--tree", "trees", type=click.IntRange(0), multiple=True, help="Tree to draw, from 0; may be repeated.")
 @click.option(
+    "--places",
+    type=click.Path(path_type=Path),
+    help="JSON file {site: [longitude, latitude]} for --kind map.  [default: places follow from the links]",
+)
+@click.option(
     "--output", "-o", type=click.Path(path_type=Path), help="A .svg, .pdf or .png file; of a schedule also .html."
 )
 def plot(
@@ -52,6 +57,7 @@ def plot(
     kind: str | None,
     mode: str | None,
     trees: tuple[int, ...],
+    places: Path | None,
     output: Path | None,
 ) -> None:
     """Draw the plot NAME from RECORDS, or a picture of the schedule in a .json or .json.gz file.
@@ -66,11 +72,12 @@ def plot(
     cwb plot schedule.json --kind gantt -o gantt.png
     cwb plot schedule.json -o schedule.html
     cwb plot forest.json --kind network --tree 3 -o tree.pdf
+    cwb plot plan.json --kind map -o trees.svg
     """
     if name is not None and name.endswith((".json", ".json.gz")):
         if records:
             raise InputError("a schedule is drawn from its own file alone; expected no records", source=str(records[0]))
-        plot_schedule(Path(name), kind, mode or MODES[0], output, trees)
+        plot_schedule(Path(name), kind, mode or MODES[0], output, trees, places)
         return
     from ..reports.plots import PLOTS, get, picture_format
     from ..reports.records import load_records
@@ -78,7 +85,7 @@ def plot(
     if name is None:
         raise InputError(f"which plot? expected one of {', '.join(PLOTS)}, or a schedule file")
     draw = get(name)
-    for option, given in (("--kind", kind), ("--mode", mode), ("--tree", trees or None)):
+    for option, given in (("--kind", kind), ("--mode", mode), ("--tree", trees or None), ("--places", places)):
         if given is not None:
             raise InputError("only for the picture of a schedule, a .json or .json.gz file", source=option)
     if output is None:
@@ -87,7 +94,14 @@ def plot(
     write_whole(output, draw(load_records(records or RECORDS), form))
 
 
-def plot_schedule(file: Path, kind: str | None, mode: str, output: Path | None, trees: tuple[int, ...] = ()) -> None:
+def plot_schedule(
+    file: Path,
+    kind: str | None,
+    mode: str,
+    output: Path | None,
+    trees: tuple[int, ...] = (),
+    places: Path | None = None,
+) -> None:
     """Draw a schedule file; by default its heat map, beside it.
 
     Raises
@@ -102,7 +116,9 @@ def plot_schedule(file: Path, kind: str | None, mode: str, output: Path | None, 
     if output is None:
         output = file.with_name(file.name.removesuffix(".gz").removesuffix(".json") + ".svg")
     if trees and kind not in OF_TREES:
-        raise InputError(f"only for --kind {' and '.join(OF_TREES)}", source="--tree")
+        raise InputError(f"only for --kind {', '.join(OF_TREES)}", source="--tree")
+    if places is not None and kind != "map":
+        raise InputError("only for --kind map", source="--places")
     paged = output.suffix.lower() == ".html"
     if paged and kind not in (None, *PAGE):
         raise InputError(f"the page shows {' and '.join(PAGE)}; expected .svg, .pdf or .png", source=str(output))
@@ -112,17 +128,50 @@ def plot_schedule(file: Path, kind: str | None, mode: str, output: Path | None, 
         raise InputError(f"{error.problem}, .html", source=error.source) from None
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
-    content = _drawn(read_schedule(file), kind or KINDS[0], SimulationMode(mode), form, file, trees)
+    coordinates = None if places is None else read_places(places)
+    content = _drawn(read_schedule(file), kind or KINDS[0], SimulationMode(mode), form, file, trees, coordinates)
     write_whole(output, content)
 
 
-def _drawn(read: ScheduleFile, kind: str, mode: SimulationMode, form: str, file: Path, trees: tuple[int, ...]) -> bytes:
+def read_places(path: Path) -> dict[str, tuple[float, float]]:
+    """Read longitude and latitude of sites, in degrees.
+
+    Raises
+    ------
+    InputError
+        If it is no JSON object of pairs of such numbers.
+    """
+    from ..instances.loader import read_json
+
+    found: dict[str, tuple[float, float]] = {}
+    with located(source=str(path)):
+        data = read_json(path)
+        if not isinstance(data, dict):
+            raise InputError('expected an object such as {"London": [-0.1, 51.5]}')
+        for name, pair in data.items():
+            numbers = isinstance(pair, list) and all(type(part) in (int, float) for part in pair)
+            if not numbers or len(pair) != 2 or abs(pair[0]) > 180 or abs(pair[1]) > 90:
+                raise InputError("expected [longitude, latitude] in degrees", place=name)
+            found[name] = (float(pair[0]), float(pair[1]))
+    return found
+
+
+def _drawn(
+    read: ScheduleFile,
+    kind: str,
+    mode: SimulationMode,
+    form: str,
+    file: Path,
+    trees: tuple[int, ...],
+    places: dict[str, tuple[float, float]] | None,
+) -> bytes:
     """Draw one picture, or the page."""
     from ..core.trees import TreePacking
     from ..reports.plots import (
         html,
         schedule_gantt,
         schedule_heatmap,
+        schedule_map,
         schedule_network,
         schedule_trees,
         schedule_utilization,
@@ -135,6 +184,10 @@ def _drawn(read: ScheduleFile, kind: str, mode: SimulationMode, form: str, file:
     if kind in OF_TREES:
         if not isinstance(answer, TreePacking):
             raise InputError("it has no trees; expected a tree-packing, or another --kind", source=str(file))
+        if kind == "map":
+            with look(), located(source=str(file)):
+                drawn = schedule_map.draw(_title(instance, read), network_of(instance), answer, trees, places)
+                return to_bytes(drawn, form)
         picture = schedule_trees if kind == "trees" else schedule_network
         with look(), located(source=str(file)):
             return to_bytes(picture.draw(_title(instance, read), network_of(instance), answer, trees), form)

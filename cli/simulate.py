@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,13 @@ import click
 
 from ..core.collective import CollectiveKind
 from ..core.errors import InputError
+from ..core.pipelining import LatencyModel
 from ..core.trace import SimulationMode
+from ..core.units import Kind, parse
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
+    from ..core.schedule import Ints
     from ..core.trace import Trace
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -45,10 +49,35 @@ SIZES = {
     help="How time passes on links.",
 )
 @click.option("--barrier", is_flag=True, help="A step starts when the whole step before has ended.")
-@click.option("--pieces", type=click.IntRange(1), default=1, show_default=True, help="Pieces per tree, pipelined.")
+@click.option(
+    "--pieces",
+    type=click.IntRange(1),
+    help="Pieces per tree, pipelined.  [default: 1; with --reserve the best number for each tree]",
+)
+@click.option(
+    "--latency-model",
+    type=click.Choice([model.value for model in LatencyModel]),
+    default=LatencyModel.PROPAGATION.value,
+    show_default=True,
+    help="Whether latency only delays a chunk, or holds the link as well.",
+)
+@click.option("--reserve", is_flag=True, help="Every tree keeps a rate of its own on its links, as MTree has it.")
+@click.option(
+    "--chunk-overhead", metavar="DURATION", help="What a chunk costs a link beside its bytes, with --reserve."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.option("--trace", "trace_file", type=_FILE, metavar="JSON", help="Write a Chrome trace (Perfetto opens it).")
-def simulate(file: Path, mode: str, barrier: bool, pieces: int, as_json: bool, trace_file: Path | None) -> None:
+def simulate(
+    file: Path,
+    mode: str,
+    barrier: bool,
+    pieces: int | None,
+    latency_model: str,
+    reserve: bool,
+    chunk_overhead: str | None,
+    as_json: bool,
+    trace_file: Path | None,
+) -> None:
     """Simulate the schedule in FILE on its network.
 
     alpha-beta overlooks congestion; congestion-aware gives a link to one chunk at a time, which is stored before it goes
@@ -57,6 +86,7 @@ def simulate(file: Path, mode: str, barrier: bool, pieces: int, as_json: bool, t
     \b
     cwb simulate schedule.json
     cwb simulate trees.json.gz --mode cut-through --pieces 64 --trace trace.json
+    cwb simulate trees.json.gz --reserve --latency-model occupancy
     """
     from ..schedules.files import read_schedule
     from ..schedules.simulate import simulate as run
@@ -64,17 +94,50 @@ def simulate(file: Path, mode: str, barrier: bool, pieces: int, as_json: bool, t
     if trace_file is not None and not trace_file.parent.is_dir():
         raise InputError("its folder does not exist", source=str(trace_file))
     instance, answer = read_schedule(file)[:2]
-    trace = run(instance, answer, SimulationMode(mode), barrier=barrier, pieces=pieces)
+    model = LatencyModel(latency_model)
+    told: dict[str, Any] = {"barrier": barrier, "latency_model": latency_model, "reserve": reserve}
+    cut: int | Ints = pieces or 1
+    if reserve:
+        trace, cut = _reserved(instance, answer, mode, barrier, pieces, model, chunk_overhead)
+    elif chunk_overhead is not None:
+        raise InputError("expected --reserve beside it", source="--chunk-overhead")
+    else:
+        held = model is LatencyModel.OCCUPANCY
+        trace = run(instance, answer, SimulationMode(mode), barrier=barrier, pieces=pieces or 1, hold_latency=held)
     if trace_file is not None:
         from ..core.files import write_whole
         from ..schedules.simulate.chrome import chrome_trace
 
-        write_whole(trace_file, "".join(chrome_trace(instance, answer, trace, pieces=pieces)).encode())
-    found = measures(instance, trace) | {"barrier": barrier, "pieces": pieces}
+        write_whole(trace_file, "".join(chrome_trace(instance, answer, trace, pieces=cut)).encode())
+    found = measures(instance, trace) | told | {"pieces": cut if isinstance(cut, int) else cut.tolist()}
     if as_json:
         click.echo(json.dumps(found, allow_nan=False))
     else:
         show(found)
+
+
+def _reserved(
+    instance: Instance,
+    answer: object,
+    mode: str,
+    barrier: bool,
+    pieces: int | None,
+    model: LatencyModel,
+    chunk_overhead: str | None,
+) -> tuple[Trace, Ints]:
+    """Simulate trees at rates of their own; give the numbers of chunks too."""
+    from ..core.reserved import reserve
+    from ..core.trees import TreePacking
+    from ..schedules.simulate.network import network_of
+    from ..schedules.simulate.reserved import simulate_reserved
+
+    if not isinstance(answer, TreePacking):
+        raise InputError("only trees keep rates of their own", source="--reserve")
+    if barrier or SimulationMode(mode) is not SimulationMode.CONGESTION_AWARE:
+        raise InputError("expected the mode congestion-aware without barriers", source="--reserve")
+    overhead_s = Fraction(0) if chunk_overhead is None else parse(chunk_overhead, Kind.TIME)
+    plan = reserve(network_of(instance), answer, model, overhead_s, pieces)
+    return simulate_reserved(instance, answer, plan, model, overhead_s=overhead_s), plan.chunks
 
 
 def measures(instance: Instance, trace: Trace) -> dict[str, Any]:

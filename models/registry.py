@@ -46,6 +46,13 @@ METHODS: Mapping[str, str] = {
     "teccl-all-to-all": "teccl.alltoall:METHOD",
     "mtree": "mtree.methods:MTREE",
     "gost": "mtree.methods:GOST",
+    "mtree-repair": "mtree.repair:METHOD",
+    "topoadopt": "wan.methods:TOPOADOPT",
+    "blink-wan": "wan.methods:BLINK_WAN",
+    "single-tree": "wan.methods:SINGLE_TREE",
+    "wan-ring": "wan.methods:WAN_RING",
+    "plink": "wan.methods:PLINK",
+    "psld": "wan.methods:PSLD",
 }
 
 

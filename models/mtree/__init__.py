@@ -19,17 +19,15 @@ w_e, p  prices of a link and of a tree
 ======  ==========================================================  ============================
 
 ===================  ======================================================================
-``network``          what is asked: links with exact capacities, heights
 ``kernels``          algorithms 1 and 2, heights, all spanning trees (compiled)
 ``gost``             algorithm 3 and MILP (1): the method ``gost``
-``selection``        MILP (1)
-``strength``         the bound for any schedule, with its partition
-``bottleneck``       one tree exactly
 ``pairs``            two trees exactly
 ``cover``            the dual linear program over trees; ``columns`` adds trees to it
 ``pricing``          the cheapest trees, and what prices prove; ``layers`` is the model
 ``patterns``         K trees exactly; ``rooted`` says what a low tree is
 ``pool``, ``ruin``   many starts; K trees on large networks
 ``mtree``            all of it: the method ``mtree``
+``chunking``         data of the trees, in chunks; ``heights``, the height of least time
+``repair``           links that fail or slow down: the method ``mtree-repair``, and its parts
 ===================  ======================================================================
 """

@@ -14,11 +14,14 @@ from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import SolverResult
-from . import kernels
-from .bottleneck import lowest_tree
-from .network import Limit, Wan, pose
-from .strength import Strength, strength
-from .trees import Rated, fanout, filled, heights_of, in_order, packing
+from ..common.schedule_bounds import network_of
+from ..common.wan.bottleneck import lowest_tree
+from ..common.wan.measures import measures_of_rate, measures_of_trees
+from ..common.wan.network import Limit, Wan, pose
+from ..common.wan.strength import Strength, strength
+from ..common.wan.trees import Rated, filled, heights_of, in_order
+from .chunking import measures_of_chunks, split
+from .options import ChunkOptions
 
 #: Relative gap at which an answer is called optimal, unless the budget says otherwise.
 GAP = 1e-6
@@ -130,7 +133,13 @@ OURSELVES = ("mtree", "exact arithmetic")
 
 
 def outcome(
-    asked: Asked, found: Found, budget: Budget, *, roots: Sequence[int] | None = None, message: str = ""
+    asked: Asked,
+    found: Found,
+    budget: Budget,
+    options: ChunkOptions | None = None,
+    *,
+    roots: Sequence[int] | None = None,
+    message: str = "",
 ) -> Outcome:
     """Give the outcome of a run.
 
@@ -142,6 +151,8 @@ def outcome(
         What was found.
     budget : Budget
         Its gap says what is optimal.
+    options : ChunkOptions, optional
+        How data is split and cut.
     roots : sequence of int, optional
         Roots of the trees; by default those that make them lowest.
     message : str
@@ -166,37 +177,22 @@ def outcome(
     if roots is None:
         rated = in_order(rated)
     chosen = heights_of(asked.wan, asked.limit, rated.trees)[0] if roots is None else np.array(roots, dtype=np.int64)
+    options = options or ChunkOptions.model_validate({})
+    parted = split(asked.instance, asked.wan, rated, chosen, options)
     gap = GAP if budget.gap is None else budget.gap
-    optimal = rated.total >= found.bound * (1 - Fraction(gap))
+    optimal = bound_s >= parted.flow_s * (1 - Fraction(gap))
+    with budget.clock.phase("chunks"):
+        chunks = measures_of_chunks(network_of(asked.instance), parted.packing, options)
     return Outcome(
         Status.OPTIMAL if optimal else Status.FEASIBLE,
-        packing(asked.instance, asked.wan, rated, chosen),
-        objective=float(asked.seconds(rated.total)),
+        parted.packing,
+        objective=float(parted.flow_s),
         message=message,
-        metrics={**measures(asked, rated, chosen), **metrics},
-        **{**common, "bound": min(float(bound_s), float(asked.seconds(rated.total)))},
+        metrics={
+            **measures_of_rate(asked.wan, parted.rated.total, asked.strongest),
+            **measures_of_trees(asked.wan, parted.rated, parted.roots.tolist()),
+            **chunks,
+            **metrics,
+        },
+        **{**common, "bound": min(float(bound_s), float(parted.flow_s))},
     )
-
-
-def measures(asked: Asked, rated: Rated, roots: np.ndarray) -> dict[str, Any]:
-    """Give the paper's numbers (section IV-A.3), and the share of the strength."""
-    wan = asked.wan
-
-    far, hop = np.empty(wan.nodes, np.int64), np.empty(wan.nodes, np.int64)
-    heights: list[int] = []
-    longest: list[int] = []
-    for tree, root in zip(rated.trees, roots.tolist(), strict=True):
-        kernels.distances(root, tree, wan.tail, wan.head, wan.latency_ns, far, hop)
-        heights.append(int(hop.max()))
-        longest.append(int(far.max()))
-    fanouts = [fanout(wan, tree, root) for tree, root in zip(rated.trees.tolist(), roots.tolist(), strict=True)]
-    return {
-        "allreduce_rate_Bps": float(rated.total * wan.unit_Bps),
-        "normalized_throughput": float(rated.total / wan.normaliser),
-        "strength_share": float(rated.total / asked.strongest.rate),
-        "mean_tree_height": sum(heights) / len(heights),
-        "max_tree_height": max(heights),
-        "max_tree_latency_s": max(longest) / 1e9,
-        "mean_max_fanout": sum(fanouts) / len(fanouts),
-        "max_fanout": max(fanouts),
-    }

@@ -21,11 +21,11 @@ from ...core.solver import (
     SolverResult,
     Termination,
 )
+from ..common.wan.network import Limit, Wan
+from ..common.wan.selection import model_unit
+from ..common.wan.trees import Rated, bottlenecks, exact_rates
 from . import cover, layers
-from .network import Limit, Wan
 from .pricing import Priced, Prices, cheapest_of, cheapest_trees, low_trees
-from .selection import model_unit
-from .trees import Rated, bottlenecks, exact_rates
 
 #: Trees added in a round, cheapest first.
 _ADDED = 40

@@ -15,8 +15,8 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ...core.schedule import Floats, Ints
-from .network import Wan
-from .selection import model_unit
+from ..common.wan.network import Wan
+from ..common.wan.selection import model_unit
 
 
 def build(wan: Wan, trees: Ints, bottleneck: Ints, most_trees: int | None) -> Any:

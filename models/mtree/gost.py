@@ -11,13 +11,13 @@ from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult
+from ..common.wan.network import Limit
+from ..common.wan.selection import select
+from ..common.wan.trees import Rated, bottlenecks
 from . import kernels
 from .answer import OURSELVES, Asked, Found, ask, outcome
-from .network import Limit
 from .options import GostOptions
 from .pool import Grown, Way, grow, random_state
-from .selection import select
-from .trees import Rated, bottlenecks
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions) -> Outcome:
@@ -39,11 +39,11 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions
     if not len(grown.trees):
         message = f"no tree of at most {height} was found from {options.retries + 1} random start"
         message += "s" if options.retries else ", where algorithm 1 ends; -O retries=20 tries others"
-        return outcome(asked, nothing, budget, message=message)
+        return outcome(asked, nothing, budget, options, message=message)
     rated, roots, reports = chosen(asked, grown, solver, budget, options)
     found = replace(nothing, rated=rated, reports=reports)
     told = _told(asked, rated, roots)
-    done = outcome(asked, found, budget, roots=roots, message=told)
+    done = outcome(asked, found, budget, options, roots=roots, message=told)
     # Trees that are higher than was asked are no optimum of what was asked.
     return replace(done, status=Status.FEASIBLE) if told else done
 

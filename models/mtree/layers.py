@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 from ...core.budget import Budget
 from ...core.schedule import Floats, Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
-from .network import Limit, Wan
+from ..common.wan.network import Limit, Wan
 from .rooted import Uses, labelled, layered
 
 

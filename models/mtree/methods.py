@@ -7,7 +7,7 @@ from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome
 from ...core.solver import Solver
 from ...core.trees import TreePacking
-from .network import supports
+from ..common.wan.network import supports
 from .options import GostOptions, MtreeOptions
 
 PAPER = "Luo et al., Efficient Inter-Datacenter AllReduce With Multiple Trees"

@@ -18,17 +18,17 @@ from ...core.instance import Instance
 from ...core.method import Outcome
 from ...core.schedule import Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
+from ..common.wan.bottleneck import widest_tree
+from ..common.wan.network import Limit
+from ..common.wan.selection import select
+from ..common.wan.trees import Rated, bottlenecks, distinct, low_enough
 from . import patterns
 from .answer import GAP, OURSELVES, Asked, Found, ask, outcome
-from .bottleneck import widest_tree
 from .columns import Fluid, Task, generate
-from .network import Limit
 from .options import MtreeOptions
 from .pairs import best_pair
 from .pool import Pool, every_tree, many_starts, random_state
 from .ruin import ruin_and_recreate
-from .selection import select
-from .trees import Rated, bottlenecks, distinct, low_enough
 
 #: Trees of the pool that MILP (1) is given.
 _SELECTED = 60
@@ -51,10 +51,19 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOption
     InputError
         If the network is not connected.
     """
+    if options.height == "auto":
+        from .heights import run as try_heights
+
+        return try_heights(instance, solver, budget, options)
     asked = ask(instance, options.height, options.min_rate, budget)
     if isinstance(asked, Outcome):
         return asked
-    return outcome(asked, _Search(asked, solver, budget, options).run(), budget)
+    return outcome(asked, search(asked, solver, budget, options), budget, options)
+
+
+def search(asked: Asked, solver: Solver, budget: Budget, options: MtreeOptions) -> Found:
+    """Look for the best trees of a height, and for a bound."""
+    return _Search(asked, solver, budget, options).run()
 
 
 @dataclass(eq=False)

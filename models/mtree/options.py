@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from ...core.errors import InputError, shown
-from ...core.fields import Rate, Strict
+from ...core.fields import Duration, Rate, Strict
+from ...core.pipelining import MOST_CHUNKS, LatencyModel
 from ...core.units import Kind, parse
 
 
@@ -28,16 +29,53 @@ def _height(value: object) -> object:
         ) from None
 
 
+def _chunks(value: object) -> object:
+    """Read a number of chunks; None stands for the best."""
+    text = str(value).strip()
+    if value is None or text == "auto":
+        return None
+    if re.fullmatch("[0-9]{1,9}", text) and 1 <= int(text) <= MOST_CHUNKS:
+        return int(text)
+    raise ValueError(f"{shown(value)} is wrong; expected auto, or a number of chunks from 1 to {MOST_CHUNKS:,}")
+
+
 #: A number of hops, or seconds of latency.
 Height = Annotated[int | Fraction, BeforeValidator(_height)]
 
+#: As before, or the height at which the all-reduce is fastest.
+AutoHeight = Annotated[
+    int | Fraction | Literal["auto"], BeforeValidator(lambda value: "auto" if value == "auto" else _height(value))
+]
 
-class MtreeOptions(Strict):
+#: A number of chunks of every tree, or None for the best of each.
+ChunkCount = Annotated[int | None, BeforeValidator(_chunks)]
+
+
+class ChunkOptions(Strict):
+    """How the data of trees is split and cut, whatever the trees are."""
+
+    latency_model: LatencyModel = Field(
+        LatencyModel.OCCUPANCY,
+        description="What latency does to the next chunk: occupancy, a link is busy for it (the text); propagation, the next one follows at once.",
+    )
+    chunks: ChunkCount = Field(None, description="Chunks of a tree: a number, or auto, the best for each tree.")
+    chunk_overhead: Duration = Field(
+        Fraction(0), description="What a chunk costs a link beside its bytes, such as '5 ms'."
+    )
+    split: Literal["rate", "equal-finish"] = Field(
+        "rate",
+        description="Data of a tree: rate, in proportion to its rate (the text); equal-finish, such that at these rates all trees end at once.",
+    )
+
+
+class MtreeOptions(ChunkOptions):
     """Options of ``mtree``."""
 
     trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees; by default as many as help.")
-    height: Height | None = Field(
-        None, description="H, the most links from a root to a leaf, or their latency if it has a unit; by default any."
+    height: AutoHeight | None = Field(
+        None,
+        description="H, the most links from a root to a leaf, or their latency if it has a unit; auto, the number of links with the least "
+        "pipelined time; by default any.",
     )
     min_rate: Rate | None = Field(None, description="Smallest rate of a tree, such as '10 Mb/s'; by default any.")
     starts: int = Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for the pool of trees.")
@@ -58,7 +96,7 @@ class MtreeOptions(Strict):
     )
 
 
-class GostOptions(Strict):
+class GostOptions(ChunkOptions):
     """Options of ``gost``; the defaults are the text as it is written."""
 
     trees: int = Field(10, ge=1, le=10_000, description="K, the most trees of MILP (1).")

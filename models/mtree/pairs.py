@@ -18,8 +18,8 @@ from fractions import Fraction
 import numpy as np
 
 from ...core.budget import Budget
-from .network import Wan
-from .trees import Rated
+from ..common.wan.network import Wan
+from ..common.wan.trees import Rated
 
 
 @dataclass(frozen=True)

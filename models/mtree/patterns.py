@@ -14,9 +14,9 @@ import pyomo.environ as pyo
 from ...core.budget import Budget
 from ...core.schedule import Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
-from .network import Limit, Wan
+from ..common.wan.network import Limit, Wan
+from ..common.wan.selection import model_unit
 from .rooted import Uses, flowing, labelled, layered
-from .selection import model_unit
 
 
 def build(wan: Wan, limit: Limit | None, most_trees: int, widest: int, ceiling: float, floor: int = 0) -> Any:

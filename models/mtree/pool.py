@@ -9,9 +9,10 @@ import numpy as np
 
 from ...core.budget import Budget
 from ...core.schedule import Ints
+from ..common.wan.kernels import draw
+from ..common.wan.network import Limit, Wan
+from ..common.wan.trees import distinct
 from . import kernels
-from .network import Limit, Wan
-from .trees import distinct
 
 #: Trees of one start beyond which it is cut off.
 MOST_TREES = 10_000
@@ -158,7 +159,7 @@ def many_starts(wan: Wan, limit: Limit, starts: int, floor: int, most_trees: int
         way = Way("bottleneck" if fast else "global_min", weighted, fixed=True, shuffle=True, retries=_RETRIES)
         least = floor
         if most_trees is not None:
-            least = max(floor, int(capacities[kernels.draw(state, len(capacities))]) * kernels.draw(state, 100) // 100)
+            least = max(floor, int(capacities[draw(state, len(capacities))]) * draw(state, 100) // 100)
         grown = grow(wan, limit, least, way, state)
         found.append(grown.trees)
         if most_trees is not None:

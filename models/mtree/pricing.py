@@ -11,8 +11,8 @@ import numba
 import numpy as np
 
 from ...core.schedule import Floats, Ints
-from .bottleneck import spanning_tree
-from .network import Limit, Wan
+from ..common.wan.bottleneck import spanning_tree
+from ..common.wan.network import Limit, Wan
 
 #: Prices become integers of at most this size, so that sums over a tree are exact.
 _SCALE = 2**40

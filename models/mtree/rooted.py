@@ -12,7 +12,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from .network import Limit, Wan
+from ..common.wan.network import Limit, Wan
 
 Arc = tuple[int, int]
 Uses = Callable[[int, int], Any]

@@ -9,8 +9,9 @@ import numpy as np
 
 from ...core.budget import Budget
 from ...core.schedule import Ints
-from .kernels import draw, grow
-from .network import Limit, Wan
+from ..common.wan.kernels import draw
+from ..common.wan.network import Limit, Wan
+from .kernels import grow
 
 #: Moves between two looks at the clock.
 _MOVES = 500

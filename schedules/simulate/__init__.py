@@ -10,6 +10,7 @@
 ``occupancy``        how busy the links are, over time
 ``timed``            schedules in steps and trees become schedules in time
 ``pipeline``         closed form of forests in pieces, for the judge
+``reserved``         trees with rates of their own, in chunks of their own
 ===================  =====================================================================
 """
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...core.instance import Instance
+from ...core.schedule import Ints
 from ...core.trace import Trace
 from .network import network_of
 from .transfers import sends_of
 
 
-def chrome_trace(instance: Instance, answer: object, trace: Trace, *, pieces: int = 1) -> Iterator[str]:
+def chrome_trace(instance: Instance, answer: object, trace: Trace, *, pieces: int | Ints = 1) -> Iterator[str]:
     """Write a trace as one JSON object, line by line.
 
     Parameters

@@ -65,8 +65,8 @@ def simulate(
         raise InputError(f"nothing holds a link in the mode {mode.value}", place="hold_latency")
     transfers = transfers_of(instance, answer, barrier=barrier, pieces=pieces)
     columns = wires(network_of(instance))
-    timeline = _timeline(transfers, columns, mode, hold_latency=hold_latency)
-    return _trace(mode, transfers, columns, timeline)
+    timeline = timeline_of(transfers, columns, mode, hold_latency=hold_latency)
+    return trace_of(mode, transfers, columns, timeline)
 
 
 def utilization(
@@ -96,7 +96,7 @@ def utilization(
     return utilization_over_time(len(columns), sends.path_links, seconds, trace, bins)
 
 
-def _timeline(transfers: Transfers, columns: Wires, mode: SimulationMode, *, hold_latency: bool) -> Timeline:
+def timeline_of(transfers: Transfers, columns: Wires, mode: SimulationMode, *, hold_latency: bool) -> Timeline:
     """Choose the simulator: all of those that may be chosen give the same times."""
     if mode is SimulationMode.FAIR_SHARE:
         return simulate_flows(transfers, columns)
@@ -112,7 +112,7 @@ def _timeline(transfers: Transfers, columns: Wires, mode: SimulationMode, *, hol
     return simulate_by_events(transfers, columns, chosen)
 
 
-def _trace(mode: SimulationMode, transfers: Transfers, columns: Wires, timeline: Timeline) -> Trace:
+def trace_of(mode: SimulationMode, transfers: Transfers, columns: Wires, timeline: Timeline) -> Trace:
     """Put the times back into the order of the answer."""
     sends = transfers.sends
     held = timeline.hop_end_s - timeline.hop_start_s

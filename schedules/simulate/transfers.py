@@ -59,7 +59,7 @@ class Transfers:
     fixed_order: bool = False
 
 
-def sends_of(instance: Instance, answer: object, *, pieces: int = 1) -> tuple[Sends, Floats]:
+def sends_of(instance: Instance, answer: object, *, pieces: int | Ints = 1) -> tuple[Sends, Floats]:
     """Give the sends of an answer in the order of a trace of it, and the size of every chunk in bytes.
 
     Parameters
@@ -68,14 +68,14 @@ def sends_of(instance: Instance, answer: object, *, pieces: int = 1) -> tuple[Se
         The problem that it answers.
     answer : StepSchedule, Schedule or TreePacking
         What is to be simulated.
-    pieces : int
-        Pieces that the data of every tree is cut into; its sends are those of the first piece, then of the second, and so on.
+    pieces : int or array of int, shape (trees,)
+        Pieces that the data of every tree is cut into, or of each; sends are those of the first piece, then of the second, and so on.
     """
     sends, chunk_bytes, _ = _columns(instance, answer, pieces)
     return sends, chunk_bytes
 
 
-def transfers_of(instance: Instance, answer: object, *, barrier: bool = False, pieces: int = 1) -> Transfers:
+def transfers_of(instance: Instance, answer: object, *, barrier: bool = False, pieces: int | Ints = 1) -> Transfers:
     """Say what every send of an answer waits for.
 
     Parameters
@@ -109,18 +109,18 @@ def transfers_of(instance: Instance, answer: object, *, barrier: bool = False, p
     return Transfers(sends, chunk_bytes, leaves, arrives, waits_at, feeds, slots, place, fixed)
 
 
-def _columns(instance: Instance, answer: object, pieces: int) -> tuple[Sends, Floats, Ints]:
+def _columns(instance: Instance, answer: object, pieces: int | Ints) -> tuple[Sends, Floats, Ints]:
     """Sends, sizes of chunks, and levels of an answer."""
     if not isinstance(answer, StepSchedule | Schedule | TreePacking):
         kind = "a bandwidth plan" if isinstance(answer, BandwidthPlan) else type(answer).__name__
         raise InputError(f"only schedules can be simulated, not {kind}", place="answer")
     if answer.instance_sha256 != instance.sha256:
         raise InputError(f"made for another instance than {instance.name}", place="answer.instance_sha256")
-    if pieces < 1:
-        raise InputError(f"{pieces} pieces; expected at least 1", place="pieces")
+    if (least := int(np.min(pieces, initial=2**62))) < 1:
+        raise InputError(f"{least} pieces; expected at least 1", place="pieces")
     if isinstance(answer, TreePacking):
         return tree_sends(network_of(instance), answer, pieces)
-    if pieces > 1:
+    if np.any(np.asarray(pieces) > 1):
         raise InputError("only trees are cut into pieces", place="pieces")
     levels = answer.step if isinstance(answer, StepSchedule) else np.zeros(len(answer.sends), dtype=np.int64)
     return answer.sends, answer.chunks.sizes_bytes, levels

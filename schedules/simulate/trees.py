@@ -10,7 +10,7 @@ from ...core.trees import TreeKind, TreePacking
 from ..tree_levels import edge_depths
 
 
-def tree_sends(topology: Topology, packing: TreePacking, pieces: int) -> tuple[Sends, Floats, Ints]:
+def tree_sends(topology: Topology, packing: TreePacking, pieces: int | Ints) -> tuple[Sends, Floats, Ints]:
     """Cut the data of every tree into pieces and send each along the tree.
 
     Parameters
@@ -19,14 +19,14 @@ def tree_sends(topology: Topology, packing: TreePacking, pieces: int) -> tuple[S
         The network of the paths.
     packing : TreePacking
         The trees.
-    pieces : int
-        Number of equal pieces per tree.
+    pieces : int or array of int, shape (trees,)
+        Number of equal pieces of every tree, or of each.
 
     Returns
     -------
     Sends
         Piece by piece, and for each piece the edges in the order of the packing; for in-out trees first all reductions.
-        Chunk ``p * trees + t`` is piece p of tree t.
+        Chunk ``p * trees + t`` is piece p of tree t, if it has so many.
     array of float
         Size of every chunk in bytes.
     array of int
@@ -42,8 +42,13 @@ def tree_sends(topology: Topology, packing: TreePacking, pieces: int) -> tuple[S
         levels.append(above + (below - 1 - depth if inward else depth))
         above += below
     whole = np.asarray(packing.units * float(packing.unit_bytes), dtype=np.float64)
-    sends = _repeated(_joined(parts), pieces, len(packing))
-    return sends, np.tile(whole / pieces, pieces), np.tile(np.concatenate(levels), pieces)
+    number = np.broadcast_to(np.asarray(pieces, dtype=np.int64), len(packing))
+    most = int(number.max(initial=1))
+    sends, level = _repeated(_joined(parts), most, len(packing)), np.tile(np.concatenate(levels), most)
+    if (number < most).any():
+        kept = sends.chunk // len(packing) < number[sends.chunk % len(packing)]
+        sends, level = sends.take(kept), level[kept]
+    return sends, np.tile(whole / number, most), level
 
 
 def _one_way(packing: TreePacking, node: Ints, *, reduce: bool) -> Sends:

@@ -81,7 +81,7 @@ def test_the_default_is_a_heat_map_beside_the_file(schedule, trees):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_trees_have_every_picture(kind, trees, tmp_path):
-    """A packing of trees has all five pictures."""
+    """A packing of trees has every picture."""
     assert run(trees, "--kind", kind, "-o", tmp_path / "x.svg").exit_code == 0
 
 
@@ -92,6 +92,23 @@ def test_trees_can_be_chosen(kind, trees, tmp_path):
     assert (tmp_path / "a.svg").stat().st_size > 1000
     with pytest.raises(InputError, match=r"t\.json\.gz: there is no tree 1; expected one from 0 to 0"):
         run(trees, "--kind", kind, "--tree", 1, "-o", tmp_path / "b.svg")
+
+
+def test_a_map_takes_coordinates(trees, tmp_path):
+    """With longitudes and latitudes the sites are placed by them, and a site without is told."""
+    places = tmp_path / "places.json"
+    places.write_text('{"0": [-0.1, 51.5], "1": [2.3, 48.9], "2": [13.4, 52.5]}')
+    assert run(trees, "--kind", "map", "--places", places, "-o", tmp_path / "a.svg").exit_code == 0
+    assert run(trees, "--kind", "map", "-o", tmp_path / "b.svg").exit_code == 0
+    assert (tmp_path / "a.svg").read_bytes() != (tmp_path / "b.svg").read_bytes()
+    for text, problem in (
+        ('{"0": [0, 0]}', "no coordinates of '1'"),
+        ("[]", "expected an object"),
+        ('{"0": [0, 99]}', "expected"),
+    ):
+        places.write_text(text)
+        with pytest.raises(InputError, match=problem):
+            run(trees, "--kind", "map", "--places", places, "-o", tmp_path / "c.svg")
 
 
 @pytest.mark.parametrize("mode", ["alpha-beta", "fair-share", "cut-through"])
@@ -112,7 +129,14 @@ def test_the_page_in_every_mode(mode, schedule, tmp_path):
         (("{s}", "-o", "{tmp}/no/x.svg"), "its folder does not exist"),
         (("{s}", "--kind", "trees", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
         (("{s}", "--kind", "network", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
-        (("{s}", "--kind", "gantt", "--tree", "0", "-o", "{tmp}/x.svg"), "--tree: only for --kind trees and network"),
+        (("{s}", "--kind", "network", "--places", "{other}", "-o", "{tmp}/x.svg"), "--places: only for --kind map"),
+        (("libra-speedup", "--places", "{other}", "-o", "{tmp}/x.svg"), "--places: only for the picture of a schedule"),
+        (
+            ("{s}", "--kind", "map", "--places", "{other}", "-o", "{tmp}/x.svg"),
+            "other.json: schema: expected [longitude",
+        ),
+        (("{s}", "--kind", "map", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
+        (("{s}", "--kind", "gantt", "--tree", "0", "-o", "{tmp}/x.svg"), "--tree: only for --kind trees, network, map"),
         (("libra-speedup", "--tree", "0", "-o", "{tmp}/x.svg"), "--tree: only for the picture of a schedule"),
         (("{s}", "--kind", "utilization", "-o", "{tmp}/x.html"), "the page shows heatmap and gantt"),
         (("{s}", "{s}", "-o", "{tmp}/x.svg"), "expected no records"),

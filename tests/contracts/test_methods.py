@@ -33,6 +33,9 @@ DGX1 = (
     {"epoch": "slow"},
 )
 
+#: A plan of one tree for ring(4), one of whose links has lost half of its bandwidth.
+PLAN = {"links": [["0", "1", 0], ["1", "2", 0], ["2", "3", 0]], "root": "1", "units": 1}
+
 #: An instance that each method answers: what to load, the collective, the options.
 EXAMPLES = {
     "libra": ("4d", None, {}),
@@ -71,6 +74,13 @@ EXAMPLES = {
     "multitree": TORUS,
     "mtree": ("gscale", None, {"trees": 3, "height": 4}),
     "gost": ("gscale", None, {"trees": 5}),
+    "mtree-repair": ("ring(4)", TORUS[1], {"previous": [PLAN], "changes": ["0-1=0.5"]}),
+    "topoadopt": ("gscale", None, {"trees": 3, "moves": 10}),
+    "blink-wan": ("gscale", None, {"steps": 200}),
+    "single-tree": ("gscale", None, {"height": 4}),
+    "wan-ring": TORUS,
+    "plink": ("gscale", None, {}),
+    "psld": ("gscale", None, {}),
 }
 
 

@@ -11,13 +11,13 @@ from cwb import solvers
 from cwb.bench import Request, run
 from cwb.core.budget import Budget
 from cwb.core.solver import SolverOptions
+from cwb.models.common.wan.bottleneck import lowest_tree, widest_tree
+from cwb.models.common.wan.network import pose
+from cwb.models.common.wan.strength import ratio, strength
+from cwb.models.common.wan.trees import heights_of
 from cwb.models.mtree import layers
-from cwb.models.mtree.bottleneck import lowest_tree, widest_tree
-from cwb.models.mtree.network import pose
 from cwb.models.mtree.pairs import best_pair
 from cwb.models.mtree.pool import every_tree
-from cwb.models.mtree.strength import ratio, strength
-from cwb.models.mtree.trees import heights_of
 from mtree_networks import all_trees, best_few, best_rate, height, instance, random_edges
 
 MBPS = 10**6 / 8

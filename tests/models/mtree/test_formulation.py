@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from cwb.models.mtree import cover, layers, patterns, selection
-from cwb.models.mtree.network import pose
+from cwb.models.common.wan import selection
+from cwb.models.common.wan.network import pose
+from cwb.models.mtree import cover, layers, patterns
 from mtree_networks import instance
 
 #: A triangle of 3, 2 and 1 Mb/s, and its three trees.

@@ -1,4 +1,4 @@
-"""MILP (1) of the paper as a Pyomo model: at most K trees of a pool, and their rates.
+"""MILP (1) of MTree as a Pyomo model: at most K trees of a pool, and their rates.
 
 M is as small as it may be, and each tree's own: ``M_i = c_i``, the smallest capacity of its links, since no rate can be larger.
 """
@@ -9,9 +9,9 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from ...core.budget import Budget
-from ...core.schedule import Ints
-from ...core.solver import Solver, SolverOptions, SolverResult
+from ....core.budget import Budget
+from ....core.schedule import Ints
+from ....core.solver import Solver, SolverOptions, SolverResult
 from .network import Wan
 from .trees import Rated, bottlenecks, exact_rates
 

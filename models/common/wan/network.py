@@ -10,12 +10,12 @@ from math import gcd, lcm
 
 import numpy as np
 
-from ...core.collective import CollectiveKind, Demand
-from ...core.errors import InputError, Unsupported
-from ...core.instance import Instance
-from ...core.schedule import Ints
-from ...core.topology import Topology
-from ..common.schedule_bounds import network_of
+from ....core.collective import CollectiveKind, Demand
+from ....core.errors import InputError, Unsupported
+from ....core.instance import Instance
+from ....core.schedule import Ints
+from ....core.topology import Topology
+from ..schedule_bounds import network_of
 
 #: Networks beyond this are refused before memory is taken.
 MAX_NODES, MAX_LINKS = 2000, 20_000

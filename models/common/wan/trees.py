@@ -9,9 +9,9 @@ from math import lcm
 
 import numpy as np
 
-from ...core.instance import Instance
-from ...core.schedule import Floats, Ints
-from ...core.trees import TreeKind, TreePacking
+from ....core.instance import Instance
+from ....core.schedule import Floats, Ints
+from ....core.trees import TreeKind, TreePacking
 from . import kernels
 from .network import Limit, Wan
 

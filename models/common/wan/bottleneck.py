@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...core.schedule import Bools, Ints
+from ....core.schedule import Bools, Ints
 from .network import Limit, Wan
+from .ways import shortest_ways
 
 
 def widest_tree(wan: Wan, limit: Limit) -> tuple[int, Ints] | None:
@@ -35,29 +36,14 @@ def low_tree(wan: Wan, limit: Limit, usable: Bools) -> Ints | None:
 
 
 def lowest_tree(wan: Wan, limit: Limit, usable: Bools) -> tuple[int, Ints | None]:
-    """Give the radius of the network of some links, and the tree of shortest paths from a centre; None if they do not join all sites."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import dijkstra
-
-    order = [e for e in np.argsort(-limit.length, kind="stable").tolist() if usable[e]]
-    shortest = {(int(wan.tail[e]), int(wan.head[e])): e for e in order}  # of parallel links the last one, the shortest
-    if not shortest:
+    """Give the radius of the network of some links, and the tree of shortest ways from a centre; None if they do not join all sites."""
+    ways = shortest_ways(wan, limit.length, usable)
+    if (ways.reach < 0).any():
         return 0, None
-    a, b = np.array(list(shortest), dtype=np.int64).T
-    # A link without latency must not be taken for none: all lengths are one more than n times what they are, which keeps their order.
-    weight = (limit.length[list(shortest.values())] * wan.nodes + 1).astype(np.float64)
-    graph = csr_array((weight, (a, b)), shape=(wan.nodes, wan.nodes))
-    far, before = dijkstra(graph, directed=False, return_predecessors=True)
-    reach = np.max(far, axis=1)
+    reach = ways.reach.max(axis=1)
     root = int(reach.argmin())
-    if np.isinf(reach[root]):
-        return 0, None
-    tree = [_between(shortest, int(before[root, site]), site) for site in range(wan.nodes) if site != root]
-    return int(reach[root]) // wan.nodes, np.array(sorted(tree), dtype=np.int64)
-
-
-def _between(links: dict[tuple[int, int], int], one: int, other: int) -> int:
-    return links[one, other] if (one, other) in links else links[other, one]
+    tree = [ways.link(int(ways.before[root, site]), site) for site in range(wan.nodes) if site != root]
+    return int(reach[root]), np.array(sorted(tree), dtype=np.int64)
 
 
 def spanning_tree(wan: Wan, order: Sequence[int]) -> list[int] | None:

@@ -17,8 +17,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..common.digraph import Digraph, exact_array
-from ..common.maxflow import max_flow
+from ..digraph import Digraph, exact_array
+from ..maxflow import max_flow
 from .network import Wan
 
 

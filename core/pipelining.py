@@ -1,0 +1,215 @@
+"""Closed forms of pipelined time: data cut into chunks that follow each other along paths and trees, each with a rate of its own.
+
+Data of v bytes goes over a path of l links at a rate r, in ``lam`` equal chunks that are stored before they go on. Its flow time is ``x = v / r``,
+and a chunk takes ``x / lam`` on each link and what the link adds. The first chunk is through after ``S + l x / lam``, and each other one comes
+``A + x / lam`` after the one before (MTree, equation 2):
+
+``t(lam) = S + l x / lam + (lam - 1) (A + x / lam)``.
+
+======  =====================================================  ================================  =========================
+symbol  meaning                                                ``occupancy`` (the paper's)       ``propagation``
+======  =====================================================  ================================  =========================
+S       what a chunk waits on all links beside its bytes       sum of latencies and overheads    the same
+A       what the slowest link is held beside a chunk's bytes   largest latency, and overhead     overhead
+======  =====================================================  ================================  =========================
+
+In a tree every leaf has its path, and the last one counts. In an all-reduce that overlaps, a chunk comes from a leaf a to the root and goes on to a
+leaf b: the path is the pair. As ``max(A_a, A_b)`` is one of the two, the largest time over all pairs is the larger one of two sums, each of a largest
+term over a and one over b, so that no pair is ever looked at.
+
+Every time depends on the flow time alone, not on data and rate. It is convex in ``lam``, since every path's is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, isqrt, sqrt
+from typing import TypeVar
+
+import numpy as np
+
+from .schedule import Floats, Ints
+
+#: Chunks beyond this many are not tried: where a chunk costs nothing, more are always better.
+MOST_CHUNKS = 2**20
+
+#: Times are found to this part of them.
+TOLERANCE = 1e-13
+
+#: Slopes are taken over this part of the deadline.
+_AHEAD = 1e-6
+
+_Number = TypeVar("_Number", Fraction, float)
+
+
+class LatencyModel(Enum):
+    """What the latency of a link does to the next chunk."""
+
+    #: The link is busy for it, as for the bytes: MTree's equation (2).
+    OCCUPANCY = "occupancy"
+    #: The next chunk follows at once, as on a long line.
+    PROPAGATION = "propagation"
+
+
+def path_seconds(links: int, waits_s: _Number, pace_s: _Number, flow_s: _Number, chunks: int) -> _Number:
+    """Time of a path, equation (2): exact with fractions.
+
+    Parameters
+    ----------
+    links : int
+        Number of links l.
+    waits_s, pace_s : Fraction or float
+        S and A of the module's table, in seconds.
+    flow_s : Fraction or float
+        Seconds x that all data takes on a link.
+    chunks : int
+        Number of chunks, at least 1.
+    """
+    return waits_s + (links + chunks - 1) * flow_s / chunks + (chunks - 1) * pace_s
+
+
+def path_chunks(links: int, pace_s: Fraction | float, flow_s: Fraction | float, most: int = MOST_CHUNKS) -> int:
+    """Best whole number of chunks of a path, the smallest if there are two; exact.
+
+    One more chunk saves ``(l - 1) x / (lam (lam + 1))`` and costs A: the smallest ``lam`` with ``lam (lam + 1) >= (l - 1) x / A``.
+    Parameters are those of :func:`path_seconds`; ``most`` is the answer where nothing but it limits the number.
+    """
+    if links <= 1 or flow_s == 0:
+        return 1
+    if pace_s == 0:
+        return most
+    least = ceil((links - 1) * Fraction(flow_s) / Fraction(pace_s))
+    below = (isqrt(4 * least + 1) - 1) // 2
+    return max(1, min(below + (below * (below + 1) < least), most))
+
+
+def path_optimum(links: int, waits_s: float, pace_s: float, flow_s: float) -> tuple[float, float]:
+    """Best real number of chunks of a path and its time: equations (7) and (8), with the data size that is missing in print.
+
+    ``lam* = sqrt((l - 1) x / A)`` and ``t* = S - A + x + 2 sqrt((l - 1) x A)`` with A > 0; below one chunk, one chunk. More than ``lam*`` squared
+    chunks take longer than one.
+    """
+    best = max(1.0, sqrt((links - 1) * flow_s / pace_s))
+    return best, waits_s + (links + best - 1) * flow_s / best + (best - 1) * pace_s
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """Paths between the root and the leaves of every tree, one way.
+
+    Parameters
+    ----------
+    offset : array of int, shape (trees,)
+        Where each tree's leaves begin.
+    links : array of int, shape (leaves,)
+        Number of links of each path.
+    waits_s, pace_s : array of float, shape (leaves,)
+        S and A of each path.
+    """
+
+    offset: Ints
+    links: Ints
+    waits_s: Floats
+    pace_s: Floats
+
+    @cached_property
+    def tree(self) -> Ints:
+        """The tree of each leaf."""
+        return np.repeat(np.arange(len(self.offset)), np.diff(self.offset, append=len(self.links)))
+
+    def last(self, values: Floats) -> Floats:
+        """Largest value of each tree's leaves."""
+        return np.asarray(np.maximum.reduceat(values, self.offset), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees whose pipelined times are asked for; each has its rates to itself.
+
+    Parameters
+    ----------
+    ways : tuple of Leaves
+        One for reduce or broadcast; reduce and broadcast for an all-reduce that overlaps them.
+    """
+
+    ways: tuple[Leaves, ...]
+
+    def __len__(self) -> int:
+        return len(self.ways[0].offset)
+
+    def seconds(self, flow_s: Floats, chunks: Ints) -> Floats:
+        """Time of every tree.
+
+        Parameters
+        ----------
+        flow_s : array of float, shape (trees,)
+            Seconds that all data of each tree takes on a link.
+        chunks : array of int, shape (trees,)
+            Number of equal chunks of each tree.
+        """
+        piece_s, more = flow_s / chunks, (chunks - 1).astype(np.float64)
+        free, held = [], []
+        for way in self.ways:
+            came = way.waits_s + way.links * piece_s[way.tree]
+            free.append(way.last(came))
+            held.append(way.last(came + more[way.tree] * way.pace_s))
+        last = held[0] if len(held) == 1 else np.maximum(held[0] + free[1], free[0] + held[1])
+        return last + more * piece_s
+
+    def best_chunks(self, flow_s: Floats) -> Ints:
+        """Best number of chunks of every tree, the smallest if there are several: bisection for the first that one more does not beat."""
+        low, high = np.ones(len(self), dtype=np.int64), self._enough(flow_s)
+        while (open_ := low < high).any():
+            middle = (low + high) // 2
+            done = self.seconds(flow_s, middle + 1) >= self.seconds(flow_s, middle)
+            high = np.where(open_ & done, middle, high)
+            low = np.where(open_ & ~done, middle + 1, low)
+        return low
+
+    def flow_within(self, deadline_s: float, chunks: Ints | None = None) -> Floats:
+        """Largest flow time of every tree that ends in time; 0 where latency alone is too long.
+
+        For a number of chunks, time is convex and piecewise linear in the flow time, so that Newton's method ends at the root. Where chunks can be
+        chosen, the best ones for that flow time leave time for more, until no others do.
+
+        Parameters
+        ----------
+        deadline_s : float
+            When the last chunk must be at its leaf.
+        chunks : array of int, shape (trees,), optional
+            Number of chunks of each tree; by default the best.
+        """
+        number = np.ones(len(self), dtype=np.int64) if chunks is None else chunks
+        flow = self._newton(np.full(len(self), deadline_s), deadline_s, number)
+        while chunks is None:
+            better = self.best_chunks(flow)
+            gained = self.seconds(flow, better) < self.seconds(flow, number) * (1 - TOLERANCE)
+            gained &= flow > 0
+            if not gained.any():
+                break
+            number = np.where(gained, better, number)
+            flow = self._newton(flow, deadline_s, number)
+        return flow
+
+    def _newton(self, flow_s: Floats, deadline_s: float, chunks: Ints) -> Floats:
+        """Solve ``time = deadline`` for the flow time; from the second step on from above, where no step goes too far."""
+        ahead = deadline_s * _AHEAD
+        for _ in range(64):
+            time = self.seconds(flow_s, chunks)
+            slope = (self.seconds(flow_s + ahead, chunks) - time) / ahead
+            step = (time - deadline_s) / slope
+            flow_s = np.maximum(flow_s - step, 0.0)
+            if ((np.abs(step) <= TOLERANCE * flow_s) | (flow_s == 0)).all():
+                break
+        return flow_s
+
+    def _enough(self, flow_s: Floats) -> Ints:
+        """Numbers of chunks that are not below the best: those of a path with most links and a pace that none is below."""
+        links = np.sum([way.last(way.links.astype(np.float64)) for way in self.ways], axis=0)
+        pace = np.max([-way.last(-way.pace_s) for way in self.ways], axis=0)
+        ratio = np.divide((links - 1) * flow_s, pace, out=np.full(len(self), np.inf), where=pace > 0)
+        most = np.where((links > 1) & (flow_s > 0), np.sqrt(ratio) + 2, 1)
+        return np.minimum(most, MOST_CHUNKS).astype(np.int64)

@@ -1,0 +1,200 @@
+"""Trees that have a rate of their own on every link: how fast a packing is in chunks, and which data makes all trees end at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from .errors import InputError
+from .pipelining import TOLERANCE, Forest, LatencyModel, Leaves
+from .schedule import Floats, Ints
+from .topology import Topology
+from .trees import TreePacking
+
+
+@dataclass(frozen=True, eq=False)
+class Reserved:
+    """Rates that trees keep for themselves on all of their links.
+
+    Parameters
+    ----------
+    seconds : float
+        Time at which all trees end.
+    rates_Bps : array of float, shape (trees,)
+        The least rates with which they do.
+    chunks : array of int, shape (trees,)
+        Number of equal chunks of each tree.
+    """
+
+    seconds: float
+    rates_Bps: Floats
+    chunks: Ints
+
+
+def forest_of(
+    topology: Topology, packing: TreePacking, model: LatencyModel, overhead_s: Fraction | float = 0
+) -> Forest:
+    """Measure the paths of a packing's trees; every link of an edge stores chunks.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network of the paths.
+    packing : TreePacking
+        Trees, each with an edge at least.
+    model : LatencyModel
+        What latency does to the next chunk.
+    overhead_s : Fraction or float
+        Seconds of a link that each chunk costs beside its bytes.
+
+    Raises
+    ------
+    InputError
+        If a tree has no edge.
+    """
+    if not len(packing) or any((np.diff(part.edge_offset) == 0).any() for part in packing.passes):
+        raise InputError("expected trees of at least one edge", place="trees")
+    waits_s = np.array([float(link.latency_s + overhead_s) for link in topology.links])
+    pace_s = waits_s if model is LatencyModel.OCCUPANCY else np.full(len(waits_s), float(overhead_s))
+    return Forest(tuple(_leaves(part, waits_s, pace_s) for part in packing.passes))
+
+
+def _leaves(packing: TreePacking, waits_s: Floats, pace_s: Floats) -> Leaves:
+    """Walk along every tree from its root."""
+    first, links = packing.path_offset[:-1], packing.path_links
+    hops = np.diff(packing.path_offset).tolist()
+    waits, pace = np.add.reduceat(waits_s[links], first).tolist(), np.maximum.reduceat(pace_s[links], first).tolist()
+    parent, child, ends = packing.parent.tolist(), packing.child.tolist(), packing.edge_offset.tolist()
+    offset: list[int] = []
+    found: list[tuple[int, float, float]] = []
+    for tree, root in enumerate(packing.root.tolist()):
+        offset.append(len(found))
+        way = {root: (0, 0.0, 0.0)}
+        edges = range(ends[tree], ends[tree + 1])
+        for e in edges:
+            count, waited, slowest = way[parent[e]]
+            way[child[e]] = count + hops[e], waited + waits[e], max(slowest, pace[e])
+        inner = {parent[e] for e in edges}
+        found += [path for rank, path in way.items() if rank not in inner]
+    columns = list(zip(*found, strict=True))
+    return Leaves(np.array(offset, dtype=np.int64), np.array(columns[0], dtype=np.int64), *map(np.array, columns[1:]))
+
+
+def reserve(
+    topology: Topology,
+    packing: TreePacking,
+    model: LatencyModel,
+    overhead_s: Fraction | float = 0,
+    chunks: int | None = None,
+) -> Reserved:
+    """Reserve rates for a packing such that its last tree ends as soon as can be.
+
+    A tree whose data takes x seconds at its rate ends in time if x is at most :meth:`~cwb.core.pipelining.Forest.flow_within`: it needs the rate
+    data over x. The time is the least one at which the rates that all trees need fit on every link.
+
+    Parameters
+    ----------
+    topology, packing, model, overhead_s
+        As :func:`forest_of`.
+    chunks : int, optional
+        Number of chunks of every tree; by default each has the best for it.
+
+    Raises
+    ------
+    InputError
+        If a tree has no edge.
+    """
+    forest = forest_of(topology, packing, model, overhead_s)
+    given = None if chunks is None else np.full(len(packing), chunks, dtype=np.int64)
+    bandwidth_Bps = np.array([float(link.bandwidth_Bps) for link in topology.links])
+    data = np.asarray(packing.units * float(packing.unit_bytes), dtype=np.float64)
+    tree, links = _uses(packing)
+
+    def load(rates: Floats) -> float:
+        """Load of the fullest link over its bandwidth."""
+        return float((np.bincount(links, rates[tree], len(bandwidth_Bps)) / bandwidth_Bps).max())
+
+    def needed(deadline_s: float) -> Floats:
+        """Rates with which all trees end in time; infinite where none does."""
+        flow_s = forest.flow_within(deadline_s, given)
+        rates: Floats = np.divide(data, flow_s, out=np.full(len(data), np.inf), where=flow_s > 0)
+        return rates
+
+    # Rates in proportion to the data fill the fullest link: they are one way, and mostly close to the best.
+    together = np.full(len(data), load(data))
+    number = forest.best_chunks(together) if given is None else given
+    most = float(forest.seconds(together, number).max())
+    seconds = _least(lambda deadline: 1 / load(needed(deadline)), float(together[0]), most)
+    rates = data / together if seconds == most else needed(seconds)
+    number = forest.best_chunks(data / rates) if given is None else given
+    return Reserved(seconds, rates, number)
+
+
+def _uses(packing: TreePacking) -> tuple[Ints, Ints]:
+    """Which tree uses which link, both ways."""
+    trees, links = [], []
+    for part in packing.passes:
+        edges = np.repeat(np.arange(len(part)), np.diff(part.edge_offset))
+        trees.append(np.repeat(edges, np.diff(part.path_offset)))
+        links.append(part.path_links)
+    return np.concatenate(trees), np.concatenate(links)
+
+
+def equal_finish(forest: Forest, rates_Bps: Floats, size_bytes: float, chunks: int | None = None) -> Floats:
+    """Split data such that all trees end at once at given rates; a tree that is too long to help gets nothing.
+
+    Parameters
+    ----------
+    forest : Forest
+        Paths of the trees.
+    rates_Bps : array of float, shape (trees,)
+        Rate of each tree.
+    size_bytes : float
+        Data to be split.
+    chunks : int, optional
+        Number of chunks of every tree; by default each has the best for it.
+
+    Returns
+    -------
+    array of float, shape (trees,)
+        Bytes of every tree. Their sum is the size; the trees that have some end at the same time, to a part of :data:`~.pipelining.TOLERANCE`.
+    """
+    flow_s = np.full(len(rates_Bps), size_bytes / float(rates_Bps.sum()))
+    given = None if chunks is None else np.full(len(rates_Bps), chunks, dtype=np.int64)
+    number = forest.best_chunks(flow_s) if given is None else given
+    most = float(forest.seconds(flow_s, number).max())
+
+    def carried(deadline_s: float) -> Floats:
+        """Bytes that every tree carries in time."""
+        return rates_Bps * forest.flow_within(deadline_s, given)
+
+    seconds = _least(lambda deadline: float(carried(deadline).sum()) / size_bytes, float(flow_s[0]), most)
+    found = carried(seconds)
+    return found * (size_bytes / float(found.sum()))
+
+
+def _least(grows: Callable[[float], float], low: float, high: float) -> float:
+    """Give the least number between two at which what grows is at least 1; it is taken to be so at the higher one.
+
+    Regula falsi, where an end that stays counts half (the Illinois rule), since what grows is close to a straight line; each fourth step halves.
+    """
+    below, above = grows(low) - 1, grows(high) - 1
+    if below >= 0:
+        return low
+    stayed, step = 0, 0
+    while high - low > TOLERANCE * high:
+        step += 1
+        share = below / (below - above) if above > below and step % 4 else 0.5
+        aside = TOLERANCE * high / 4
+        middle = min(max(low + (high - low) * share, low + aside), high - aside)
+        value = grows(middle) - 1
+        if value >= 0:
+            high, above, below = middle, value, below / 2 if stayed > 0 else below
+            stayed = 1
+        else:
+            low, below, above = middle, value, above / 2 if stayed < 0 else above
+            stayed = -1
+    return high

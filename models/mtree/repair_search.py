@@ -1,0 +1,266 @@
+"""What old trees still carry, and the best plan that keeps most of them.
+
+The old trees that are left get the best rates (a linear program). New ones are chosen by a MILP over the old trees and a pool: many starts of
+algorithm 1, the trees of a plan made anew, and those that the relaxation with at most m new trees asks for, whose prices prove a bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...core.bounds import Certificate, SolverBound
+from ...core.budget import Budget
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Ints
+from ...core.solver import Solver, SolverOptions, SolverResult, Termination
+from ...core.trees import TreePacking
+from ..common.wan.bottleneck import widest_tree
+from ..common.wan.selection import model_unit, set_start
+from ..common.wan.trees import Rated, bottlenecks, distinct, exact_rates, filled, heights_of, low_enough
+from . import mtree, patterns, repair_model, repair_patterns
+from .answer import GAP, OURSELVES, Asked, Found, ask, outcome
+from .options import MtreeOptions
+from .pool import every_tree, many_starts
+from .previous import Survivors, described, survivors
+from .repair import RepairOptions
+from .repair_bound import Relaxed, relax
+from .repair_old import measured
+from .repair_pool import grafts
+
+#: New trees that the MILP is given.
+_NEW = 80
+
+#: Rounds of grafting, and trees of a round.
+_ROUNDS, _GRAFTS = 12, 120
+
+#: The exact model has at most so many binary variables for patterns.
+PATTERNS = 200
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: RepairOptions) -> Outcome:
+    """Repair a plan (``Method.run``).
+
+    Raises
+    ------
+    InputError
+        If the network is not connected, or an old tree is none.
+    """
+    if not options.previous:
+        raise InputError(
+            "missing; expected the trees of an older plan, as 'cwb repair' gives them", source="-O previous"
+        )
+    height = options.height if options.new_trees else None  # old trees are as high as they are
+    asked = ask(instance, height, options.min_rate, budget)
+    if isinstance(asked, Outcome):
+        return asked
+    return _Repair(asked, survivors(asked.wan, options.previous), solver, budget, options).run()
+
+
+@dataclass(eq=False)
+class _Repair:
+    """The state of a run."""
+
+    asked: Asked
+    left: Survivors
+    solver: Solver
+    budget: Budget
+    options: RepairOptions
+    reports: list[SolverResult] = field(default_factory=list)
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.wan, self.floor = self.asked.wan, self.asked.floor
+        # What has less than the smallest rate cannot be used any more, though it is still there.
+        self.old = self.left.trees[bottlenecks(self.wan, self.left.trees) >= self.floor]
+        self.every: Ints | None = None
+        self.relaxed = Relaxed(self.asked.strongest.rate)
+        self.prover = OURSELVES
+
+    def run(self) -> Outcome:
+        """Measure the old plan, plan anew, then repair."""
+        best = self.old_plan()
+        made_anew = self.resolved()
+        if self.options.new_trees:
+            self.pool(made_anew)
+        with self.budget.clock.phase("bound"):
+            self.bound()
+        best = self.grafted(self.choose(best, self.fresh()))
+        if self.exact_fits(best):
+            best = self.exactly(best)
+        if best is None or not best.rates:
+            message = (
+                f"none of the {len(self.options.previous)} old trees can be used, and no new one is allowed or found"
+            )
+            status = Status.LIMIT if self.options.new_trees else Status.INFEASIBLE
+            return Outcome(status, message=message, metrics=self.metrics, reports=tuple(self.reports))
+        return self.outcome(filled(self.wan, best))
+
+    def old_plan(self) -> Rated | None:
+        """Measure the trees that are left; give them with the best rates, if the repaired plan may have all of them."""
+        best, reports, metrics = measured(self.wan, self.left, self.solver, self.budget)
+        self.reports += reports
+        self.metrics |= {"old_trees": len(self.options.previous), **metrics}
+        many = best is not None and self.options.trees is not None and len(best.rates) > self.options.trees
+        return None if self.floor or many else best
+
+    def resolved(self) -> Ints:
+        """Plan anew, without regard to the old trees; give the new plan's trees."""
+        wan = self.wan
+        if not self.options.resolve:
+            return np.empty((0, wan.nodes - 1), dtype=np.int64)
+        chosen = self.options
+        anew = MtreeOptions.model_validate(
+            {name: getattr(chosen, name) for name in ("trees", "height", "min_rate", "starts")}
+        )
+        done = mtree.run(self.asked.instance, self.solver, self.budget, anew)
+        self.reports += done.reports
+        rate, bound = done.metrics.get("allreduce_rate_Bps", 0.0), done.metrics.get("exact_bound_Bps")
+        self.metrics |= {"new_plan_rate_Bps": rate, "new_plan_bound_Bps": bound}
+        low = low_enough(wan, self.asked.limit, self.old)
+        if bound is not None and len(low) == len(self.old):  # then no repaired plan is better than a new one
+            self.tighten(Fraction(bound) / wan.unit_Bps * Fraction(1 + 1e-12), done.certificate)
+        if not isinstance(done.answer, TreePacking):
+            return np.empty((0, wan.nodes - 1), dtype=np.int64)
+        return survivors(wan, described(wan, done.answer)).trees
+
+    def pool(self, made_anew: Ints) -> None:
+        """Collect new trees: all of them, where they can be listed, for the bound; a few for the MILP."""
+        wan, limit = self.wan, self.asked.limit
+        with self.budget.clock.phase("pool"):
+            every = every_tree(wan)
+            if every is not None:
+                every = low_enough(wan, limit, every)
+                self.every = every[bottlenecks(wan, every) >= self.floor]
+            widest = widest_tree(wan, limit)
+            most = self.options.new_trees
+            grown = many_starts(wan, limit, self.options.starts, self.floor, most, self.budget).choices
+            first = [made_anew, *grown[:10], *([] if widest is None else [widest[1][None, :]])]
+        rows = distinct(np.concatenate(first))
+        self.relaxed.trees += list(rows[bottlenecks(wan, rows) >= self.floor][: _NEW // 2])
+
+    def bound(self) -> None:
+        """Bound what old and at most m new trees carry together."""
+        limit = None if self.asked.any_height else self.asked.limit
+        relax(
+            self.wan,
+            self.old,
+            self.every if self.every is not None and len(self.every) else None,
+            limit,
+            self.options.new_trees,
+            self.floor,
+            self.relaxed,
+            self.solver,
+            self.budget,
+        )
+        self.reports += self.relaxed.reports
+
+    def choose(self, best: Rated | None, fresh: Ints) -> Rated | None:
+        """Solve the MILP over old and new trees; if these are all that are allowed, the solver proves a bound too."""
+        trees = np.concatenate([self.old, fresh])
+        if not len(trees) or self.budget.exhausted:
+            return best
+        options = self.options
+        with self.budget.clock.phase("build"):
+            model = repair_model.build(self.wan, trees, len(self.old), options.new_trees, options.trees, self.floor)
+            if best is not None:
+                set_start(model, self.wan, trees, best)
+        search = SolverOptions(rel_gap=1e-7, node_limit=options.nodes, use_start=best is not None)
+        result = self.solver.solve(model, self.budget, search)
+        self.reports.append(result)
+        complete = self.every is not None and len(fresh) == len(self.fresh_of(self.every))
+        if complete and result.bound is not None and result.termination is Termination.OPTIMAL:
+            self.proved(result)
+        if not result.has_solution:
+            return best
+        rates = [model_unit(self.wan) * model.rate[i].value if model.chosen[i].value > 0.5 else 0.0 for i in model.T]
+        found = exact_rates(self.wan, trees, rates, self.floor)
+        return found if best is None or found.total > best.total else best
+
+    def grafted(self, best: Rated | None) -> Rated | None:
+        """Graft the trees of the best plan and of the old one, and choose again, until nothing is won."""
+        for _ in range(_ROUNDS if self.options.new_trees else 0):
+            if self.budget.exhausted or (best is not None and best.total >= self.relaxed.bound):
+                break
+            stumps = [*self.left.stumps, *self.left.trees]
+            rows = grafts(self.wan, self.asked.limit, self.floor, best, stumps)
+            mine = np.sort(best.trees, axis=1) if best is not None else rows[:0]
+            found = self.choose(best, self.fresh_of(distinct(np.concatenate([mine, rows]))[:_GRAFTS]))
+            if found is None or (best is not None and found.total <= best.total):
+                break
+            best = found
+        return best
+
+    def proved(self, result: SolverResult) -> None:
+        """Take the solver's bound if it is better."""
+        if result.bound is not None:
+            bound = Fraction(result.bound) * Fraction(model_unit(self.wan)) * Fraction(1 + 1e-8)
+            self.tighten(bound, SolverBound(result.solver, result.version))
+
+    def tighten(self, bound: Fraction, certificate: Certificate | None) -> None:
+        """Keep a bound that is better, and who proves it."""
+        if bound < self.relaxed.bound:
+            self.relaxed.bound, self.prover = bound, OURSELVES
+            if isinstance(certificate, SolverBound):
+                self.prover = certificate.solver, certificate.version
+
+    def exact_fits(self, best: Rated | None) -> bool:
+        """Whether something is left to prove, and the exact model is small and fits what is asked."""
+        options, wan = self.options, self.wan
+        small = self.every is not None and len(wan) * 2**options.new_trees <= PATTERNS
+        is_open = best is None or best.total < self.relaxed.bound * (1 - Fraction(GAP))
+        return is_open and small and options.exact and options.new_trees > 0 and not self.floor
+
+    def exactly(self, best: Rated | None) -> Rated | None:
+        """Solve the model of link patterns, and choose again with the trees that it has found."""
+        limit = None if self.asked.any_height else self.asked.limit
+        found = widest_tree(self.wan, self.asked.limit)
+        if found is None or self.budget.exhausted:
+            return best
+        self.budget.progress(f"{self.options.new_trees} new trees exactly")
+        with self.budget.clock.phase("build"):
+            bound = float(self.relaxed.bound)
+            model = repair_patterns.build(
+                self.wan, limit, self.old, self.options.new_trees, self.options.trees, found[0], bound
+            )
+        trees, result = patterns.solve(model, self.wan, self.solver, self.budget, SolverOptions(rel_gap=1e-7))
+        self.reports.append(result)
+        self.proved(result)
+        return best if trees is None or not len(trees) else self.choose(best, self.fresh_of(distinct(trees)))
+
+    def fresh(self) -> Ints:
+        """Give the new trees of the MILP: all of them if they are few."""
+        if not self.options.new_trees:
+            return self.old[:0]
+        if self.every is not None and len(self.every) <= 2 * _NEW:
+            return self.fresh_of(self.every)
+        rows = np.array(self.relaxed.trees, dtype=np.int64).reshape(-1, self.wan.nodes - 1)
+        # The last ones to be asked for are the best at the final prices.
+        return self.fresh_of(distinct(np.concatenate([rows[: _NEW // 2], rows[_NEW // 2 :][-_NEW // 2 :]])))
+
+    def fresh_of(self, trees: Ints) -> Ints:
+        """Leave out the old ones."""
+        known = {tuple(tree) for tree in self.old.tolist()}
+        return trees[[tuple(tree) not in known for tree in trees.tolist()]]
+
+    def outcome(self, best: Rated) -> Outcome:
+        """Give the outcome; old trees keep their roots."""
+        root_of = {tuple(tree): root for tree, root in zip(self.left.trees.tolist(), self.left.roots, strict=True)}
+        kept = [tuple(tree) in root_of for tree in best.trees.tolist()]
+        # Old trees first, then new ones, the fastest first.
+        order = sorted(range(len(kept)), key=lambda i: (not kept[i], -best.rates[i], best.trees[i].tolist()))
+        best = Rated(best.trees[order], tuple(best.rates[i] for i in order))
+        lowest: list[int] = heights_of(self.wan, self.asked.limit, best.trees)[0].tolist()
+        roots = [
+            root_of[key] if (key := tuple(tree)) in root_of else low
+            for tree, low in zip(best.trees.tolist(), lowest, strict=True)
+        ]
+        self.metrics |= {"kept_trees": sum(kept), "new_trees": len(kept) - sum(kept)}
+        rounds = len(self.relaxed.reports)
+        found = Found(best, self.relaxed.bound, self.prover, tuple(self.reports), rounds, self.metrics)
+        return outcome(self.asked, found, self.budget, self.options, roots=roots)

@@ -1,0 +1,221 @@
+"""Trees drawn as lanes on a map: a link is a road as wide as its bandwidth, a tree a lane in it as wide as its rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import cos, hypot, radians, sqrt
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import InputError
+from ...core.topology import Topology
+from ...core.trees import TreePacking
+from .lanes import lanes, rates, roads
+from .look import COLOURS, HATCHES, new_figure, short
+from .network_layout import layout
+from .schedule_trees import chosen
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: More sites, and more trees, cannot be told apart.
+SITES, TREES = 80, 16
+
+#: Trees that are drawn if none are chosen.
+SHOWN = 8
+
+#: Width of the widest road and radius of a site, in distances between neighbours; inches of that distance.
+_ROAD, _RADIUS, _SPACING_IN = 0.3, 0.17, 0.78
+
+#: Roads are narrower where a site has more than this many links.
+_LINKS = 4
+
+#: Least and largest width of the map in inches.
+_LEAST_IN, _MOST_IN = 4.4, 7.0
+
+Places = Mapping[int, tuple[float, float]]
+
+
+def draw(
+    title: str,
+    topology: Topology,
+    packing: TreePacking,
+    trees: Sequence[int] = (),
+    coordinates: Mapping[str, tuple[float, float]] | None = None,
+) -> Figure:
+    """Draw trees of a packing over the network, each as lanes of a colour.
+
+    Parameters
+    ----------
+    title : str
+        What the picture shows.
+    topology : Topology
+        The network; parallel links are one road.
+    packing : TreePacking
+        The trees; where data comes in over other links than it goes out, those out are drawn.
+    trees : sequence of int
+        Those to draw; by default the first eight.
+    coordinates : mapping of str to (float, float), optional
+        Longitude and latitude of every site in degrees; by default places follow from the links.
+
+    Raises
+    ------
+    InputError
+        If there is no such tree, too many are chosen, the network is too large to be looked at, or a site has no coordinates.
+    """
+    from matplotlib.patches import Patch
+
+    if len(topology.nodes) > SITES:
+        raise InputError(f"{len(topology.nodes):,} sites; expected at most {SITES} on a map")
+    shown = list(dict.fromkeys(chosen(packing, trees, SHOWN)))
+    if len(shown) > TREES:
+        raise InputError(f"{len(shown)} trees; expected at most {TREES} on a map", source="--tree")
+    places = _lying(layout(topology).places) if coordinates is None else _projected(topology, coordinates)
+    rate = rates(topology, packing)
+    low, high = _frame(places)
+    inches = min(_MOST_IN, max(_LEAST_IN, (high[0] - low[0]) * _SPACING_IN))
+    columns = max(1, min(len(shown), int(inches / 1.9)))
+    rows = -(-len(shown) // columns)
+    figure = new_figure(inches * (high[1] - low[1]) / (high[0] - low[0]) + 0.35 + 0.13 * rows, inches)
+    axes = figure.subplots()
+    axes.set_axis_off()
+    axes.set(aspect="equal", xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    _lanes(axes, topology, packing, shown, rate, places)
+    _sites(axes, topology, packing, shown, places)
+    whole = sum(rate, Fraction(0))
+    handles = [
+        Patch(label=_label(topology, packing, tree, rate[tree], whole), **_style(index))
+        for index, tree in enumerate(shown)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=1.6, columnspacing=1.2)
+    which = "" if len(shown) == len(packing) else f", {len(shown)} of {len(packing):,} trees"
+    figure.suptitle(short(title, 60) + which, size=7)
+    told = "grey: bandwidth that these trees leave; coloured sites: roots"
+    if coordinates is None:
+        told += "; places follow from the links"
+    axes.set_title(told, size=5.5, color="#555555")
+    return figure
+
+
+def _lanes(
+    axes: Axes,
+    topology: Topology,
+    packing: TreePacking,
+    shown: Sequence[int],
+    rate: Sequence[Fraction],
+    places: Places,
+) -> None:
+    """Draw roads, and in each of them lanes side by side."""
+    width = roads(topology)
+    narrow = _ROAD * min(1.0, sqrt(_LINKS * len(topology.nodes) / (2 * len(width))))
+    scale = narrow / float(max(width.values()))
+    on = lanes(topology, packing, shown, rate)
+    for pair, bandwidth in width.items():
+        if not set(pair) <= set(places):
+            continue
+        one, other = places[pair[0]], places[pair[1]]
+        half = scale * float(bandwidth) / 2
+        _lane(
+            axes,
+            one,
+            other,
+            -half,
+            half,
+            {"facecolor": "#E4E4E4", "edgecolor": "#BBBBBB", "linewidth": 0.3, "zorder": 1},
+        )
+        users = on.get(pair, [])
+        at = -scale * float(sum(r for _, r in users)) / 2
+        for index, r in users:
+            wide = scale * float(r)
+            _lane(axes, one, other, at, at + wide, {**_style(index), "zorder": 2})
+            at += wide
+
+
+def _lane(
+    axes: Axes, one: tuple[float, float], other: tuple[float, float], left: float, right: float, style: dict[str, Any]
+) -> None:
+    """Draw a strip along a road."""
+    from matplotlib.patches import Polygon
+
+    (a, b), (c, d) = one, other
+    length = hypot(c - a, d - b) or 1.0
+    x, y = -(d - b) / length, (c - a) / length
+    corners = [
+        (a + left * x, b + left * y),
+        (c + left * x, d + left * y),
+        (c + right * x, d + right * y),
+        (a + right * x, b + right * y),
+    ]
+    axes.add_patch(Polygon(corners, closed=True, **style))
+
+
+def _style(index: int) -> dict[str, Any]:
+    """Fill of a tree: a colour, and from the ninth on a hatch."""
+    return {
+        "facecolor": COLOURS[index % len(COLOURS)],
+        "edgecolor": "white",
+        "linewidth": 0.35,
+        "hatch": HATCHES[index // len(COLOURS)] or None,
+    }
+
+
+def _sites(axes: Axes, topology: Topology, packing: TreePacking, shown: Sequence[int], places: Places) -> None:
+    """Draw sites with their names; roots have a ring with sectors in the colours of their trees."""
+    from matplotlib.patches import Circle, Wedge
+
+    rooted: dict[int, list[int]] = {}
+    for index, tree in enumerate(shown):
+        rooted.setdefault(topology.rank_nodes[int(packing.root[tree])], []).append(index)
+    for node, (x, y) in places.items():
+        mine = rooted.get(node, [])
+        for sector, index in enumerate(mine):
+            turn = 360 / len(mine)
+            style = {**_style(index), "edgecolor": "#222222", "linewidth": 0.5}
+            axes.add_patch(
+                Wedge((x, y), 1.45 * _RADIUS, 90 - (sector + 1) * turn, 90 - sector * turn, zorder=4, **style)
+            )
+        axes.add_patch(Circle((x, y), _RADIUS, facecolor="white", edgecolor="#222222", linewidth=0.7, zorder=5))
+        name = topology.nodes[node].name
+        size = 6 if len(name) <= 3 else 5
+        axes.text(x, y, short(name, 8), size=size, ha="center", va="center_baseline", zorder=6)
+
+
+def _label(topology: Topology, packing: TreePacking, tree: int, rate: Fraction, whole: Fraction) -> str:
+    root = short(topology.ranks[int(packing.root[tree])], 12)
+    share = f"{float(rate / whole):.0%}"
+    return f"tree {tree}: root {root}, {_bits(rate)} ({share})"
+
+
+def _bits(rate_Bps: Fraction) -> str:
+    """Write a rate in bits, as links over wide areas are sold."""
+    bits = float(rate_Bps) * 8
+    for unit, scale in (("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6)):
+        if bits >= scale:
+            return f"{bits / scale:.4g} {unit}"
+    return f"{bits / 1e3:.4g} kb/s"
+
+
+def _frame(places: Places) -> tuple[tuple[float, float], tuple[float, float]]:
+    x, y = zip(*places.values(), strict=True)
+    return (min(x) - 0.45, min(y) - 0.45), (max(x) + 0.45, max(y) + 0.45)
+
+
+def _lying(places: Places) -> Places:
+    """Turn a standing map on its side."""
+    low, high = _frame(places)
+    if high[1] - low[1] <= high[0] - low[0]:
+        return places
+    return {node: (-y, x) for node, (x, y) in places.items()}
+
+
+def _projected(topology: Topology, coordinates: Mapping[str, tuple[float, float]]) -> Places:
+    """Place sites by longitude and latitude (equirectangular), the median link as long as neighbours are apart elsewhere."""
+    missing = [node.name for node in topology.nodes if node.name not in coordinates]
+    if missing:
+        raise InputError(f"no coordinates of {missing[0]!r}", source="--places")
+    middle = sum(coordinates[node.name][1] for node in topology.nodes) / len(topology.nodes)
+    flat = [(coordinates[n.name][0] * cos(radians(middle)), coordinates[n.name][1]) for n in topology.nodes]
+    lengths = sorted(hypot(flat[a][0] - flat[b][0], flat[a][1] - flat[b][1]) for a, b in topology.link_ends)
+    unit = lengths[len(lengths) // 2] or 1.0
+    return {node: (x / unit, y / unit) for node, (x, y) in enumerate(flat)}

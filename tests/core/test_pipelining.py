@@ -1,0 +1,132 @@
+"""Closed forms of pipelined time against trying every number of chunks, every pair of leaves, and by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import sqrt
+from random import Random
+
+import numpy as np
+import pytest
+from cwb.core.pipelining import MOST_CHUNKS, Forest, Leaves, path_chunks, path_optimum, path_seconds
+
+
+def random_leaves(source, trees, waiting=True):
+    """Leaves of random trees, as rows (links, S, A) for each tree."""
+    rows = [
+        [
+            (source.randint(1, 9), source.uniform(0, 3), source.uniform(0.001, 1) if waiting else 0.0)
+            for _ in range(source.randint(1, 6))
+        ]
+        for _ in range(trees)
+    ]
+    flat = [row for tree in rows for row in tree]
+    links, waits, pace = (np.array(column) for column in zip(*flat, strict=True))
+    offset = np.cumsum([0, *(len(tree) for tree in rows)])[:-1]
+    return rows, Leaves(offset, links, waits, pace)
+
+
+def by_hand(ways, flow, chunks):
+    """The latest of all leaves, or of all ordered pairs of leaves, by equation (2)."""
+    return max(
+        path_seconds(sum(p[0] for p in pair), sum(p[1] for p in pair), max(p[2] for p in pair), flow, chunks)
+        for pair in product(*ways)
+    )
+
+
+def test_the_best_number_of_chunks_of_a_path_is_that_of_trying_all():
+    """In 2,000 random cases, exact fractions, the closed form is the first of the best numbers of chunks."""
+    source = Random(7)  # noqa: S311
+    for _ in range(2000):
+        links, waits = source.randint(1, 12), Fraction(source.randint(0, 50), 10)
+        pace, flow = Fraction(source.randint(1, 60), 20), Fraction(source.randint(1, 400), 10)
+        every = range(1, 2 * int(path_optimum(links, 0, float(pace), float(flow))[0]) + 3)
+        times = [path_seconds(links, waits, pace, flow, number) for number in every]
+        assert path_chunks(links, pace, flow) == 1 + times.index(min(times))
+
+
+def test_a_tie_is_decided_for_fewer_chunks():
+    """Where lam (lam + 1) is exactly (l - 1) x / A, both numbers take the same time."""
+    for chunks in range(1, 200):
+        flow = Fraction(chunks * (chunks + 1))
+        assert path_chunks(2, Fraction(1), flow) == chunks
+        assert path_seconds(2, Fraction(1), Fraction(1), flow, chunks) == path_seconds(
+            2, Fraction(1), Fraction(1), flow, chunks + 1
+        )
+        assert path_chunks(2, Fraction(1), flow + Fraction(1, 10**9)) == chunks + 1
+
+
+def test_where_nothing_limits_the_number_of_chunks():
+    """One link needs one chunk; where a chunk costs nothing, the limit is the answer."""
+    assert path_chunks(1, 1.0, 100.0) == 1
+    assert path_chunks(3, 1.0, 0.0) == 1
+    assert path_chunks(3, 0, Fraction(5)) == MOST_CHUNKS
+    assert path_chunks(3, 0.0, 5.0, most=77) == 77
+
+
+def test_the_printed_optimum_lacks_the_data_size():
+    """5 links of 0.4 s at most, 8,000 Mbit at 100 Mb/s: 28 chunks take 103 s; printed equation (8) says less than one chunk: 401 s."""
+    latencies, size, rate = (0.1, 0.4, 0.2, 0.1, 0.2), 8000.0, 100.0
+    waits, pace, flow = sum(latencies), max(latencies), size / rate
+    best, seconds = path_optimum(5, waits, pace, flow)
+    assert best == pytest.approx(sqrt(4 * flow / pace)) == pytest.approx(28.28, abs=0.01)
+    assert seconds == pytest.approx(waits - pace + flow + 2 * sqrt(4 * flow * pace))
+    printed = sqrt(4 / rate / pace)
+    assert printed < 1
+    assert path_seconds(5, waits, pace, flow, 1) == waits + 5 * flow == 401
+    assert path_chunks(5, pace, flow) == 28
+    assert path_seconds(5, waits, pace, flow, 28) == pytest.approx(103.22, abs=0.01)
+    # More than lam* squared chunks are slower than one: the printed limit of their number is right, that of their size is not.
+    assert path_seconds(5, waits, pace, flow, 800) == pytest.approx(401)
+    assert path_seconds(5, waits, pace, flow, 801) > 401
+
+
+@pytest.mark.parametrize("ways", [1, 2])
+@pytest.mark.parametrize("waiting", [True, False])
+def test_trees_take_what_their_latest_leaves_take(ways, waiting):
+    """Of 100 random forests the times are those of all leaves, or all ordered pairs of leaves, one by one."""
+    source = Random(ways)  # noqa: S311
+    for _ in range(100):
+        trees = source.randint(1, 5)
+        rows, leaves = zip(*(random_leaves(source, trees, waiting) for _ in range(ways)), strict=True)
+        forest = Forest(leaves)
+        flow = np.array([source.uniform(0, 40) for _ in range(trees)])
+        chunks = np.array([source.randint(1, 50) for _ in range(trees)])
+        hand = [by_hand([way[i] for way in rows], flow[i], int(chunks[i])) for i in range(trees)]
+        assert forest.seconds(flow, chunks) == pytest.approx(hand, rel=1e-13)
+
+
+@pytest.mark.parametrize("ways", [1, 2])
+def test_the_best_number_of_chunks_of_a_tree_is_that_of_trying_all(ways):
+    """Of 100 random forests no number of chunks is better than the one found; of one path it is the closed form."""
+    source = Random(10 + ways)  # noqa: S311
+    for _ in range(100):
+        trees = source.randint(1, 4)
+        forest = Forest(tuple(random_leaves(source, trees)[1] for _ in range(ways)))
+        flow = np.array([source.uniform(0.1, 5) for _ in range(trees)])
+        every = np.array([forest.seconds(flow, np.full(trees, number)) for number in range(1, 400)])
+        found = forest.best_chunks(flow)
+        assert forest.seconds(flow, found) == pytest.approx(every.min(axis=0), rel=1e-13)
+        inside = found < 400
+        assert np.abs(found - 1 - every.argmin(axis=0))[inside].max(initial=0) <= 1
+    one = Forest((Leaves(np.array([0]), np.array([6]), np.array([2.0]), np.array([0.3])),))
+    assert one.best_chunks(np.array([20.0])).tolist() == [path_chunks(6, 0.3, 20.0)]
+
+
+@pytest.mark.parametrize("ways", [1, 2])
+@pytest.mark.parametrize("waiting", [True, False])
+def test_flow_within_a_deadline_is_the_inverse_of_the_time(ways, waiting):
+    """What ends in time ends on time, with the best number of chunks and with a given one; what is too long carries nothing."""
+    source = Random(20 + ways)  # noqa: S311
+    for _ in range(40):
+        trees = source.randint(1, 4)
+        forest = Forest(tuple(random_leaves(source, trees, waiting)[1] for _ in range(ways)))
+        deadline = source.uniform(1, 30)
+        for chunks in (None, np.array([source.randint(1, 9) for _ in range(trees)])):
+            flow = forest.flow_within(deadline, chunks)
+            number = forest.best_chunks(flow) if chunks is None else chunks
+            time = forest.seconds(flow, number)
+            usable = flow > 0
+            assert time[usable] == pytest.approx(deadline, rel=1e-11)
+            assert (time[~usable] >= deadline * (1 - 1e-12)).all()
