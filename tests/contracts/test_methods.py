@@ -62,6 +62,7 @@ EXAMPLES = {
     "teccl-all-to-all": ("dgx1()", Demand(CollectiveKind.ALL_TO_ALL, Fraction(200_000)), {}),
     "sccl": ("dgx1()", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),
     "spff": ("dgx1()", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),
+    "tacos": ("mesh(3,3)", Demand(CollectiveKind.ALL_REDUCE, Fraction(2**24)), {"restarts": 8}),
     "taccl": ("ring(4)", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),
     "forestcoll": ("a100(boxes=2)", TORUS[1], {}),
     "forestcoll-lp": TORUS,
@@ -69,6 +70,10 @@ EXAMPLES = {
     "blink": TORUS,
     "blink-switch": ("a100(boxes=2)", TORUS[1], {}),
     "multitree": TORUS,
+    "c-cube": ("dgx1()", TORUS[1], {}),
+    "tto": ("mesh(4,4)", TORUS[1], {}),
+    "ten-ilp": ("dgx1()", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),
+    "pccl": ("mesh(3,3)", Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**24)), {"steps": 2000}),
     "mtree": ("gscale", None, {"trees": 3, "height": 4}),
     "gost": ("gscale", None, {"trees": 5}),
 }
