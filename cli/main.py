@@ -18,6 +18,7 @@ COMMANDS = {
     "plot": "plot:plot",
     "check": "check:check",
     "simulate": "simulate:simulate",
+    "reproduce": "reproduce:reproduce",
     "find-topology": "find_topology:find_topology",
     "show": "show:show",
     "list": "listing:listing",
