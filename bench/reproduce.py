@@ -28,7 +28,7 @@ class NotComputedError(Exception):
 
 def papers() -> tuple[str, ...]:
     """Names of the papers whose numbers are compared."""
-    names = (entry.name for entry in (files(__package__) / "papers").iterdir())
+    names = (entry.name for entry in (files(__name__.rpartition(".")[0]) / "papers").iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
@@ -44,7 +44,7 @@ def load_paper(name: str) -> PublishedFile:
         close = get_close_matches(name, papers(), n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise InputError(f"unknown paper; expected one of {', '.join(papers())}{hint}", source=name)
-    text = (files(__package__) / "papers" / f"{name}.toml").read_text()
+    text = (files(__name__.rpartition(".")[0]) / "papers" / f"{name}.toml").read_text()
     with located(source=f"{name}.toml"):
         data = tomllib.loads(text)
         return validated(lambda: PublishedFile.model_validate(data))

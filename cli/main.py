@@ -24,6 +24,7 @@ COMMANDS = {
     "list": "listing:listing",
     "import": "importing:importing",
     "export": "export:export",
+    "export-instances": "export_instances:export_instances",
     "doctor": "doctor:doctor",
 }
 
