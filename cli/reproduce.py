@@ -99,6 +99,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
         "table": row.table,
         "row": row.row,
         "column": row.column,
+        "section": row.section,
         "page": row.page,
         "unit": row.unit,
         "printed": row.printed,

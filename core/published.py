@@ -130,8 +130,10 @@ class PublishedRow(Strict):
         ``Table 3``, ``Figure 7``, ``Section 6.2``.
     row, column : str
         Where in it, in the paper's words.
-    page : int
-        Page of the paper.
+    section : str
+        Section of the paper that has it.
+    page : int, optional
+        Page of the paper; the texts from which the numbers were taken have no page breaks.
     printed : str
         The number as printed.
     unit : str
@@ -149,7 +151,8 @@ class PublishedRow(Strict):
     table: str
     row: str
     column: str = ""
-    page: Annotated[int, Field(ge=1, le=10_000)]
+    section: str
+    page: Annotated[int, Field(ge=1, le=10_000)] | None = None
     printed: PrintedText
     unit: str = ""
     ours: Quantity | None = None

@@ -21,7 +21,7 @@ def table(paper: PublishedFile, findings: Sequence[Finding]) -> Table:
     notes = [paper.note] if paper.note else []
     notes += [f"({number}) {reason}" for number, reason in enumerate(reasons, 1)]
     rows = tuple(_row(finding, reasons) for finding in findings)
-    keys = tuple(Key(name.lower(), name) for name in ("Where", "Row", "Quantity", "Page", "Verdict"))
+    keys = tuple(Key(name.lower(), name) for name in ("Where", "Section", "Row", "Quantity", "Verdict"))
     spec = TableSpec(
         name="reproduce",
         title=f"{paper.title}: printed numbers and ours",
@@ -42,7 +42,8 @@ def _row(finding: Finding, reasons: Sequence[str]) -> Row:
     row = finding.row
     verdict = finding.agreement.value + (f" ({reasons.index(finding.reason) + 1})" if finding.reason else "")
     quantity = f"{row.column} ({row.unit})" if row.unit and row.column else row.column or row.unit
-    labels = (row.table, row.row, quantity, str(row.page), verdict)
+    place = row.section if row.page is None else f"{row.section}, p. {row.page}"
+    labels = (row.table, place, row.row, quantity, verdict)
     cells = (Cell(row.printed), _ours(finding.ours), _difference(finding.difference))
     return Row(labels, (cells,), (finding.agreement.value,))
 

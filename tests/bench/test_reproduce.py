@@ -22,7 +22,7 @@ DEFAULT = {"instance": "torus(4,4)", "collective": "all_reduce", "size": "16 MiB
 
 def paper(*quantities: dict) -> PublishedFile:
     """A paper that prints the number 1 for each quantity."""
-    place = {"table": "Table 1", "row": "a", "page": 1, "printed": "1"}
+    place = {"table": "Table 1", "row": "a", "section": "1", "printed": "1"}
     rows = [place | ({"ours": quantity} if quantity else {"needs": "GPUs"}) for quantity in quantities]
     return PublishedFile.model_validate({"title": "t", "source": "s", "default": DEFAULT, "runs": RUNS, "row": rows})
 

@@ -13,7 +13,7 @@ from cwb.core.published import Agreement, PublishedFile, PublishedRow, Quantity,
 def row(text: str, **more: object) -> PublishedRow:
     """A row of which only the printed number matters."""
     return PublishedRow.model_validate(
-        {"table": "Table 1", "row": "a", "page": 1, "printed": text, "ours": {"run": "r"}} | more
+        {"table": "Table 1", "row": "a", "section": "1", "printed": text, "ours": {"run": "r"}} | more
     )
 
 
