@@ -26,11 +26,11 @@ class WallClock:
     @contextmanager
     def phase(self, name: str) -> Iterator[Lap]:
         """Time a phase; the seconds of phases of the same name add up."""
-        lap, start = Lap(), time.perf_counter()
+        lap, start, used = Lap(), time.perf_counter(), time.process_time()
         try:
             yield lap
         finally:
-            lap.seconds = time.perf_counter() - start
+            lap.seconds, lap.cpu_seconds = time.perf_counter() - start, time.process_time() - used
             self._phases[name] = self._phases.get(name, 0.0) + lap.seconds
 
     def elapsed_s(self) -> float:

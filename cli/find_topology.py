@@ -167,7 +167,7 @@ def _solve_all_to_all(candidate: Candidate, seconds: float) -> float | None:
     from ..core.budget import Budget
     from ..core.collective import CollectiveKind, Demand
     from ..core.instance import Instance
-    from ..models.mcf.bound import bound
+    from ..models.common.flow_bound import bound
     from ..solvers import get
     from .options import libraries_on_stderr
 

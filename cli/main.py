@@ -19,11 +19,13 @@ COMMANDS = {
     "check": "check:check",
     "simulate": "simulate:simulate",
     "repair": "repair:repair",
+    "reproduce": "reproduce:reproduce",
     "find-topology": "find_topology:find_topology",
     "show": "show:show",
     "list": "listing:listing",
     "import": "importing:importing",
     "export": "export:export",
+    "export-instances": "export_instances:export_instances",
     "doctor": "doctor:doctor",
 }
 

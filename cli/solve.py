@@ -127,9 +127,10 @@ def write_answer(path: Path, done: Run) -> dict[str, str]:
     """
     record = done.record
     from ..core.schedule import Schedule, StepSchedule
+    from ..core.translated import TranslatedTrees
     from ..core.trees import TreePacking
 
-    if isinstance(done.answer, StepSchedule | Schedule | TreePacking):
+    if isinstance(done.answer, StepSchedule | Schedule | TreePacking | TranslatedTrees):
         from ..schedules.files import write_schedule
 
         certificate = done.certificate

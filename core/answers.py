@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from .instance import plain
 from .schedule import Schedule, StepSchedule
+from .translated import TranslatedTrees
 from .trees import TreePacking
 
 
@@ -61,10 +62,10 @@ class BoundOnly:
     """
 
 
-Answer = BandwidthPlan | ChunkOrders | StepSchedule | Schedule | TreePacking | BoundOnly
+Answer = BandwidthPlan | ChunkOrders | StepSchedule | Schedule | TreePacking | TranslatedTrees | BoundOnly
 
 
-def to_json(answer: Answer) -> dict[str, Any]:
+def to_json(answer: Answer) -> dict[str, Any]:  # noqa: PLR0911 (one for each kind)
     """Give an answer as plain data for a record; of a schedule its size only, since it may have millions of sends."""
     match answer:
         case BandwidthPlan():
@@ -82,5 +83,13 @@ def to_json(answer: Answer) -> dict[str, Any]:
             return {"answer": "schedule", "chunks": len(answer.chunks), "sends": len(answer.sends)}
         case TreePacking():
             return {"answer": "tree-packing", "trees": len(answer), "edges": len(answer.parent)}
+        case TranslatedTrees():
+            return {
+                "answer": "translated-trees",
+                "sizes": list(answer.sizes),
+                "edges": len(answer.step),
+                "sends": answer.sends,
+                "steps": answer.steps,
+            }
         case BoundOnly():
             return {"answer": "bound-only"}

@@ -355,7 +355,27 @@ class EpochWindowPrices:
         }
 
 
-EpochBound = EpochDistance | EpochCut | EpochChain | EpochFlow | EpochPrices | EpochWindowPrices
+@dataclass(frozen=True)
+class EpochPartition:
+    """Disjoint sets of ranks that an all-reduce of whole chunks must connect twice, on a grid of epochs and without switches.
+
+    Let p be the number of sets with a rank of the group. Every chunk enters sets at least ``2 (p - 1)`` times, see
+    :class:`PartitionCertificate`. If the links that enter the sets cannot start so many chunks in time, in K epochs, K is too few.
+
+    Parameters
+    ----------
+    parts : tuple of tuple of int
+        Positions of nodes in the topology. Every node is in a set.
+    """
+
+    parts: tuple[tuple[int, ...], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {"certificate": "epoch-partition", "parts": [list(part) for part in self.parts]}
+
+
+EpochBound = EpochDistance | EpochCut | EpochChain | EpochFlow | EpochPrices | EpochWindowPrices | EpochPartition
 
 Certificate = (
     SolverBound

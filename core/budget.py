@@ -11,9 +11,10 @@ from typing import Protocol
 
 @dataclass
 class Lap:
-    """Seconds that one timed phase took; known when the phase has ended."""
+    """Seconds that one timed phase took, by the wall and of the processor; known when the phase has ended."""
 
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
 
 
 class Clock(Protocol):

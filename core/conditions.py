@@ -13,6 +13,17 @@ from .errors import InputError
 Condition = tuple[tuple[int, ...], tuple[int, ...], bool]
 
 
+class Everyone(tuple[int, ...]):
+    """The ranks of a group, as a tuple that computes its hash once: every rank's data is for the same many others."""
+
+    _hash: int
+
+    def __hash__(self) -> int:
+        if "_hash" not in self.__dict__:
+            self._hash = super().__hash__()
+        return self._hash
+
+
 @dataclass(frozen=True)
 class Conditions:
     """Bytes of every kind of data that a demand moves.
@@ -44,7 +55,7 @@ def conditions(demand: Demand, npus: int) -> Conditions:
     ranks = tuple(range(npus)) if demand.ranks is None else demand.ranks
     if len(ranks) < 2:
         raise InputError("a collective needs at least two ranks", place="collective.ranks")
-    everyone = tuple(sorted(ranks))
+    everyone = Everyone(sorted(ranks))
     root = ranks[0]
     part = demand.size_bytes / len(ranks)
     found: dict[Condition, Fraction]

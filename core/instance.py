@@ -113,8 +113,14 @@ class Instance:
         return replace(self, **changes)
 
 
-def plain(value: Any) -> Any:
+#: What is plain already: most of what a large network holds.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+def plain(value: Any) -> Any:  # noqa: PLR0911 (one for each kind)
     """Turn a value of the vocabulary into plain JSON data; exact fractions become strings such as ``"1/3"``."""
+    if type(value) in _PLAIN:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Enum):

@@ -15,12 +15,19 @@ class Semantics(Enum):
     ``te-ccl`` is what the published code of TE-CCL counts: latency that is at most a tenth of an epoch is free, and a chunk
     that a switch hands to a rank pays latency alone. ``te-ccl-paid-switch`` is the same with that last link paid in full (the code's
     ``switch_to_gpu_link_on``). ``store-and-forward`` is physical: every link is paid in full, latency rounded up, so that the schedule holds
-    in seconds as well.
+    in seconds as well. ``circuit`` is what TACOS counts, and physical too: a chunk holds all links from one rank to the next one, which
+    only switches are between, for their latencies and its time on the slowest of them, together rounded up. Through a switch a chunk may
+    go at 1/x of the rate, for a whole x, and then takes up 1/x of each link.
     """
 
     TE_CCL = "te-ccl"
     TE_CCL_PAID_SWITCH = "te-ccl-paid-switch"
     STORE_AND_FORWARD = "store-and-forward"
+    CIRCUIT = "circuit"
+
+
+#: What TE-CCL's models count in: a chunk passes one link after the other.
+EPOCHS = (Semantics.TE_CCL, Semantics.TE_CCL_PAID_SWITCH, Semantics.STORE_AND_FORWARD)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from ..core.instance import Instance
 from ..core.schedule import Schedule, StepSchedule
 from ..core.timing import Semantics
 from ..core.trace import SimulationMode
+from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from ..core.verdict import Verdict
 from .epoch_bounds import recomputed_epochs
@@ -36,6 +37,7 @@ from .simulate.pipeline import pipeline
 from .verify import verify
 from .verify.epochs import finish_epochs
 from .verify.grid import grid_of
+from .verify.translated import translated_epochs
 from .verify.trees import heaviest_link
 
 #: Messages of a verdict.
@@ -44,7 +46,7 @@ SHOWN = 20
 
 def judge_collective(
     instance: Instance,
-    answer: ChunkOrders | StepSchedule | Schedule | TreePacking,
+    answer: ChunkOrders | StepSchedule | Schedule | TreePacking | TranslatedTrees,
     certificate: Certificate | None,
     clock: Clock,
 ) -> Verdict:
@@ -69,7 +71,7 @@ def judge_collective(
         with clock.phase("simulate"):
             flow_s, measured = measures_of_trees(instance, answer)
         return _measured(instance, float(flow_s), proved_flow_bound(instance, certificate), measured)
-    if instance.timing is not None and isinstance(answer, Schedule):
+    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees):
         return _judge_epochs(instance, answer, certificate, len(report.warnings))
     with clock.phase("simulate"):
         trace = simulate(instance, answer, SimulationMode.CONGESTION_AWARE)
@@ -105,7 +107,9 @@ def measures_of_trees(instance: Instance, packing: TreePacking) -> tuple[Fractio
     }
 
 
-def _judge_epochs(instance: Instance, answer: Schedule, certificate: Certificate | None, warnings: int) -> Verdict:
+def _judge_epochs(
+    instance: Instance, answer: Schedule | TranslatedTrees, certificate: Certificate | None, warnings: int
+) -> Verdict:
     """Measure a schedule on a grid of epochs: it takes as long as the epochs up to its last arrival."""
     assert instance.timing is not None  # noqa: S101 (the caller has looked)
     epoch_s = instance.timing.epoch_s
@@ -113,7 +117,7 @@ def _judge_epochs(instance: Instance, answer: Schedule, certificate: Certificate
         bound = proved_bound(instance, certificate)
     except InputError as error:
         return Verdict((f"certificate: {error}",))
-    epochs = finish_epochs(instance, answer)
+    epochs = finish_epochs(instance, answer) if isinstance(answer, Schedule) else translated_epochs(instance, answer)
     metrics: dict[str, object] = {
         "epochs": epochs,
         "epoch_duration_s": float(epoch_s),
@@ -186,7 +190,8 @@ def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction
     if isinstance(certificate, EpochBound):
         return recomputed_epochs(instance, certificate) * grid_of(instance).timing.epoch_s
     proved: Fraction | None = None
-    if instance.timing is not None and instance.timing.semantics is not Semantics.STORE_AND_FORWARD:
+    physical = (Semantics.STORE_AND_FORWARD, Semantics.CIRCUIT)
+    if instance.timing is not None and instance.timing.semantics not in physical:
         return None  # bounds in seconds of wire and latency do not hold where some of both is not counted
     match certificate:
         case CutCertificate():

@@ -7,12 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from ..core.bounds import (
     EpochBound,
     EpochChain,
     EpochCut,
     EpochDistance,
     EpochFlow,
+    EpochPartition,
     EpochPrices,
     EpochWindowPrices,
 )
@@ -20,6 +23,7 @@ from ..core.collective import CollectiveKind
 from ..core.conditions import conditions
 from ..core.errors import InputError
 from ..core.instance import Instance
+from ..core.timing import Semantics
 from .epoch_flow import fewest_epochs_of_flow
 from .epoch_prices import fewest_epochs_by_prices, fewest_epochs_by_window_prices
 from .verify.grid import Grid, grid_of
@@ -29,7 +33,7 @@ FAR = 2**40
 
 @dataclass(frozen=True)
 class Need:
-    """Chunks that must come from some nodes to others: ``count`` of them, each to all targets.
+    """Chunks that must come from some nodes to others: ``count`` of them, each to all targets but its holder, who may be among them.
 
     Copied data comes from its one holder. Of a sum, contributions may be added up on the way, so that at least one chunk comes, from any of
     the contributors.
@@ -41,7 +45,7 @@ class Need:
     summed: bool
 
 
-def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:
+def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:  # noqa: PLR0911 (one for each kind)
     """Epochs that a certificate proves to be needed.
 
     Raises
@@ -58,6 +62,12 @@ def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:
             raise InputError(f"node {node} of {count}", place="certificate")
     if grid.timing.changes:
         raise InputError("a bound that does not know of changing bandwidths proves nothing here", place="certificate")
+    if grid.timing.semantics is Semantics.CIRCUIT and "switch" in {node.kind.value for node in grid.topology.nodes}:
+        raise InputError(
+            "through switches chunks may share links, so that epochs prove nothing here", place="certificate"
+        )
+    if isinstance(certificate, EpochPartition):
+        return _partition(instance, grid, certificate)
     needs = needs_of(instance)
     match certificate:
         case EpochDistance(source, target):
@@ -68,10 +78,10 @@ def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:
         case EpochChain():
             return _chain(grid, needs, certificate)
         case EpochFlow(sink, epochs):
-            sources = [(min(n.sources), n.count) for n in needs if sink in n.targets and not n.summed]
+            sources = [(min(n.sources), n.count) for n in needs if sink in n.targets - n.sources and not n.summed]
             return fewest_epochs_of_flow(grid, sources, sink, epochs)
         case EpochPrices(starts, prices):
-            ways = [(min(n.sources), t, n.count) for n in needs if not n.summed for t in n.targets]
+            ways = [(min(n.sources), t, n.count) for n in needs if not n.summed for t in n.targets - n.sources]
             return fewest_epochs_by_prices(grid, ways, starts, prices)
         case EpochWindowPrices():
             copied = [(min(n.sources), n.targets - n.sources, n.count) for n in needs if not n.summed]
@@ -82,23 +92,51 @@ def needs_of(instance: Instance) -> list[Need]:
     """List what must travel from where to where."""
     node = getattr(instance.network, "rank_nodes", ())
     found: list[Need] = []
+    sets: dict[tuple[int, ...], frozenset[int]] = {}  # one for all ranks of a group, which may be large
     for demand in instance.demands:
         for held, needed, summed in conditions(demand, instance.npus).bytes_of:
-            targets = frozenset(node[r] for r in needed if summed or r not in held)
+            for ranks in (held, needed):
+                if ranks not in sets:
+                    sets[ranks] = frozenset(node[r] for r in ranks)
             count = demand.chunks * (len(held) if demand.collective is CollectiveKind.ALL_REDUCE else 1)
-            if targets:
-                found.append(Need(frozenset(node[r] for r in held), targets, count, summed))
+            if summed or needed != held:
+                found.append(Need(sets[held], sets[needed], count, summed))
     return found
 
 
-def distances(grid: Grid, source: int, *, backwards: bool = False) -> list[int]:
-    """Epochs from a node to all others by the fastest path, or from all others to it."""
+def _partition(instance: Instance, grid: Grid, certificate: EpochPartition) -> int:
+    """See :class:`EpochPartition`."""
+    nodes = [node for part in certificate.parts for node in part]
+    if sorted(nodes) != list(range(len(grid.topology.nodes))) or grid.timing.fluid or grid.timing.changes:
+        raise InputError("expected every node in one set, and whole chunks", place="certificate.parts")
+    if len(grid.topology.ranks) < len(nodes):
+        raise InputError("expected a network without switches, which might add", place="certificate.parts")
+    part_of = {node: index for index, part in enumerate(certificate.parts) for node in part}
+    entries = 0
+    for need in needs_of(instance):
+        count = len({part_of[node] for node in need.sources})
+        if need.summed and need.sources == need.targets:
+            entries += 2 * (count - 1) * need.count
+    if not entries:
+        return 0
+    ends = zip(grid.source.tolist(), grid.target.tolist(), strict=True)
+    into = [e for e, (a, b) in enumerate(ends) if part_of[a] != part_of[b]]
+    delay, window, capacity = grid.delay[into], grid.window[into], grid.capacity[into]
+
+    def enough(epochs: int) -> bool:
+        return int((capacity * np.maximum(0, (epochs - delay) // window + 1)).sum()) >= entries
+
+    return _least(enough)
+
+
+def distances(grid: Grid, *sources: int, backwards: bool = False) -> list[int]:
+    """Epochs from the nearest of some nodes to all others by the fastest path, or from all others to the nearest of them."""
     tail, head = (grid.target, grid.source) if backwards else (grid.source, grid.target)
     out: list[list[tuple[int, int]]] = [[] for _ in grid.topology.nodes]
     for a, b, delay in zip(tail.tolist(), head.tolist(), grid.delay.tolist(), strict=True):
         out[a].append((b, delay))
     far = [FAR] * len(out)
-    heap = [(0, source)]
+    heap = [(0, source) for source in sources]
     while heap:
         length, node = heapq.heappop(heap)
         if length >= far[node]:
@@ -139,8 +177,8 @@ def _cut(grid: Grid, needs: list[Need], cut: EpochCut) -> int:
     inside = frozenset(cut.nodes)
     if cut.sink is not None and cut.sink not in inside:
         raise InputError("the sink is not in the set", place="certificate.sink")
-    sinks = [cut.sink] if cut.sink is not None else sorted({t for n in needs for t in n.targets} & inside)
-    rest = [min(column) for column in zip(*(distances(grid, sink, backwards=True) for sink in sinks), strict=True)]
+    sinks = [cut.sink] if cut.sink is not None else sorted(frozenset[int]().union(*{n.targets for n in needs}) & inside)
+    rest = distances(grid, *sinks, backwards=True)
     threshold = cut.threshold if cut.sink is not None else 0
     entering = _from_outside(needs, inside, frozenset(sinks))
     entering = [n for n in entering if min(rest[s] for s in n.sources) >= threshold]
@@ -174,7 +212,7 @@ def _chain(grid: Grid, needs: list[Need], chain: EpochChain) -> int:
     if count > len(arrivals):
         raise InputError("data must enter these nodes, but no link does", place="certificate.nodes")
     doors = {int(grid.target[e]) for e in _entering(grid, inside)}
-    inwards = [min(column) for column in zip(*(distances(grid, door) for door in doors), strict=True)]
+    inwards = distances(grid, *doors)
     own = [e for e in range(len(grid.source)) if int(grid.target[e]) == sink]
     bound = 0
     for m, begin in enumerate(arrivals[:count]):
@@ -189,9 +227,12 @@ def _chain(grid: Grid, needs: list[Need], chain: EpochChain) -> int:
 
 def _from_outside(needs: Sequence[Need], inside: frozenset[int], sinks: frozenset[int]) -> list[Need]:
     """Give what must enter a set for some of its nodes, with its sources outside."""
-    found = []
+    found: list[Need] = []
+    without: dict[frozenset[int], frozenset[int]] = {}
     for need in needs:
-        outside = need.sources - inside
+        if need.sources not in without:
+            without[need.sources] = need.sources - inside
+        outside = without[need.sources]
         if outside and (need.summed or outside == need.sources) and need.targets & sinks:
             found.append(Need(outside, need.targets, need.count, need.summed))
     return found

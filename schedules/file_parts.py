@@ -15,6 +15,7 @@ from ..core.bounds import (
     EpochCut,
     EpochDistance,
     EpochFlow,
+    EpochPartition,
     EpochPrices,
     EpochWindowPrices,
     LengthCertificate,
@@ -27,6 +28,7 @@ from ..core.instance import Instance
 from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule
 from ..core.timing import BandwidthChange, Semantics, Timing
 from ..core.topology import Link, Node, NodeKind, Topology
+from ..core.translated import TranslatedTrees
 from ..core.trees import TreeKind, TreePacking
 from .strict import Fields, fraction, integers
 
@@ -160,6 +162,18 @@ def read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
     return packing
 
 
+def read_translated(file: Fields, sha256: str, ranks: int) -> TranslatedTrees:
+    """Read trees that stand for those of all ranks."""
+    kind = TreeKind(file.word("kind", [kind.value for kind in TreeKind]))
+    sizes = tuple(file.integers("sizes", 2, ranks + 1).tolist())
+    copy = file.integers("copy", 0, _MANY)
+    parent, child = (file.integers(name, 0, ranks, len(copy)) for name in ("parent", "child"))
+    with located("trees"):
+        found = TranslatedTrees(sha256, kind, sizes, copy, parent, child, file.integers("step", 0, _STEPS, len(copy)))
+    file.done()
+    return found
+
+
 def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Read the edges of trees with their paths: edge offsets, parents, children, path offsets, links."""
     ranks = len(topology.ranks)
@@ -182,9 +196,7 @@ def read_certificate(file: Fields) -> Certificate:
     elif kind == "distance":
         certificate = DistanceCertificate(file.integer("source", 0, _MANY), file.integer("target", 0, _MANY))
     elif kind == "partition":
-        parts = file.list_("parts")
-        rows = [_row(part, f"{file.at('parts')}[{index}]") for index, part in enumerate(parts)]
-        certificate = PartitionCertificate(tuple(rows))
+        certificate = PartitionCertificate(_read_parts(file))
     elif kind in EPOCH_BOUNDS:
         certificate = EPOCH_BOUNDS[kind](file)
     elif kind == "lengths":
@@ -193,6 +205,10 @@ def read_certificate(file: Fields) -> Certificate:
         certificate = SolverBound(file.word("solver"), file.word("version"))
     file.done()
     return certificate
+
+
+def _read_parts(file: Fields) -> tuple[tuple[int, ...], ...]:
+    return tuple(_row(part, f"{file.at('parts')}[{index}]") for index, part in enumerate(file.list_("parts")))
 
 
 def _read_cut(file: Fields) -> EpochCut:
@@ -234,6 +250,7 @@ EPOCH_BOUNDS: Mapping[str, Callable[[Fields], EpochBound]] = {
     "epoch-flow": lambda file: EpochFlow(file.integer("sink", 0, _MANY), file.integer("epochs", 0, _MANY)),
     "epoch-prices": _read_prices,
     "epoch-window-prices": _read_window_prices,
+    "epoch-partition": lambda file: EpochPartition(_read_parts(file)),
 }
 
 

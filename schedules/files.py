@@ -21,8 +21,9 @@ from ..core.instance import Instance, plain
 from ..core.schedule import Schedule, StepSchedule
 from ..core.timing import Timing
 from ..core.topology import Topology
+from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
-from .file_parts import read_certificate, read_instance, read_sends, read_trees
+from .file_parts import read_certificate, read_instance, read_sends, read_translated, read_trees
 from .strict import MAX_BYTES, Fields, read_json
 from .verify.report import Findings
 from .verify.sizes import check_sizes
@@ -31,7 +32,15 @@ from .verify.trees import check_tree_sizes
 SCHEMA = "cwb-schedule/1"
 
 #: Answers that have a file, by their name in it.
-KINDS = {"step-schedule": StepSchedule, "timed-schedule": Schedule, "tree-packing": TreePacking}
+KINDS = {
+    "step-schedule": StepSchedule,
+    "timed-schedule": Schedule,
+    "tree-packing": TreePacking,
+    "translated-trees": TranslatedTrees,
+}
+
+#: An answer that has a file.
+Written = StepSchedule | Schedule | TreePacking | TranslatedTrees
 
 
 class ScheduleFile(NamedTuple):
@@ -41,7 +50,7 @@ class ScheduleFile(NamedTuple):
     ----------
     instance : Instance
         The problem.
-    answer : StepSchedule or Schedule or TreePacking
+    answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
         The schedule.
     certificate : Certificate or None
         What its maker says of the bound.
@@ -50,7 +59,7 @@ class ScheduleFile(NamedTuple):
     """
 
     instance: Instance
-    answer: StepSchedule | Schedule | TreePacking
+    answer: Written
     certificate: Certificate | None
     extra: Mapping[str, Any]
 
@@ -58,7 +67,7 @@ class ScheduleFile(NamedTuple):
 def write_schedule(
     path: Path,
     instance: Instance,
-    answer: StepSchedule | Schedule | TreePacking,
+    answer: Written,
     certificate: Certificate | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> None:
@@ -70,7 +79,7 @@ def write_schedule(
         Where to; compressed if it ends in ``.gz``.
     instance : Instance
         A network of nodes and links, and a collective; nothing else.
-    answer : StepSchedule or Schedule or TreePacking
+    answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
         Made for this instance.
     certificate : Certificate or None
         Of a bound.
@@ -92,7 +101,7 @@ def write_schedule(
         "answer": kind,
         "instance_sha256": instance.sha256,
         "instance": _instance_data(instance),
-        **(_tree_data(answer) if isinstance(answer, TreePacking) else _send_data(answer)),
+        **_answer_data(answer),
         "certificate": None if certificate is None else certificate.to_json(),
         "extra": dict(extra or {}),
     }
@@ -175,6 +184,17 @@ def _demand_data(demand: Demand) -> dict[str, Any]:
     }
 
 
+def _answer_data(answer: Written) -> dict[str, Any]:
+    if isinstance(answer, TreePacking):
+        return _tree_data(answer)
+    return _translated_data(answer) if isinstance(answer, TranslatedTrees) else _send_data(answer)
+
+
+def _translated_data(answer: TranslatedTrees) -> dict[str, Any]:
+    columns = {name: getattr(answer, name) for name in ("copy", "parent", "child", "step")}
+    return {"trees": {"kind": answer.kind.value, "sizes": list(answer.sizes), **columns}}
+
+
 def _send_data(answer: StepSchedule | Schedule) -> dict[str, Any]:
     chunks, sends = answer.chunks, answer.sends
     when: dict[str, Any] = {"start_s": answer.start_s, "end_s": answer.end_s} if isinstance(answer, Schedule) else {}
@@ -255,10 +275,12 @@ def read_schedule(path: Path) -> ScheduleFile:
                 place="instance_sha256",
             )
         findings = Findings()
-        answer: StepSchedule | Schedule | TreePacking
+        answer: Written
         if kind == "tree-packing":
             answer = read_trees(file.fields("trees"), digest, topology)
             check_tree_sizes(instance, answer, findings)
+        elif kind == "translated-trees":
+            answer = read_translated(file.fields("trees"), digest, len(topology.ranks))
         else:
             answer = read_sends(file, digest, topology, timed=kind == "timed-schedule")
             check_sizes(instance, answer.chunks, findings)

@@ -25,6 +25,7 @@ GENERATORS = {
     "path": "grids:line",
     "ring": "grids:ring",
     "mesh": "grids:mesh",
+    "grid": "grids:mesh",
     "torus": "grids:torus",
     "hypercube": "grids:hypercube",
     "complete": "dense:complete",

@@ -15,9 +15,5 @@ f           rate from every rank to every other                          the lar
 y_{s,e}     flow from source s on link e                                 the largest bandwidth
 ==========  ===========================================================  ======================
 
-===============  ====================================================================
-``method``       ``all-to-all-mcf``, as the registry knows it
-``formulation``  the Pyomo model, constraint by constraint
-``bound``        the time that it proves, with lengths of links as certificate
-===============  ====================================================================
+The Pyomo model is in ``models/common/flow_model.py``, the time that it proves in ``models/common/flow_bound.py``: other methods use it too.
 """

@@ -15,7 +15,7 @@ from ...core.solver import Solver
 from ...core.topology import Topology
 
 if TYPE_CHECKING:
-    from .bound import FlowBound
+    from ..common.flow_bound import FlowBound
 
 
 class Options(Strict):
@@ -39,7 +39,7 @@ def supports(instance: Instance) -> str | None:
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: Options) -> Outcome:
     """Solve LP (3), and prove the bound by lengths of links (``Method.run``)."""
-    from .bound import bound
+    from ..common.flow_bound import bound
 
     del options
     found = bound(instance, solver, budget)
@@ -68,8 +68,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
 
 def measures(instance: Instance, found: FlowBound) -> dict[str, Any]:
     """Give f, the rate from every rank to every other one: in units of the largest bandwidth of a link, and in 10^9 bytes/s."""
+    from ..common.flow_model import bandwidth_unit
     from ..common.schedule_bounds import group_of, network_of
-    from .formulation import bandwidth_unit
 
     if found.seconds is None:
         return {}

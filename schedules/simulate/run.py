@@ -8,14 +8,19 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Floats, Ints, Sends
 from ...core.trace import SimulationMode, Trace
+from ...core.translated import TranslatedTrees
+from ..verify.translated import expand
 from .events import simulate_by_events, simulate_in_order
 from .fair import simulate_flows
 from .levels import simulate_by_levels
 from .network import Wires, network_of, wires
 from .occupancy import link_totals, occupied_s, utilization_over_time
-from .timing import Timeline, rules
+from .timing import Rules, Timeline, rules
 from .transfers import Transfers, sends_of, transfers_of
 from .windows import simulate_by_windows
+
+#: Sends from which on the simulation in order is compiled; what it needs takes a second to import.
+COMPILED = 200_000
 
 
 def simulate(
@@ -37,8 +42,8 @@ def simulate(
     ----------
     instance : Instance
         The problem, with an explicit network.
-    answer : StepSchedule, Schedule or TreePacking
-        What is simulated; it should have been verified.
+    answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
+        What is simulated; it should have been verified. Of translated trees all sends, in time.
     mode : SimulationMode
         How time passes on links. In the cut-through mode the nodes on a send's path pass on what they receive while it comes; where a send
         ends, its chunk is whole before it is sent on.
@@ -61,6 +66,8 @@ def simulate(
     InputError
         If the answer is no schedule of this instance, or an option does not fit it.
     """
+    if isinstance(answer, TranslatedTrees):
+        answer = expand(instance, answer)
     if hold_latency and mode not in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         raise InputError(f"nothing holds a link in the mode {mode.value}", place="hold_latency")
     transfers = transfers_of(instance, answer, barrier=barrier, pieces=pieces)
@@ -102,14 +109,24 @@ def timeline_of(transfers: Transfers, columns: Wires, mode: SimulationMode, *, h
         return simulate_flows(transfers, columns)
     chosen = rules(mode, hold_latency=hold_latency)
     if transfers.fixed_order:
-        return simulate_in_order(transfers, columns, chosen)
+        return _in_order(transfers, columns, chosen)
     if (found := simulate_by_levels(transfers, columns, chosen)) is not None:
         return found
     if not chosen.contended:
-        return simulate_in_order(transfers, columns, chosen)
+        return _in_order(transfers, columns, chosen)
     if (found := simulate_by_windows(transfers, columns, chosen)) is not None:
         return found
     return simulate_by_events(transfers, columns, chosen)
+
+
+def _in_order(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
+    """Simulate one send after the other; compiled where that is worth while."""
+    if len(transfers.sends) >= COMPILED:
+        from .in_order import compiled_in_order
+
+        if (found := compiled_in_order(transfers, columns, chosen)) is not None:
+            return found
+    return simulate_in_order(transfers, columns, chosen)
 
 
 def trace_of(mode: SimulationMode, transfers: Transfers, columns: Wires, timeline: Timeline) -> Trace:

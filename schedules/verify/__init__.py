@@ -2,8 +2,9 @@
 
 It shares no code with what makes schedules, and believes nothing but the network and the demand. Sends of a step read what was held
 before the step; sends of a timed schedule read what has arrived when they start, see :mod:`.order` and, for links,
-:mod:`.capacity`; where the instance has a grid of epochs, they are checked on it, see :mod:`.epochs`. Data is replayed as versions of
-chunks, see :mod:`.holdings` and :mod:`.sums`; trees are checked one by one without being turned into sends, see :mod:`.trees`.
+:mod:`.capacity`; where the instance has a grid of epochs, they are checked on it, see :mod:`.epochs` and :mod:`.circuits`. Data is replayed as
+versions of chunks, see :mod:`.holdings` and :mod:`.sums`; trees are checked one by one without being turned into sends, see :mod:`.trees`, and of
+one that is moved to all ranks only the one, see :mod:`.translated`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ from ...core.answers import Answer
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Schedule, StepSchedule
+from ...core.timing import Semantics
+from ...core.translated import TranslatedTrees
 from ...core.trees import TreePacking
+from .circuits import verify_circuits
 from .epochs import verify_epochs
 from .network import network_of
 from .report import Findings, Report, Violation
 from .sends import verify_sends
+from .translated import verify_translated
 from .trees import heaviest_load, verify_trees
 
 __all__ = ["Report", "Violation", "heaviest_load", "verify"]
@@ -29,7 +34,7 @@ def verify(instance: Instance, answer: Answer) -> Report:
     ----------
     instance : Instance
         The problem: a network of nodes and links, and a collective.
-    answer : StepSchedule or Schedule or TreePacking
+    answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
         What is to be judged.
 
     Returns
@@ -44,7 +49,7 @@ def verify(instance: Instance, answer: Answer) -> Report:
     """
     findings = Findings()
     network = network_of(instance)
-    if not isinstance(answer, StepSchedule | Schedule | TreePacking):
+    if not isinstance(answer, StepSchedule | Schedule | TreePacking | TranslatedTrees):
         raise InputError("expected a schedule or trees", place="answer")
     if answer.instance_sha256 != instance.sha256:
         text = f"is for the instance {answer.instance_sha256[:12]}…, not for {instance.sha256[:12]}…"
@@ -52,6 +57,12 @@ def verify(instance: Instance, answer: Answer) -> Report:
         return findings.report()
     if isinstance(answer, TreePacking):
         verify_trees(instance, network, answer, findings)
+    elif isinstance(answer, TranslatedTrees):
+        verify_translated(instance, network, answer, findings)
+    elif (
+        isinstance(answer, Schedule) and instance.timing is not None and instance.timing.semantics is Semantics.CIRCUIT
+    ):
+        verify_circuits(instance, network, answer, findings)
     elif isinstance(answer, Schedule) and instance.timing is not None:
         verify_epochs(instance, network, answer, findings)
     else:

@@ -32,7 +32,8 @@ class Grid:
     chunk_bytes : Fraction
         Size of a whole chunk.
     source, target, delay, window, capacity : array of int, shape (links,)
-        Ends; index of arrival less index of start; in any ``window`` epochs at most ``capacity`` whole chunks start.
+        Ends; index of arrival less index of start; in any ``window`` epochs at most ``capacity`` whole chunks start. Of links to and from
+        switches on a network of circuits, the delay is the least that they may add to a path, and the window does not hold.
     rate : tuple of Fraction
         Chunks that the bandwidth allows in an epoch.
     """
@@ -60,6 +61,8 @@ def grid_of(instance: Instance) -> Grid:
     if not isinstance(topology, Topology) or timing is None:
         raise InputError("expected a network of nodes and links, and a timing", place="timing")
     chunk = demanded_chunk(instance)
+    if timing.semantics is Semantics.CIRCUIT:
+        return _circuits(topology, timing, chunk)
     seconds = [chunk / link.bandwidth_Bps for link in topology.links]
     window = [_up(time / timing.epoch_s) for time in seconds]
     latency = [_latency_epochs(link.latency_s / timing.epoch_s, timing) for link in topology.links]
@@ -72,6 +75,31 @@ def grid_of(instance: Instance) -> Grid:
     columns = np.array([delay, window, capacity], dtype=np.int64)
     rate = tuple(timing.epoch_s / time for time in seconds)
     return Grid(topology, timing, chunk, ends[:, 0].copy(), ends[:, 1].copy(), columns[0], columns[1], columns[2], rate)
+
+
+def _circuits(topology: Topology, timing: Timing, chunk: Fraction) -> Grid:
+    """Count the links of a network where chunks hold links: each for latency and wire, one chunk at a time.
+
+    A chunk from rank to rank over switches takes no less than the delays here: latency alone towards a switch, all rounded down.
+    """
+    if timing.fluid or timing.changes:
+        raise InputError("circuits are of whole chunks at constant bandwidths", place="timing")
+    # By identity, since links share their numbers and fractions are slow to compare.
+    known: dict[tuple[int, int, bool, bool], tuple[int, int, Fraction]] = {}
+    rows: list[tuple[int, int, Fraction]] = []
+    switch = [node.kind is NodeKind.SWITCH for node in topology.nodes]
+    for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
+        key = id(link.bandwidth_Bps), id(link.latency_s), switch[a], switch[b]
+        if key not in known:
+            wire = chunk / link.bandwidth_Bps
+            held = _up((link.latency_s + wire) / timing.epoch_s)
+            least = (link.latency_s + (0 if switch[b] else wire)) // timing.epoch_s
+            known[key] = (least if switch[a] or switch[b] else held), held, timing.epoch_s / wire
+        rows.append(known[key])
+    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
+    delay, window = (np.array([row[index] for row in rows], dtype=np.int64) for index in (0, 1))
+    one, rate = np.ones(len(rows), dtype=np.int64), tuple(row[2] for row in rows)
+    return Grid(topology, timing, chunk, ends[:, 0].copy(), ends[:, 1].copy(), delay, window, one, rate)
 
 
 def _up(x: Fraction) -> int:

@@ -14,7 +14,7 @@ from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, sends_from_lists
-from cwb.core.timing import BandwidthChange, Semantics, Timing
+from cwb.core.timing import EPOCHS, BandwidthChange, Semantics, Timing
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.models.teccl import milp
 from cwb.models.teccl.milp_options import MilpOptions
@@ -152,7 +152,7 @@ def problems(draw):
     links = tuple(Link(f"n{a}", f"n{b}", draw(rate) * 10**9, draw(late) * US) for a, b in ends)
     kind = draw(st.sampled_from([CollectiveKind.ALL_GATHER, CollectiveKind.ALL_TO_ALL, CollectiveKind.REDUCE_SCATTER]))
     chunks = draw(st.integers(1, 2))
-    timing = Timing(draw(st.sampled_from(list(Semantics))), US)
+    timing = Timing(draw(st.sampled_from(EPOCHS)), US)
     return Instance("random", Topology(nodes, links), Demand(kind, Fraction(1000 * n * chunks), chunks), timing=timing)
 
 

@@ -15,6 +15,7 @@ SMALL = {
     "path": "path(3)",
     "ring": "ring(3)",
     "mesh": "mesh(2, 3)",
+    "grid": "grid(2, 2, 3)",
     "torus": "torus(3, 2)",
     "hypercube": "hypercube(3)",
     "complete": "complete(3)",

@@ -16,8 +16,8 @@ from cwb.core.schedule import Chunks, StepSchedule, sends_from_lists
 from cwb.core.solver import Capability
 from cwb.core.trace import SimulationMode
 from cwb.instances import load
+from cwb.models.common.flow_bound import bound, rounded_lengths
 from cwb.models.common.schedule_bounds import best_bound, cut_bound, length_bound
-from cwb.models.mcf.bound import bound, rounded_lengths
 from cwb.schedules.simulate import simulate
 
 GB = 10**9
@@ -131,5 +131,5 @@ def test_rounded_lengths_are_in_proportion():
 def test_other_collectives_are_refused():
     """A flow between all pairs says nothing of a broadcast."""
     instance = load("ring(4)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(GB)))
-    with pytest.raises(InputError, match="all_to_all only"):
+    with pytest.raises(InputError, match="as in an all_to_all"):
         bound(instance, solvers.get("highs"), Budget())

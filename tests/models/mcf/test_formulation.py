@@ -10,7 +10,7 @@ import pytest
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from cwb.models.mcf.formulation import build
+from cwb.models.common.flow_model import build
 
 CONSTRAINTS = ["capacity", "delivery"]
 

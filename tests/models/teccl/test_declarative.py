@@ -12,7 +12,7 @@ from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.method import Status
-from cwb.core.timing import Semantics
+from cwb.core.timing import EPOCHS
 from cwb.core.topology import NodeKind
 from cwb.instances import load
 from cwb.models.teccl import astar, lp, milp
@@ -72,7 +72,7 @@ def test_table_7_all_to_all(chunks, epochs):
 
 
 @settings(max_examples=15, deadline=None)
-@given(small_networks(ranks=(2, 3)), st.sampled_from(["all_gather", "broadcast"]), st.sampled_from(list(Semantics)))
+@given(small_networks(ranks=(2, 3)), st.sampled_from(["all_gather", "broadcast"]), st.sampled_from(EPOCHS))
 def test_the_general_form_takes_as_long_as_trying_everything(topology, kind, semantics):
     """On tiny networks, the proved optimum is that of an exhaustive search."""
     assume(all(n.multicast and n.buffer_bytes == 0 for n in topology.nodes if n.kind is NodeKind.SWITCH))
@@ -85,7 +85,7 @@ def test_the_general_form_takes_as_long_as_trying_everything(topology, kind, sem
 
 
 @settings(max_examples=12, deadline=None)
-@given(small_networks(ranks=(2, 3)), st.sampled_from(KINDS), st.integers(1, 2), st.sampled_from(list(Semantics)))
+@given(small_networks(ranks=(2, 3)), st.sampled_from(KINDS), st.integers(1, 2), st.sampled_from(EPOCHS))
 def test_every_model_is_right_and_no_bound_is_beyond_it(topology, kind, chunks, semantics):
     """On random networks all models give verified schedules; A* is no better than the optimum, and splitting chunks no worse but for a last epoch."""
     instance = on_grid(topology, kind, chunks, semantics.value)
@@ -103,7 +103,7 @@ def test_every_model_is_right_and_no_bound_is_beyond_it(topology, kind, chunks, 
 
 
 @settings(max_examples=10, deadline=None)
-@given(small_networks(ranks=(2, 3)), st.sampled_from(SUMS), st.sampled_from(list(Semantics)))
+@given(small_networks(ranks=(2, 3)), st.sampled_from(SUMS), st.sampled_from(EPOCHS))
 def test_sums_are_right(topology, kind, semantics):
     """Reductions by both routes are verified, one model of both stages is no slower than two in a row, and the bound is the judge's."""
     instance = on_grid(topology, kind, semantics=semantics.value)
@@ -118,7 +118,7 @@ def test_sums_are_right(topology, kind, semantics):
 @settings(max_examples=40, deadline=None)
 @given(
     small_networks(),
-    st.sampled_from(list(Semantics)),
+    st.sampled_from(EPOCHS),
     st.booleans(),
     st.sampled_from([Fraction(1, 3), 1, Fraction(7, 4)]),
 )

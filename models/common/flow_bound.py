@@ -16,12 +16,12 @@ import numpy as np
 
 from ...core.bounds import LengthCertificate, SolverBound
 from ...core.budget import Budget
-from ...core.collective import CollectiveKind
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination
-from ..common.schedule_bounds import group_of, length_bound, network_of
-from .formulation import bandwidth_unit, build
+from .flow_model import bandwidth_unit, build, largest_exchange
+from .joint_bounds import joint_length, pairs_of
+from .schedule_bounds import network_of
 
 #: An interior point takes this program in a thirtieth of the time of the simplex method (64 nodes of degree 4: 0.6 s).
 _OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm"})}
@@ -49,20 +49,13 @@ class FlowBound:
     report: SolverResult
 
 
-def supports(instance: Instance) -> str | None:
-    """Only all-to-alls are flows between all pairs at one rate."""
-    if instance.demand is None or instance.demand.collective is not CollectiveKind.ALL_TO_ALL:
-        return "the maximum concurrent flow bounds all_to_all only"
-    return None
-
-
 def bound(instance: Instance, solver: Solver, budget: Budget) -> FlowBound:
-    """Bound the time of an all-to-all from below by the maximum concurrent flow.
+    """Bound the time from below by the maximum concurrent flow of what single ranks have for single ranks.
 
     Parameters
     ----------
     instance : Instance
-        An explicit network and an all_to_all.
+        An explicit network and collectives, at least one of them an all_to_all, a scatter, a gather or a message.
     solver : Solver
         Solves the linear program.
     budget : Budget
@@ -76,13 +69,13 @@ def bound(instance: Instance, solver: Solver, budget: Budget) -> FlowBound:
     Raises
     ------
     InputError
-        If the instance demands something else or a rank cannot be reached.
+        If no rank alone has what another one alone needs, or a rank cannot be reached.
     """
-    if (reason := supports(instance)) is not None:
-        raise InputError(reason, place="collective")
-    topology, group = network_of(instance), group_of(instance)
+    topology = network_of(instance)
     if not topology.links:
         raise InputError("the network has no links", place="network.links")
+    if not len((pairs := pairs_of(instance))[0]):
+        raise InputError("expected data that one rank has and one rank needs, as in an all_to_all", place="collective")
     with budget.clock.phase("build"):
         model = build(instance)
     wanted = Capability.RESOLVE | Capability.DUALS
@@ -91,12 +84,12 @@ def bound(instance: Instance, solver: Solver, budget: Budget) -> FlowBound:
         result = compiled.solve(budget)
         if result.termination is Termination.OPTIMAL:
             lengths = rounded_lengths([compiled.dual(model.capacity[e]) for e in model.E])
-            return FlowBound(*length_bound(instance, lengths), result)
+            return FlowBound(*joint_length(instance, pairs, lengths), result)
     else:
         result = solver.solve(model, budget)
     if result.bound is None or not 0 < result.bound < float("inf"):
         return FlowBound(None, None, result)
-    seconds = group.part_bytes / (Fraction(result.bound) * bandwidth_unit(topology))
+    seconds = largest_exchange(instance) / (Fraction(result.bound) * bandwidth_unit(topology))
     return FlowBound(seconds, SolverBound(result.solver, result.version), result)
 
 

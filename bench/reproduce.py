@@ -1,0 +1,216 @@
+"""A paper's printed numbers, computed again and compared: runs are made once, whatever the number of rows that need them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from fractions import Fraction
+from importlib.resources import files
+from statistics import fmean
+
+from ..core.budget import silent
+from ..core.errors import InputError, located
+from ..core.fields import validated
+from ..core.published import Agreement, Finding, PublishedFile, PublishedRow, PublishedRun, Quantity, compared, printed
+from ..core.record import RunRecord
+from .plan import Cell
+from .run import DEFAULT_SOLVER, Request
+from .suite import run_cell
+
+#: How numbers of several parts or seeds become one.
+_COMBINED: dict[str, Callable[[list[float]], float]] = {"mean": fmean, "least": min, "largest": max, "total": sum}
+
+
+class NotComputedError(Exception):
+    """A quantity cannot be had; the text says why."""
+
+
+def papers() -> tuple[str, ...]:
+    """Names of the papers whose numbers are compared."""
+    names = (entry.name for entry in (files(__name__.rpartition(".")[0]) / "papers").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def load_paper(name: str) -> PublishedFile:
+    """Read the published numbers of a paper.
+
+    Raises
+    ------
+    InputError
+        If no such paper is known.
+    """
+    if name not in papers():
+        close = get_close_matches(name, papers(), n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"unknown paper; expected one of {', '.join(papers())}{hint}", source=name)
+    text = (files(__name__.rpartition(".")[0]) / "papers" / f"{name}.toml").read_text()
+    with located(source=f"{name}.toml"):
+        data = tomllib.loads(text)
+        return validated(lambda: PublishedFile.model_validate(data))
+
+
+def chosen(paper: PublishedFile, table: str | None) -> list[PublishedRow]:
+    """Give the rows of one table, or all.
+
+    Raises
+    ------
+    InputError
+        If the paper has no such table.
+    """
+    if table is None:
+        return paper.row
+    rows = [row for row in paper.row if row.table.lower() == table.lower()]
+    if not rows:
+        tables = dict.fromkeys(row.table for row in paper.row)
+        raise InputError(f"no such table; expected one of {', '.join(tables)}", source=table)
+    return rows
+
+
+def reproduce(
+    paper: PublishedFile,
+    rows: Sequence[PublishedRow],
+    *,
+    quick: bool = False,
+    time_limit_s: float | None = None,
+    progress: Callable[[str], None] = silent,
+) -> list[Finding]:
+    """Compute every row that needs no hardware, and compare.
+
+    Parameters
+    ----------
+    paper : PublishedFile
+        Has the runs.
+    rows : sequence of PublishedRow
+        What is compared.
+    quick : bool
+        Leave out rows that need a slow run.
+    time_limit_s : float, optional
+        For runs that state no limit of their own.
+    progress : callable
+        Told each run as it is made.
+
+    Returns
+    -------
+    list of Finding
+        One for each row, in order.
+    """
+    runs = Runs(paper, time_limit_s, progress)
+    return [_finding(paper, row, runs, quick) for row in rows]
+
+
+def _finding(paper: PublishedFile, row: PublishedRow, runs: Runs, quick: bool) -> Finding:
+    if row.ours is None:
+        return Finding(row, Agreement.UNCHECKED, reason=f"needs {row.needs}")
+    if quick and any(paper.runs[name].slow for name in row.ours.runs()):
+        return Finding(row, Agreement.NOT_RUN, reason="a slow run, left out by --quick")
+    try:
+        return compared(row, computed(row.ours, runs))
+    except NotComputedError as error:
+        return Finding(row, Agreement.FAILED, reason=str(error))
+
+
+class Runs:
+    """The runs of a paper, made when they are first needed."""
+
+    def __init__(self, paper: PublishedFile, time_limit_s: float | None, progress: Callable[[str], None]) -> None:
+        self._paper = paper
+        self._limit_s = time_limit_s
+        self._progress = progress
+        self._made: dict[str, list[RunRecord]] = {}
+
+    def records(self, name: str) -> list[RunRecord]:
+        """Give the records of a run, one for each seed."""
+        if name not in self._made:
+            made: list[RunRecord] = []
+            for cell in cells_of(self._paper, name, self._limit_s):
+                made.append(run_cell(cell))
+                self._progress(f"{made[-1].status} in {made[-1].seconds.get('total', 0.0):.2f} s: {cell}")
+            self._made[name] = made
+        return self._made[name]
+
+
+def cells_of(paper: PublishedFile, name: str, time_limit_s: float | None = None) -> list[Cell]:
+    """Plan a run of a paper: a cell for each seed.
+
+    Raises
+    ------
+    NotComputedError
+        If neither the run nor the paper's default names a model or an instance.
+    """
+    run, default = paper.runs[name], paper.default
+    merged = PublishedRun(**{**default.model_dump(exclude_unset=True), **run.model_dump(exclude_unset=True)})
+    if merged.model is None or merged.instance is None:
+        raise NotComputedError(f"the run {name!r} names no model or no instance")
+    options = {**default.options, **run.options}
+    limit_s = time_limit_s if merged.time_limit is None else float(merged.time_limit)
+    requests = (
+        Request(merged.model, merged.solver or DEFAULT_SOLVER, options, seed, 1, limit_s) for seed in merged.seeds
+    )
+    return [Cell(merged.instance, request, merged.collective, merged.size, merged.chunks) for request in requests]
+
+
+def computed(quantity: Quantity, runs: Runs) -> float | str:
+    """Compute a quantity; a word only where a run's value is one.
+
+    Raises
+    ------
+    NotComputedError
+        If a run has no such value, or found nothing.
+    """
+    if quantity.run is not None:
+        values = [_value(record, quantity.value, quantity.run) for record in runs.records(quantity.run)]
+        words = [value for value in values if isinstance(value, str)]
+        if words:
+            return " ".join(dict.fromkeys(words))
+        found = _COMBINED[quantity.over]([float(value) for value in values])
+    else:
+        found = _combined(quantity, [_number(part, runs) for part in quantity.parts])
+    factor = printed(quantity.times).value or Fraction(0)
+    return found if factor == 1 else float(Fraction(found) * factor)
+
+
+def _number(quantity: Quantity, runs: Runs) -> float:
+    value = computed(quantity, runs)
+    if isinstance(value, str):
+        raise NotComputedError(f"{value!r} is no number")
+    return value
+
+
+def _combined(quantity: Quantity, parts: list[float]) -> float:
+    if quantity.ratio is not None:
+        if parts[1] == 0:
+            raise NotComputedError("a ratio to zero")
+        return parts[0] / parts[1]
+    if quantity.difference is not None:
+        return parts[0] - parts[1]
+    name = next(name for name in _COMBINED if getattr(quantity, name) is not None)
+    return _COMBINED[name](parts)
+
+
+def _value(record: RunRecord, name: str, run: str) -> float | str:
+    """Take a value out of a record."""
+    if record.status == "error" or record.verified is False:
+        raise NotComputedError(f"{run}: {record.message or '; '.join(record.violations)}")
+    field, _, key = name.partition(".")
+    value = getattr(record, field, None)
+    if key:
+        value = value.get(key) if isinstance(value, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise NotComputedError(f"{run}: no {name}: {record.message or record.status}")
+    return _plain(value)
+
+
+def _plain(value: float | str) -> float | str:
+    """Take a fraction that is written as text for a number."""
+    if isinstance(value, str) and (exact := printed(value)).value is not None and not exact.sign:
+        return float(exact.value)
+    return value
+
+
+def counts(findings: Iterable[Finding]) -> dict[str, int]:
+    """Count the verdicts, every one of them named."""
+    found = dict.fromkeys((agreement.value for agreement in Agreement), 0)
+    for finding in findings:
+        found[finding.agreement.value] += 1
+    return found

@@ -1,0 +1,110 @@
+"""``cwb reproduce``: a paper's printed numbers beside ours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..core.errors import ExitStatus
+from ..core.files import write_whole
+from ..core.published import Finding
+from .options import parse_duration, progress_on_stderr
+
+
+@click.command()
+@click.argument("paper", required=False)
+@click.argument("table", required=False)
+@click.option("--list", "listed", is_flag=True, help="Print the tables and their numbers of rows, and run nothing.")
+@click.option("--quick", is_flag=True, help="Leave out rows that need a slow run.")
+@click.option("--time-limit", help="Of each run that states no limit of its own, with unit: '60 s'.")
+@click.option(
+    "--format",
+    "-f",
+    "form",
+    type=click.Choice(["text", "latex", "md", "csv", "json"]),
+    help="By default that of the output's suffix, else text.",
+)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="Write to this file (.tex, .md, .csv, .txt, .json)."
+)
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+def reproduce(
+    paper: str | None,
+    table: str | None,
+    listed: bool,
+    quick: bool,
+    time_limit: str | None,
+    form: str | None,
+    output: Path | None,
+    quiet: bool,
+) -> int:
+    """Compute the printed numbers of PAPER, or of one of its tables, and compare.
+
+    Every row is reproduced, differs (with the reason), or cannot be checked without hardware. Exit status 1 says that
+    a row failed, or differs and nobody knows why. Without PAPER the papers are listed.
+
+    \b
+    cwb reproduce libra
+    cwb reproduce te-ccl "Table 3" -f md
+    """
+    from ..bench.reproduce import chosen, counts, load_paper, papers
+    from ..bench.reproduce import reproduce as compute
+
+    if paper is None:
+        for name in papers():
+            click.echo(f"{name}: {load_paper(name).title}")
+        return ExitStatus.OK
+    published = load_paper(paper)
+    rows = chosen(published, table)
+    if listed:
+        for name in dict.fromkeys(row.table for row in rows):
+            click.echo(f"{name}: {sum(row.table == name for row in rows)} rows")
+        return ExitStatus.OK
+    form = _form(form, output)
+    limit_s = parse_duration(time_limit, "--time-limit")
+    with progress_on_stderr(quiet=quiet) as progress:
+        findings = compute(published, rows, quick=quick, time_limit_s=limit_s, progress=progress)
+    if form == "json":
+        text = json.dumps([_plain(finding) for finding in findings], indent=1, allow_nan=False) + "\n"
+    else:
+        from ..reports.formats import FORMATS
+        from ..reports.reproduction import table as table_of
+
+        text = FORMATS[form](table_of(published, findings))
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(output, text.encode())
+    click.echo(", ".join(f"{count} {name}" for name, count in counts(findings).items() if count), err=True)
+    return ExitStatus.OK if all(finding.explained for finding in findings) else ExitStatus.FAILURE
+
+
+def _form(form: str | None, output: Path | None) -> str:
+    """Give the format that is asked for, by name or by the file's suffix."""
+    from ..reports.formats import format_of
+
+    if form is not None:
+        return form
+    if output is None:
+        return "text"
+    return "json" if output.suffix == ".json" else format_of(output)
+
+
+def _plain(finding: Finding) -> dict[str, Any]:
+    row = finding.row
+    return {
+        "table": row.table,
+        "row": row.row,
+        "column": row.column,
+        "section": row.section,
+        "page": row.page,
+        "unit": row.unit,
+        "printed": row.printed,
+        "ours": finding.ours,
+        "difference": finding.difference,
+        "verdict": finding.agreement.value,
+        "reason": finding.reason,
+    }

@@ -1,0 +1,72 @@
+"""``c-cube``: the method, as the registry knows it."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from ...core.budget import Budget
+from ...core.errors import Unsupported
+from ...core.fields import Strict
+from ...core.instance import Instance
+from ...core.method import Kind, Method, Outcome, Status
+from ...core.schedule import Schedule
+from ...core.solver import Solver
+from ...core.topology import Topology
+from ..common.pipelined_trees import all_reduce, length_of, pipeline, unfit
+from ..common.schedule_bounds import best_bound
+from .embed import RANKS, two_trees, uses_of
+
+
+class Options(Strict):
+    """Options of ``c-cube``."""
+
+    pieces: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Pieces that each tree's half is cut into; by default the collective's chunks, or if that is 1, the best number.",
+    )
+
+
+def supports(instance: Instance) -> str | None:
+    """Say why an instance does not fit, if it does not (``Method.supports``)."""
+    if (reason := unfit(instance, "dgx1()")) is not None:
+        return reason
+    topology = instance.network
+    if isinstance(topology, Topology) and (len(topology.ranks) != RANKS or topology.switches):
+        shape = f"{len(topology.ranks)} ranks and {len(topology.switches)} switches"
+        return f"its trees are for the {RANKS} ranks of a DGX-1 without switches, not for {shape}; expected dgx1()"
+    return None
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: Options) -> Outcome:
+    """Lay out the trees and send the pieces (``Method.run``)."""
+    del solver
+    topology = instance.network
+    if not isinstance(topology, Topology):
+        raise Unsupported("expected an explicit network")
+    bound, certificate = best_bound(instance)
+    with budget.clock.phase("build"):
+        found = two_trees(topology)
+        if found is None:
+            raise Unsupported(
+                "no two trees were found of which no wire has two edges; expected a network such as dgx1()"
+            )
+        trees, detours = found
+        items = pipeline(trees, uses_of(topology), period=1)
+        schedule, pieces = all_reduce(instance, topology, len(trees), items, 1, options.pieces)
+    metrics = {"detours": detours, "pieces": pieces, "piece_steps": length_of(items)}
+    return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate, metrics=metrics)
+
+
+METHOD = Method(
+    name="c-cube",
+    kind=Kind.HEURISTIC,
+    summary="two binary trees on a DGX-1, sums going up while earlier ones come down",
+    paper="Cho et al., Logical/Physical Topology-Aware Collective Communication in Deep Learning Training, HPCA 2023",
+    answer_type=Schedule,
+    options=Options,
+    run=run,
+    supports=supports,
+    needs_solver=False,
+)

@@ -1,0 +1,85 @@
+"""Ticks that are needed at least, with certificates that the judge recomputes; networks with switches have bounds in seconds only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+
+from ...core.bounds import Certificate, EpochCut, EpochDistance, EpochPartition
+from ...core.collective import CollectiveKind
+from ...core.instance import Instance
+from .problem import FAR, Expanded
+
+
+def epoch_bound(instance: Instance, forth: Expanded) -> tuple[int, Certificate]:
+    """Give the largest of the bounds by distances and by what enters or leaves one rank.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem, of one collective on a network without switches.
+    forth : Expanded
+        Its chunks as they are copied; for a collective of sums alone, those of the copies that it runs backwards.
+    """
+    kind = instance.demands[0].collective
+    if kind is CollectiveKind.ALL_REDUCE:
+        return max(_sums(instance, forth), key=itemgetter(0))
+    if kind in (CollectiveKind.REDUCE_SCATTER, CollectiveKind.REDUCE):
+        return max(_backwards(forth), key=itemgetter(0))
+    return max(_copies(forth), key=itemgetter(0))
+
+
+def entry_ticks(problem: Expanded, node: int, releases: Sequence[Sequence[int]], need: int) -> int:
+    """Ticks by which so many chunks can have come into a node, the n-th over each edge not before its n-th release."""
+    arrivals: list[int] = []
+    for e, release in zip(problem.into[node], releases, strict=True):
+        free = 0
+        for tick in release[:need]:
+            free = max(free, tick) + problem.ticks[e]
+            arrivals.append(free)
+    return sorted(arrivals)[need - 1]
+
+
+def _copies(problem: Expanded) -> list[tuple[int, Certificate]]:
+    """Distances, and what enters every target."""
+    found: list[tuple[int, Certificate]] = []
+    far = {source: problem.distances(source) for source in {chunk.source for chunk in problem.chunks}}
+    for node in sorted({n for chunk in problem.chunks for n in chunk.targets}):
+        sources = [chunk.source for chunk in problem.chunks if node in chunk.targets]
+        farthest = max(sources, key=lambda source: far[source][node])
+        found.append((far[farthest][node], EpochDistance(farthest, node)))
+        releases = [
+            sorted(far[source].get(problem.edges[e].source, FAR) for source in sources) for e in problem.into[node]
+        ]
+        found.append((entry_ticks(problem, node, releases, len(sources)), EpochCut((node,), node)))
+    return found
+
+
+def _backwards(problem: Expanded) -> list[tuple[int, Certificate]]:
+    """The same of sums: what leaves a rank enters the others. Edges are those of the network turned around."""
+    found: list[tuple[int, Certificate]] = []
+    for node in sorted({n for chunk in problem.chunks for n in chunk.targets}):
+        sources = [chunk.source for chunk in problem.chunks if node in chunk.targets]
+        farthest = max(sources, key=lambda source: problem.distances(source)[node])
+        found.append((problem.distances(farthest)[node], EpochDistance(node, farthest)))
+        ticks = entry_ticks(problem, node, [[0] * len(sources)] * len(problem.into[node]), len(sources))
+        found.append((ticks, EpochCut(tuple(n for n in problem.nodes if n != node))))
+    return found
+
+
+def _sums(instance: Instance, problem: Expanded) -> list[tuple[int, Certificate]]:
+    """All ranks of an all-reduce together, and what enters each of them."""
+    ranks = len({chunk.source for chunk in problem.chunks})
+    need = 2 * (ranks - 1) * len(problem.chunks)
+    nodes = range(instance.npus)
+    low, high = 0, need * min(problem.ticks)
+    while low < high:
+        middle = (low + high) // 2
+        enough = sum(middle // ticks for ticks in problem.ticks) >= need
+        low, high = (low, middle) if enough else (middle + 1, high)
+    found: list[tuple[int, Certificate]] = [(low, EpochPartition(tuple((n,) for n in nodes)))]
+    count = len(problem.chunks)
+    for node in sorted({chunk.source for chunk in problem.chunks}):
+        ticks = entry_ticks(problem, node, [[0] * count] * len(problem.into[node]), count)
+        found.append((ticks, EpochCut((node,), node)))
+    return found

@@ -1,0 +1,172 @@
+"""Whether a timed schedule keeps to circuits: a chunk holds all links from one rank to the next one for as long as it takes.
+
+That is TACOS's count of time (dissertation, section 5.4.7): a link is busy for its latency and the chunk's time on the wire, and what
+comes after waits for both. Starts and ends are whole ticks of the instance's grid. Between ranks that are not neighbours there are switches
+alone; through these a chunk may go x times as slowly, and then takes up 1/x of every link of its path, as a switch that is unwound into x
+links to each rank has it (section 5.4.8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from ...core.instance import Instance
+from ...core.schedule import Ints, Schedule
+from .grid import Grid, grid_of
+from .network import Network
+from .replay import AtSend, replay
+from .report import Findings, Violation
+from .sends import check_shape
+
+#: Difference between a time and its place on the grid that is taken for rounding: this part of it, or of a tick.
+OFF_GRID = 1e-9
+
+#: Largest x, so that the parts of links have a common denominator.
+SLOWEST = 64
+
+#: Orders beyond this are replaced by their ranks, so that they fit beside the cells of a block.
+MAX_ORDER = 2**31
+
+
+def verify_circuits(instance: Instance, network: Network, schedule: Schedule, findings: Findings) -> None:
+    """Check times, links and data."""
+    at_send = check_shape(instance, network, schedule, findings)
+    if at_send is None or not _from_rank_to_rank(network, schedule, at_send, findings):
+        return
+    grid = grid_of(instance)
+    units = grid.chunk_bytes / schedule.chunks.unit_bytes
+    whole = units.numerator if units.denominator == 1 else 0
+    for chunk in np.flatnonzero(schedule.chunks.units != whole)[:1].tolist():
+        text = f"chunk {chunk} has {schedule.chunks.size_bytes(chunk)} bytes; expected {grid.chunk_bytes}"
+        findings.add(Violation("size", text, chunk=chunk))
+    start = _ticks(grid, schedule, at_send, findings)
+    if start is None:
+        return
+    begin, end, slowness = start
+    _check_links(network, schedule, begin, end, slowness, at_send, findings)
+    read, write = 2 * begin + 1, 2 * end  # what arrives at an instant can be sent on at that instant
+    if len(write) and int(write.max()) > MAX_ORDER:
+        _, ranked = np.unique(np.concatenate([read, write]), return_inverse=True)
+        read, write = ranked[: len(read)].astype(np.int64), ranked[len(read) :].astype(np.int64)
+    replay(replace(network, buffer_bytes={}), schedule.chunks, schedule.sends, read, write, at_send, findings)
+
+
+def _from_rank_to_rank(network: Network, schedule: Schedule, at_send: AtSend, findings: Findings) -> bool:
+    """Whether every path leads from a rank over switches to a rank."""
+    sends = schedule.sends
+    ends = np.flatnonzero((network.node_rank[sends.source] < 0) | (network.node_rank[sends.target] < 0))
+    inner = np.ones(len(sends.path_links), dtype=np.bool_)
+    inner[sends.path_offset[1:] - 1] = False
+    passed = network.node_rank[network.link_target[sends.path_links]] >= 0
+    wrong = np.union1d(ends, sends.hop_send[inner & passed])
+    text = "a circuit leads from a rank to the next one, over switches alone"
+    return not findings.add_each("path", wrong.astype(np.int64), lambda send: at_send("path", text, send))
+
+
+def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) -> tuple[Ints, Ints, Ints] | None:
+    """Give starts, ends and slowness x of all sends; None if some are not those of their paths."""
+    sends, tick = schedule.sends, float(grid.timing.epoch_s)
+    times = schedule.start_s / tick, schedule.end_s / tick
+    begin, end = (np.rint(column).astype(np.int64) for column in times)
+    off = np.zeros(len(sends), dtype=np.bool_)
+    for column, whole in zip(times, (begin, end), strict=True):
+        off |= np.abs(column - whole) > OFF_GRID * np.maximum(1, column)
+    text = f"starts or ends between two ticks of {tick:.9g} s"
+    bad = findings.add_each("grid", off, lambda send: at_send("grid", text, send))
+    slowness = np.ones(len(sends), dtype=np.int64)
+    single = sends.hops == 1
+    wrong = single.copy()
+    wrong[single] = (end - begin)[single] != grid.delay[sends.path_links[sends.path_offset[:-1][single]]]
+    paths: dict[tuple[tuple[int, ...], int], int] = {}
+    for send in np.flatnonzero(~single).tolist():
+        key = sends.path(send), int(end[send] - begin[send])
+        if key not in paths:
+            paths[key] = _slowness(grid, *key)
+        slowness[send] = paths[key]
+        wrong[send] = not 1 <= paths[key] <= SLOWEST
+
+    def not_in_time(send: int) -> Violation:
+        return at_send("grid", f"takes {end[send] - begin[send]} ticks, which its path does not", send)
+
+    bad |= findings.add_each("grid", wrong, not_in_time)
+    return None if bad else (begin, end, slowness)
+
+
+def _slowness(grid: Grid, path: tuple[int, ...], ticks: int) -> int:
+    """The whole x for which a chunk at 1/x of the rate takes so many ticks; 0 if there is none."""
+    links = [grid.topology.links[link] for link in path]
+    late = sum((link.latency_s for link in links), Fraction(0))
+    wire = grid.chunk_bytes / min(link.bandwidth_Bps for link in links)
+    guess = round((ticks * grid.timing.epoch_s - late) / wire)
+    fits = [
+        x for x in (guess - 1, guess, guess + 1) if x >= 1 and -(-(late + x * wire) // grid.timing.epoch_s) == ticks
+    ]
+    return fits[0] if fits else 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Uses:
+    """When links are taken, hop by hop: ends in ticks, and the part of the link."""
+
+    link: Ints
+    send: Ints
+    begin: Ints
+    end: Ints
+    slowness: Ints
+
+    def take(self, index: Ints) -> _Uses:
+        """Give some of them, in the order of the index."""
+        return _Uses(*(getattr(self, name)[index] for name in ("link", "send", "begin", "end", "slowness")))
+
+
+def _check_links(
+    network: Network, schedule: Schedule, begin: Ints, end: Ints, slowness: Ints, at_send: AtSend, findings: Findings
+) -> None:
+    """No link is taken up by more than the whole of it at any time."""
+    owner = schedule.sends.hop_send
+    uses = _Uses(schedule.sends.path_links, owner, begin[owner], end[owner], slowness[owner])
+    uses = _once(network, schedule, uses)
+    uses = uses.take(np.lexsort((uses.begin, uses.link)))
+    if int(uses.slowness.max(initial=1)) == 1:
+        over = np.flatnonzero((np.diff(uses.link) == 0) & (uses.begin[1:] < uses.end[:-1])) + 1
+    else:
+        over = _overloaded(uses)
+
+    def overlap(index: int) -> Violation:
+        ends = network.topology.links[int(uses.link[index])]
+        text = f"{ends.source} -> {ends.target} is still taken when it starts"
+        return replace(at_send("capacity", text, int(uses.send[index])), link=int(uses.link[index]))
+
+    findings.add_each("capacity", over, overlap)
+
+
+def _once(network: Network, schedule: Schedule, uses: _Uses) -> _Uses:
+    """Leave out what a switch with multicast copies: one chunk from one source that starts and ends at the same times is sent to it once."""
+    copies = np.zeros(network.nodes, dtype=np.bool_)
+    copies[[i for i, node in enumerate(network.topology.nodes) if node.multicast]] = True
+    shared = np.flatnonzero(copies[network.link_target[uses.link]])
+    if not len(shared):
+        return uses
+    sends, some = schedule.sends, uses.take(shared)
+    keys = np.stack([some.link, sends.chunk[some.send], sends.source[some.send], some.begin, some.end])
+    _, first = np.unique(keys, axis=1, return_index=True)
+    keep = np.ones(len(uses.link), dtype=np.bool_)
+    keep[shared] = False
+    keep[shared[first]] = True
+    return uses.take(np.flatnonzero(keep))
+
+
+def _overloaded(uses: _Uses) -> Ints:
+    """Find uses with whose beginning a link has more than the whole of it taken."""
+    whole = lcm(*np.unique(uses.slowness).tolist())
+    part = whole // uses.slowness
+    count = len(part)
+    link, when = np.tile(uses.link, 2), np.concatenate([uses.begin, uses.end])
+    change = np.concatenate([part, -part])
+    order = np.lexsort((change, when, link))
+    full = order[np.cumsum(change[order]) > whole]
+    return full[full < count]

@@ -1,0 +1,137 @@
+"""Circuits: a chunk holds every link of its way for latency and wire together; what does not keep to that is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.instance import Instance
+from cwb.core.schedule import Chunks, Schedule, sends_from_lists
+from cwb.core.timing import Semantics, Timing
+from cwb.core.topology import Link, Node, NodeKind, Topology
+from cwb.schedules import judge
+from cwb.schedules.verify import verify
+
+S, SIZE = Fraction(1), Fraction(3)
+
+
+def star(*, multicast: bool = False) -> Topology:
+    """Three ranks on a switch: a byte takes a second, and 2 s of latency in all."""
+    nodes = (*(Node(str(rank)) for rank in range(3)), Node("s", NodeKind.SWITCH, multicast))
+    ups = tuple(Link(str(rank), "s", Fraction(1), S) for rank in range(3))
+    return Topology(nodes, (*ups, *(Link("s", str(rank), Fraction(1), S) for rank in range(3))))
+
+
+def line() -> Topology:
+    """Three ranks in a row."""
+    nodes = tuple(Node(str(rank)) for rank in range(3))
+    ends = ((0, 1), (1, 0), (1, 2), (2, 1))
+    return Topology(nodes, tuple(Link(str(a), str(b), Fraction(1), S) for a, b in ends))
+
+
+def posed(network: Topology) -> Instance:
+    """An all-gather of one byte from each, in ticks of a second."""
+    demand = Demand(CollectiveKind.ALL_GATHER, SIZE)
+    return Instance("circuits", network, demand, timing=Timing(Semantics.CIRCUIT, Fraction(1)))
+
+
+def timed(instance: Instance, sends: list[tuple[int, int, int, tuple[int, ...], float, float]]) -> Schedule:
+    """Schedule of ``(chunk, source, target, path, start, end)``."""
+    chunk, source, target, path, start, end = zip(*sends, strict=True)
+    ones = np.ones(3, dtype=np.int64)
+    chunks = Chunks(ones, Fraction(1), ((0,), (1,), (2,), (0, 1, 2)), np.arange(3), 3 * ones, ones < 0)
+    return Schedule(
+        instance.sha256, chunks, sends_from_lists(chunk, source, target, False, path), np.array(start), np.array(end)
+    )
+
+
+#: Over the line: 2 s for each send.
+GOOD_LINE = [(0, 0, 1, (0,), 0.0, 2.0), (1, 1, 0, (1,), 0.0, 2.0), (1, 1, 2, (2,), 0.0, 2.0), (2, 2, 1, (3,), 0.0, 2.0),
+             (0, 1, 2, (2,), 2.0, 4.0), (2, 1, 0, (1,), 2.0, 4.0)]  # fmt: skip
+
+#: Over the switch: 3 s for each send, port by port.
+GOOD_STAR = [(r, r, (r + k) % 3, (r, 3 + (r + k) % 3), 3.0 * (k - 1), 3.0 * k) for k in (1, 2) for r in range(3)]
+
+
+def kinds(instance: Instance, sends) -> set[str]:
+    """Kinds of violations."""
+    return set(verify(instance, timed(instance, sends)).counts)
+
+
+def changed(sends, index: int, **values):
+    """Replace some fields of one send."""
+    names = ("chunk", "source", "target", "path", "start", "end")
+    row = {**dict(zip(names, sends[index], strict=True)), **values}
+    return [*sends[:index], tuple(row[name] for name in names), *sends[index + 1 :]]
+
+
+def test_right_schedules_are_accepted_and_measured():
+    """The time is that of the last arrival, whatever a simulator would make of it."""
+    for network, sends, seconds in ((line(), GOOD_LINE, 4.0), (star(), GOOD_STAR, 6.0)):
+        verdict = judge(posed(network), timed(posed(network), sends))
+        assert not verdict.violations
+        assert verdict.objective == seconds
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"start": 1.0, "end": 3.0}, "capacity"),  # the link is still taken, by its latency too
+        ({"start": 2.5, "end": 4.5}, "grid"),
+        ({"end": 5.0}, "grid"),
+        ({"end": 3.0}, "grid"),
+        ({"path": (0,)}, "path"),
+    ],
+)
+def test_wrong_times_and_links_are_told(change, kind):
+    """A link that is still taken, times between ticks, sends that are too quick or too slow, and other links."""
+    assert kind in kinds(posed(line()), changed(GOOD_LINE, 4, **change))
+
+
+def test_data_must_have_arrived():
+    """What arrives at an instant can be sent on then, not a tick before."""
+    early = changed(GOOD_LINE, 0, start=1.0, end=3.0)
+    assert kinds(posed(line()), early) == {"not-held"}
+
+
+def test_ranks_do_not_pass_on_within_a_circuit():
+    """A path over a rank in between would take less than two sends."""
+    through = [*GOOD_LINE[:4], (0, 0, 2, (0, 2), 2.0, 5.0), GOOD_LINE[5]]
+    assert "path" in kinds(posed(line()), through)
+
+
+def test_a_switch_has_one_chunk_at_a_port():
+    """Two chunks into one rank at once are too many; at half of the rate, and in twice the time on the wire, both fit."""
+    both = [(0, 0, 2, (0, 5), 0.0, 3.0), (1, 1, 2, (1, 5), 0.0, 3.0)]
+    rest = [row for row in GOOD_STAR if row[2] != 2]
+    slow = [(chunk, source, target, path, 0.0, 4.0) for chunk, source, target, path, _, _ in both]
+    later = [(chunk, source, target, path, start + 6, end + 6) for chunk, source, target, path, start, end in rest]
+    assert kinds(posed(star()), [*both, *later]) == {"capacity"}
+    assert not kinds(posed(star()), [*slow, *later])
+    third = [*slow, (0, 0, 1, (0, 4), 0.0, 3.0)]
+    assert "capacity" in kinds(posed(star()), third)
+
+
+@pytest.mark.parametrize("multicast", [False, True])
+def test_multicast(multicast):
+    """A switch with multicast is sent a chunk once for all; another one is not."""
+    sends = [(r, r, (r + k) % 3, (r, 3 + (r + k) % 3), 3.0 * r, 3.0 * r + 3) for r in range(3) for k in (1, 2)]
+    assert kinds(posed(star(multicast=multicast)), sends) == (set() if multicast else {"capacity"})
+
+
+def test_times_beyond_32_bits():
+    """Very short ticks are counted exactly too."""
+    instance = posed(line()).with_changes(timing=Timing(Semantics.CIRCUIT, Fraction(1, 10**10)))
+    assert not kinds(instance, GOOD_LINE)
+    assert kinds(instance, changed(GOOD_LINE, 4, start=2 - 1e-9, end=4 - 1e-9)) == {"not-held", "capacity"}
+
+
+def test_chunks_are_whole():
+    """Chunks are those of the demand, not parts of them."""
+    instance = posed(line())
+    schedule = timed(instance, GOOD_LINE)
+    halves = replace(schedule.chunks, unit_bytes=Fraction(1, 2))
+    assert "size" in verify(instance, replace(schedule, chunks=halves)).counts
