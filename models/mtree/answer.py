@@ -14,6 +14,7 @@ from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import SolverResult
+from ...core.trees import TreePacking
 from . import kernels
 from .bottleneck import lowest_tree
 from .network import Limit, Wan, pose
@@ -176,6 +177,12 @@ def outcome(
         metrics={**measures(asked, rated, chosen), **metrics},
         **{**common, "bound": min(float(bound_s), float(asked.seconds(rated.total)))},
     )
+
+
+def trees_of(asked: Asked, rated: Rated) -> TreePacking:
+    """Give trees as an answer, each with the root that makes it lowest."""
+    whole = in_order(filled(asked.wan, rated))
+    return packing(asked.instance, asked.wan, whole, heights_of(asked.wan, asked.limit, whole.trees)[0])
 
 
 def measures(asked: Asked, rated: Rated, roots: np.ndarray) -> dict[str, Any]:

@@ -12,14 +12,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...core.budget import Budget
+from ...core.budget import Budget, Incumbent
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome
 from ...core.schedule import Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
 from . import patterns
-from .answer import GAP, OURSELVES, Asked, Found, ask, outcome
+from .answer import GAP, OURSELVES, Asked, Found, ask, outcome, trees_of
 from .bottleneck import widest_tree
 from .columns import Fluid, Task, generate
 from .network import Limit
@@ -117,6 +117,8 @@ class _Search:
         new, old = rated, self.best
         if old is None or new.total > old.total or (new.total == old.total and len(new.rates) < len(old.rates)):
             self.best = rated
+            seconds, least = (float(self.asked.seconds(rate)) for rate in (rated.total, self.bound))
+            self.budget.tell(Incumbent(seconds, least, answer=lambda: trees_of(self.asked, rated)))
 
     def tighten(self, bound: Fraction, prover: tuple[str, str]) -> None:
         """Keep a bound that is better."""

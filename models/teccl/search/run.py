@@ -6,10 +6,11 @@ import numba
 import numpy as np
 
 from ....core.bounds import Certificate, EpochCut, EpochDistance, EpochFlow, SolverBound
-from ....core.budget import Budget
+from ....core.budget import Budget, Incumbent
 from ....core.errors import Unsupported
 from ....core.instance import Instance
 from ....core.method import Outcome, Status
+from ....core.schedule import Schedule
 from ....core.solver import ModelSize, Solver
 from ..answer import schedule_of
 from ..epochs import EpochProblem, epoch_problem
@@ -19,6 +20,7 @@ from .bounds.priced import WindowPrices
 from .bounds.static import StaticCut
 from .ladder import FarPair, Proof, solve
 from .problem import EpochNetwork
+from .search import Search
 from .windowed import Windowed
 
 #: What the metric ``proof`` says.
@@ -71,7 +73,7 @@ def run_search(instance: Instance, solver: Solver, budget: Budget, effort: int, 
         if any(problem.holds):
             raise Unsupported("switches that can store a limited amount are taken by teccl-milp")
         network, relaxed = network_of(problem), relaxed_of(problem)
-    result = solve(network, relaxed, budget, effort)
+    result = solve(network, relaxed, budget, effort, lambda search: budget.tell(_incumbent(instance, problem, search)))
     low, certificate = result.bound, certificate_of(result.proof, relaxed)
     plan = result.plan()
     metrics = {
@@ -91,6 +93,17 @@ def run_search(instance: Instance, solver: Solver, budget: Budget, effort: int, 
         certificate = SolverBound(last.reports[-1].solver, last.reports[-1].version)
         metrics["proof"] = "model"
     return _outcome(instance, problem, last, certificate, metrics)
+
+
+def _incumbent(instance: Instance, problem: EpochProblem, search: Search) -> Incumbent:
+    """Give the best schedule so far."""
+
+    def answer() -> Schedule | None:
+        plan = search.plan()
+        return None if plan is None else schedule_of(problem, instance, sends_of(plan))
+
+    best = None if search.best is None else float(problem.seconds(search.best))
+    return Incumbent(best, float(problem.seconds(search.bound)), answer=answer)
 
 
 def _outcome(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -67,12 +67,15 @@ class Search:
         Limits and seed.
     effort : int
         Arcs that may be looked at.
+    told : callable
+        Told whenever there is a better schedule.
     """
 
     network: EpochNetwork
     bound: int
     budget: Budget
     effort: int
+    told: Callable[[Search], None] = lambda _: None
     arcs: Arcs = field(init=False)
     best: int | None = field(default=None, init=False)
     moves: int = field(default=0, init=False)
@@ -154,6 +157,7 @@ class Search:
             self.best = found
             self._best = (state.arrival.copy(), state.arc.copy(), state.start.copy())
             self.budget.progress(f"schedule of {found} epochs, bound {self.bound}")
+            self.told(self)
 
     def improve(self, part: float = 1.0) -> None:
         """Rip up and re-route until the bound is met or a part of the effort is spent."""
