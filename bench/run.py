@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from .. import solvers
@@ -24,42 +23,14 @@ from ..core.verdict import Verdict
 from ..models import registry
 from ..schedules import judge
 from .clock import WallClock
+from .environment import cwb_version, environment, peak_rss_bytes
 from .interrupt import stop_on_interrupt
+from .request import DEFAULT_SOLVER, Listener, Request, plain_option
+
+__all__ = ["DEFAULT_SOLVER", "Request", "Run", "run", "run_one"]
 
 #: Relative difference at which a method's claim and the judge's number are not the same.
 CLAIM_TOLERANCE = 1e-9
-
-DEFAULT_SOLVER = "highs"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be run.
-
-    Parameters
-    ----------
-    model : str
-        Name of the method.
-    solver : str
-        Name of the solver; not used by methods that need none.
-    options : mapping of str to object
-        The method's options as the user wrote them.
-    seed, threads : int
-        Seed of everything random; threads that a solver may use.
-    time_limit_s, gap : float or None
-        Limits of the run; None is the method's own.
-    log_file : str or None
-        Where the solver writes its log.
-    """
-
-    model: str
-    solver: str = DEFAULT_SOLVER
-    options: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    threads: int = 1
-    time_limit_s: float | None = None
-    gap: float | None = None
-    log_file: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +62,13 @@ def run_one(
     return run(instance, request, progress, stop).record
 
 
-def run(instance: Instance, request: Request, progress: Progress = silent, stop: threading.Event | None = None) -> Run:
+def run(
+    instance: Instance,
+    request: Request,
+    progress: Progress = silent,
+    stop: threading.Event | None = None,
+    listener: Listener | None = None,
+) -> Run:
     """Run one method on one instance and have its answer judged.
 
     Parameters
@@ -104,6 +81,8 @@ def run(instance: Instance, request: Request, progress: Progress = silent, stop:
         Shows lines while the run goes on.
     stop : threading.Event, optional
         Ends the run when it is set, with what has been found; Ctrl-C sets it.
+    listener : Listener, optional
+        Told more than lines, instead of ``progress``.
 
     Returns
     -------
@@ -119,6 +98,7 @@ def run(instance: Instance, request: Request, progress: Progress = silent, stop:
     solver = solvers.get(request.solver) if method.needs_solver else None
     with located(source="-O"):
         options = validated(lambda: method.options.model_validate(dict(request.options)))
+    listener = listener or Listener(progress)
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     clock = WallClock(request.time_limit_s)
     budget = Budget(
@@ -128,11 +108,13 @@ def run(instance: Instance, request: Request, progress: Progress = silent, stop:
         gap=request.gap,
         log_file=request.log_file,
         clock=clock,
-        progress=progress,
+        progress=listener.progress,
+        tell=listener.tell,
         stop=stop or threading.Event(),
     )
-    outcome, posed, exit_status = _answer(instance, method, solver, budget, options)
+    outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener)
     verdict = Verdict()
+    listener.answered()
     if outcome.answer is not None:
         verdict = judge(posed, outcome.answer, outcome.certificate, clock)
     record = _record(instance, posed, request, method, solver, outcome, verdict, exit_status, clock, started_at)
@@ -140,7 +122,7 @@ def run(instance: Instance, request: Request, progress: Progress = silent, stop:
 
 
 def _answer(
-    instance: Instance, method: Method, solver: Solver | None, budget: Budget, options: Any
+    instance: Instance, method: Method, solver: Solver | None, budget: Budget, options: Any, listener: Listener
 ) -> tuple[Outcome, Instance, ExitStatus | None]:
     """Let the method answer; what it cannot do becomes an outcome with a reason."""
     posed = instance
@@ -148,6 +130,7 @@ def _answer(
         return Outcome(Status.UNSUPPORTED, message=f"{method.name}: {reason}"), posed, None
     try:
         posed = method.pose(instance, options)
+        listener.posed(posed)
         if solver is not None and not (found := solver.installed()).ok:
             raise SolverUnavailable(found.message)
         with stop_on_interrupt(budget.stop):
@@ -214,6 +197,9 @@ def _record(
         host=platform.node(),
         started_at=started_at,
         exit_status=int(exit_status),
+        limits=request.limits(),
+        peak_rss_bytes=peak_rss_bytes(),
+        environment=environment(),
     )
 
 
@@ -237,19 +223,6 @@ def _solver_version(solver: Solver | None, outcome: Outcome) -> str | None:
     if outcome.reports:
         return outcome.reports[-1].version
     return solver.installed().version if solver else None
-
-
-def cwb_version() -> str:
-    """Version of the installed package."""
-    try:
-        return version("cwb")
-    except PackageNotFoundError:
-        return "unknown"
-
-
-def plain_option(value: Any) -> Any:
-    """Give an option as plain data for a record."""
-    return value if isinstance(value, str | int | float | bool | list | dict | None) else str(value)
 
 
 class _NoSolver:

@@ -1,84 +1,25 @@
-"""Runs the cells of a suite, one after another, and keeps a record of every one.
-
-:func:`run_cell` needs nothing but the cell and makes a record whatever happens, so that it can be called in any process.
-"""
+"""Runs the cells of a suite and keeps a record of every one: once, whatever happens meanwhile."""
 
 from __future__ import annotations
 
-import platform
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from .. import instances
 from ..core.budget import silent
-from ..core.errors import CwbError, ExitStatus, InputError
-from ..core.instance import Instance
-from ..core.record import RunRecord, append_record
-from ..models import registry
-from .demand import with_demand
+from ..core.record import RunRecord, read_records
+from .cell import run_cell
+from .drive import Drive, Tally, due, unseen
+from .executors import open_executor
 from .interrupt import stop_on_interrupt
-from .plan import Cell, cells, load_suite
-from .run import cwb_version, plain_option, run_one
+from .ledger import Claims, Ledger
+from .plan import Cell, cells
+from .suite_file import load_suite
+from .task import Limits, Task, tasks
 
-#: What a record says that has found nothing.
-_NOTHING_FOUND: Mapping[str, Any] = {
-    "objective": None,
-    "bound": None,
-    "gap": None,
-    "verified": None,
-    "violations": (),
-    "metrics": {},
-    "answer": None,
-    "certificate": None,
-}
-
-
-def run_cell(cell: Cell, stop: threading.Event | None = None) -> RunRecord:
-    """Make the record of a cell, whatever happens: what cannot be run is a record that says why."""
-    instance: Instance | None = None
-    started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    try:
-        instance = with_demand(instances.load(cell.instance), cell.collective, cell.size, cell.chunks)
-        return run_one(instance, cell.request, stop=stop)
-    except CwbError as error:
-        message, exit_status = str(error), error.exit_status
-    except Exception as error:
-        message, exit_status = f"internal error: {type(error).__name__}: {error}", ExitStatus.FAILURE
-    return _failure(cell, instance, message, exit_status, started_at)
-
-
-def _failure(
-    cell: Cell, instance: Instance | None, message: str, exit_status: ExitStatus, started_at: str
-) -> RunRecord:
-    """Make the record of a run that did not come about."""
-    request = cell.request
-    try:
-        kind = registry.get(request.model).kind.value
-    except Exception:
-        kind = ""
-    demand = None if instance is None else instance.demand
-    return RunRecord(
-        cwb_version=cwb_version(),
-        model=request.model,
-        kind=kind,
-        instance=cell.instance if instance is None else instance.name,
-        instance_sha256="" if instance is None else instance.sha256,
-        collective=None if demand is None else demand.collective.value,
-        solver=request.solver,
-        solver_version=None,
-        options={name: plain_option(value) for name, value in request.options.items()},
-        seed=request.seed,
-        threads=request.threads,
-        status="error",
-        message=" ".join(message.split()),
-        host=platform.node(),
-        started_at=started_at,
-        exit_status=int(exit_status),
-    )
+__all__ = ["Comparison", "Settings", "Tally", "plan_of", "run_cell", "run_cells", "run_suite"]
 
 
 @dataclass(frozen=True)
@@ -88,59 +29,120 @@ class Comparison:
     Parameters
     ----------
     records : list of RunRecord
-        The records that were written, in order.
+        The records that were written, in that order.
     planned : int
-        Number of cells.
+        Number of different runs.
     interrupted : bool
-        Whether Ctrl-C ended it; the run that it cut short has no record.
+        Whether Ctrl-C ended it; the runs that it cut short have no record.
+    skipped : int
+        How many had a record before.
+    others : int
+        How many another comparison has recorded meanwhile.
+    healed : int
+        Lines of the ledger that were no records, and were moved aside.
     """
 
-    records: list[RunRecord]
-    planned: int
-    interrupted: bool
+    records: list[RunRecord] = field(default_factory=list)
+    planned: int = 0
+    interrupted: bool = False
+    skipped: int = 0
+    others: int = 0
+    healed: int = 0
 
 
-def run_cells(plan: Sequence[Cell], ledger: Path, progress: Callable[[str], None] = silent) -> Comparison:
-    """Run cells one after another and append each record as soon as it is made.
-
-    The first Ctrl-C asks the run at hand to stop, the second does not wait for it; either ends the comparison.
+@dataclass(frozen=True)
+class Settings:
+    """How a comparison is run.
 
     Parameters
     ----------
-    plan : sequence of Cell
-        What to run.
-    ledger : Path
-        The JSONL file; its folder is made.
-    progress : callable
-        Told ``done/total`` and what was done.
+    limits : Limits
+        Instead of those of the suite.
+    retry : sequence of str
+        What is run again though it has a record: ``failed``, ``limit``, ``all``.
+    executor : str
+        See :func:`~cwb.bench.executors.open_executor`.
+    jobs : int, optional
+        Threads of runs at a time.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    retry: Sequence[str] = ()
+    executor: str = "local"
+    jobs: int | None = None
+
+
+def plan_of(plan: Sequence[Cell], ledger: Path, settings: Settings | None = None) -> tuple[list[Task], list[Task]]:
+    """Give the different runs of cells, and those of them that would be made now; changes nothing.
 
     Raises
     ------
     InputError
-        If the ledger cannot be written.
+        If the ledger cannot be read.
     """
-    records: list[RunRecord] = []
-    try:
-        ledger.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError((error.strerror or "cannot be made").lower(), source=str(ledger.parent)) from None
+    settings = settings or Settings()
+    everything = tasks(plan, settings.limits)
+    return everything, due(everything, Ledger(ledger, to_write=False), settings.retry)
+
+
+def run_cells(
+    plan: Sequence[Cell],
+    ledger: Path,
+    progress: Callable[[str], None] = silent,
+    settings: Settings | None = None,
+    watch: Callable[[Tally], None] = unseen,
+) -> Comparison:
+    """Run the cells that have no record yet, each in a process of its own, and append each record as soon as it is made.
+
+    Ctrl-C ends the comparison and the runs at hand, which are made when it is started again. Several comparisons may
+    work on the same ledger at once: what one does the others leave.
+
+    Parameters
+    ----------
+    plan : sequence of Cell
+        What to run; cells that ask the same are one run.
+    ledger : Path
+        The JSONL file; its folder is made.
+    progress : callable
+        Told ``done/total`` and what was done.
+    settings : Settings, optional
+        Limits, what is run again, and where.
+    watch : callable
+        Told a :class:`~cwb.bench.drive.Tally` whenever it changes.
+
+    Raises
+    ------
+    InputError
+        If the ledger cannot be written, or the executor cannot be had.
+    CwbError
+        If the executor goes away; what is recorded stays.
+    """
+    settings = settings or Settings()
+    everything = tasks(plan, settings.limits)
+    kept = Ledger(ledger)
+    todo = due(everything, kept, settings.retry)
     stop = threading.Event()
-    with stop_on_interrupt(stop):
-        for done, cell in enumerate(plan):
-            try:
-                record = run_cell(cell, stop)
-            except KeyboardInterrupt:
-                break
-            if stop.is_set():
-                break
-            records.append(_append(ledger, record))
-            seconds = record.seconds.get("total", 0.0)
-            progress(f"{done + 1}/{len(plan)} {record.status} in {seconds:.2f} s: {cell}")
-    return Comparison(records, len(plan), len(records) < len(plan))
+    records: list[RunRecord] = []
+    others = 0
+    if todo:
+        executor = open_executor(settings.executor, ledger.parent / "jobs", settings.jobs)
+        claims = Claims(ledger.with_name(f".{ledger.name}.claims"))
+        drive = Drive(todo, kept, claims, executor, progress, watch)
+        records = drive.records
+        try:
+            with stop_on_interrupt(stop), suppress(KeyboardInterrupt):
+                drive.run(stop)
+            others = drive.tally.others
+        finally:
+            executor.shutdown(cancel_futures=True)
+            claims.close()
+    return Comparison(records, len(everything), stop.is_set(), len(everything) - len(todo), others, kept.healed)
 
 
-def run_suite(spec: str | Path, output: Path, progress: Callable[[str], None] = silent) -> list[RunRecord]:
-    """Run every cell of a suite and append the records to ``output/records.jsonl``.
+def run_suite(
+    spec: str | Path, output: Path, progress: Callable[[str], None] = silent, settings: Settings | None = None
+) -> list[RunRecord]:
+    """Run every cell of a suite that ``output/records.jsonl`` has no record of, and give the records of all of them.
 
     Raises
     ------
@@ -149,23 +151,9 @@ def run_suite(spec: str | Path, output: Path, progress: Callable[[str], None] = 
     KeyboardInterrupt
         If Ctrl-C ended it; the records up to there are written.
     """
-    comparison = run_cells(cells(load_suite(spec)), output / "records.jsonl", progress)
-    if comparison.interrupted:
+    plan, ledger = cells(load_suite(spec)), output / "records.jsonl"
+    if run_cells(plan, ledger, progress, settings).interrupted:
         raise KeyboardInterrupt
-    return comparison.records
-
-
-def _append(ledger: Path, record: RunRecord) -> RunRecord:
-    """Append a record; one that JSON cannot hold is written as the method's failure."""
-    try:
-        append_record(ledger, record)
-    except (TypeError, ValueError) as error:
-        record = replace(
-            record,
-            status="error",
-            message=f"internal error: the record is not JSON: {error}",
-            exit_status=int(ExitStatus.FAILURE),
-            **_NOTHING_FOUND,
-        )
-        append_record(ledger, record)
-    return record
+    last = {record.key: record for record in read_records(ledger)}
+    asked = tasks(plan, (settings or Settings()).limits)
+    return [last[task.key] for task in asked]

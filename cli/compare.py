@@ -1,4 +1,4 @@
-"""``cwb compare``: every run of a suite, one record each."""
+"""``cwb compare``: every run of a suite, one record each, made once whatever happens."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..core.errors import ExitStatus
-from .options import progress_on_stderr
+from ..core.errors import ExitStatus, located
+from ..core.units import Kind, parse
+from .compare_progress import comparison_on_stderr
+from .options import parse_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..bench.suite import Comparison
+    from ..bench.task import Task
 
 #: Statuses of runs that did not come about.
 _NOT_RUN = ("error", "unsupported")
@@ -31,31 +36,83 @@ _REASONS = 5
     show_default=True,
     help="Folder whose records.jsonl the records are appended to.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the plan and run nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the plan, with what is recorded already, and run nothing.")
+@click.option(
+    "--retry",
+    multiple=True,
+    type=click.Choice(["failed", "limit", "all"]),
+    help="Run again what is recorded: errors and refused answers, runs that a limit ended, or everything.",
+)
+@click.option("--jobs", "-j", type=click.IntRange(1, 10_000), help="Threads of runs at a time.  [default: the cores]")
+@click.option("--time-limit", metavar="TIME", help="Per run, instead of the suite's: 60, '60 s', '5 min'.")
+@click.option(
+    "--grace", metavar="TIME", default="10 s", show_default=True, help="After the limit, until a run is stopped."
+)
+@click.option("--memory", metavar="SIZE", help="Most memory that a run may hold: '4 GiB'.")
+@click.option(
+    "--executor",
+    default="local",
+    show_default=True,
+    metavar="WHERE",
+    help="local, dask://HOST:PORT, slurm, slurm:NAME=VALUE,… or slurm-local.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
-def compare(suite: str, output: Path, dry_run: bool, quiet: bool) -> int:
+def compare(
+    suite: str,
+    output: Path,
+    dry_run: bool,
+    retry: tuple[str, ...],
+    jobs: int | None,
+    time_limit: str | None,
+    grace: str,
+    memory: str | None,
+    executor: str,
+    quiet: bool,
+) -> int:
     """Run every cell of SUITE, a TOML file or the name of a shipped suite.
 
-    A suite is a grid of instances, models, solvers, options and seeds. Every run leaves a record, also one that fails.
+    A suite is a grid of instances, models, solvers, options and seeds. Every run has a process of its own and leaves a
+    record, also one that fails. What has a record already is not run again: started once more, a comparison goes on
+    where it was ended, however it was ended.
 
     \b
     cwb compare suites/paper-libra.toml -o results/
     cwb compare smoke --dry-run
+    cwb compare scaling --retry limit --time-limit "10 min"
     """
-    from ..bench.plan import cells, load_suite
-    from ..bench.suite import run_cells
+    from ..bench.plan import cells
+    from ..bench.suite import Settings, plan_of, run_cells
+    from ..bench.suite_file import load_suite
+    from ..bench.task import Limits
 
-    plan = cells(load_suite(suite))
+    limits = Limits(
+        parse_duration(time_limit, "--time-limit"), _memory(memory), parse_duration(grace, "--grace") or 0.0
+    )
+    settings = Settings(limits, retry, executor, jobs)
+    plan, ledger = cells(load_suite(suite)), output / "records.jsonl"
     if dry_run:
-        for cell in plan:
-            click.echo(str(cell))
-        click.echo(f"{len(plan)} runs planned", err=True)
+        _print_plan(*plan_of(plan, ledger, settings))
         return ExitStatus.OK
-    ledger = output / "records.jsonl"
-    with progress_on_stderr(quiet=quiet) as progress:
-        comparison = run_cells(plan, ledger, progress)
+    with comparison_on_stderr(quiet=quiet) as (progress, watch):
+        comparison = run_cells(plan, ledger, progress, settings, watch)
     click.echo(summary(comparison, ledger))
     return exit_status(comparison)
+
+
+def _memory(text: str | None) -> int | None:
+    if text is None:
+        return None
+    with located(source="--memory"):
+        return int(parse(text, Kind.SIZE, allow_zero=False))
+
+
+def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> None:
+    """Print a line for each run; those that have a record are marked."""
+    keys = {task.key for task in due}
+    for task in everything:
+        click.echo(f"{task.cell}{'' if task.key in keys else '  [recorded]'}")
+    recorded = f", {len(everything) - len(due)} of them recorded" if len(due) < len(everything) else ""
+    click.echo(f"{len(everything)} runs planned{recorded}", err=True)
 
 
 def summary(comparison: Comparison, ledger: Path) -> str:
@@ -64,6 +121,12 @@ def summary(comparison: Comparison, ledger: Path) -> str:
     statuses = Counter(record.status for record in records)
     counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common()) or "none"
     lines = [f"{len(records)} of {comparison.planned} runs: {counts}"]
+    if comparison.skipped:
+        lines.append(f"{comparison.skipped} were recorded before")
+    if comparison.others:
+        lines.append(f"{comparison.others} were recorded by another comparison meanwhile")
+    if comparison.healed:
+        lines.append(f"broken lines of the ledger: {comparison.healed}, moved to {ledger.name}.broken")
     if wrong := sum(record.verified is False for record in records):
         lines.append(f"{wrong} answers failed verification")
     reasons = Counter(f"{record.status}: {record.message}" for record in records if record.status in _NOT_RUN)
@@ -71,7 +134,7 @@ def summary(comparison: Comparison, ledger: Path) -> str:
     if len(reasons) > _REASONS:
         lines.append(f"and {len(reasons) - _REASONS} other reasons")
     if comparison.interrupted:
-        lines.append("interrupted: the run at hand has no record")
+        lines.append("interrupted: the runs at hand have no record; the same command goes on")
     lines.append(f"records: {ledger}")
     return "\n".join(lines)
 
@@ -81,7 +144,7 @@ def exit_status(comparison: Comparison) -> int:
     if comparison.interrupted:
         return 130
     records = comparison.records
-    if any(record.status not in _NOT_RUN for record in records):
+    if not records or any(record.status not in _NOT_RUN for record in records):
         return ExitStatus.OK
     shared = {record.exit_status for record in records}
     return shared.pop() if len(shared) == 1 else ExitStatus.FAILURE

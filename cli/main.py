@@ -16,6 +16,7 @@ COMMANDS = {
     "compare": "compare:compare",
     "table": "table:table",
     "plot": "plot:plot",
+    "report": "report:report",
     "check": "check:check",
     "simulate": "simulate:simulate",
     "repair": "repair:repair",

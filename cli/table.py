@@ -19,10 +19,12 @@ RECORDS = (Path("results"),)
     "--format",
     "-f",
     "form",
-    type=click.Choice(["latex", "md", "csv", "text"]),
+    type=click.Choice(["latex", "md", "csv", "text", "html"]),
     help="By default that of the output's suffix, else latex.",
 )
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write to this file (.tex, .md, .csv, .txt).")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="Write to this file (.tex, .md, .csv, .txt, .html)."
+)
 @click.option("--standalone", is_flag=True, help="A LaTeX document that compiles by itself.")
 def table(name: str | None, records: tuple[Path, ...], form: str | None, output: Path | None, standalone: bool) -> None:
     """Make the table NAME from RECORDS: JSONL files, or folders of them (./results).
@@ -50,6 +52,6 @@ def table(name: str | None, records: tuple[Path, ...], form: str | None, output:
     finished = build(spec, load_records(records or RECORDS))
     text = latex.standalone(finished) if standalone else FORMATS[form](finished)
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(text.encode(errors="backslashreplace"), nl=False)
     else:
-        write_whole(output, text.encode())
+        write_whole(output, text.encode(errors="backslashreplace"))

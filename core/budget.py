@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from .answers import Answer
 
 
 @dataclass
@@ -35,6 +38,33 @@ class Progress(Protocol):
     def __call__(self, message: str, /) -> None:
         """Show one short line."""
         ...
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """The best that a run has so far; told while it goes on, so that it is not lost when the run is stopped.
+
+    Parameters
+    ----------
+    objective : float or None
+        Objective of the best answer, in the unit of the method; nobody has judged it.
+    bound : float or None
+        Bound on the objective that the method has proved.
+    of_solver : bool
+        Whether the numbers are those of a solver's own model, which may be another one than the method's problem.
+    answer : callable or None
+        Gives the answer itself, where the method can; called at once or never.
+    """
+
+    objective: float | None = None
+    bound: float | None = None
+    of_solver: bool = False
+    answer: Callable[[], Answer | None] | None = None
+
+
+def unheard(incumbent: Incumbent) -> None:
+    """Tell nobody."""
+    del incumbent
 
 
 class NoClock:
@@ -76,6 +106,8 @@ class Budget:
         Measures phases and knows the time that is left.
     progress : Progress
         Shows lines while the run goes on.
+    tell : callable
+        Takes in an :class:`Incumbent` whenever there is a better one.
     stop : threading.Event
         Set when the user asks to stop (Ctrl-C): finish with the best answer at hand.
     """
@@ -87,6 +119,7 @@ class Budget:
     log_file: str | None = None
     clock: Clock = field(default_factory=NoClock)
     progress: Progress = silent
+    tell: Callable[[Incumbent], None] = unheard
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property

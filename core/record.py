@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .errors import ExitStatus, InputError
+from .jsonl import locked
 
 SCHEMA = "cwb-record/1"
 
@@ -19,7 +19,27 @@ MAX_LINE_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run of one method on one instance; the fields are a contract with other people's scripts."""
+    """One run of one method on one instance; the fields are a contract with other people's scripts.
+
+    The last ones are those of ``cwb compare``; records without them can be read.
+
+    Parameters
+    ----------
+    key : str
+        Digest of everything that was asked: instance, method, options, seed, limits, solver and versions. Of several
+        records of the same key the last one counts.
+    limits : mapping of str to number
+        What of ``time_limit_s``, ``gap`` and ``memory_bytes`` was set.
+    stopped : str or None
+        Why the run was ended from outside: ``time``, ``memory``, or ``crash`` if its process died by itself.
+    incumbent : mapping or None
+        The last thing that a run told before it was stopped: ``objective`` and ``bound`` (neither is judged), ``of``
+        whom they are (``method``, or ``solver`` for the objective of the solver's own model), and at which ``seconds``.
+    peak_rss_bytes : int or None
+        The most memory that the run's process held.
+    environment : mapping of str to object
+        Where it ran: ``python``, ``platform``, ``cpu``, ``cores`` and the ``packages`` by version.
+    """
 
     cwb_version: str
     model: str
@@ -49,6 +69,12 @@ class RunRecord:
     host: str = ""
     started_at: str = ""
     exit_status: int = 0
+    key: str = ""
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    stopped: str | None = None
+    incumbent: Mapping[str, Any] | None = None
+    peak_rss_bytes: int | None = None
+    environment: Mapping[str, Any] = field(default_factory=dict)
     schema: str = SCHEMA
 
     def to_json(self) -> dict[str, Any]:
@@ -79,24 +105,30 @@ class RunRecord:
 
 
 def append_record(path: Path, record: RunRecord) -> None:
-    """Append a record to a JSONL file in a single write, so that a crash leaves whole lines only.
+    """Append a record to a JSONL file in a single write under a lock, so that there are whole lines only.
 
     Raises
     ------
     InputError
         If the file cannot be written, or not to the end of the line.
     """
-    line = (json.dumps(record.to_json(), allow_nan=False) + "\n").encode()
+    line = to_line(record)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            written = os.write(descriptor, line)
-        finally:
-            os.close(descriptor)
+        with locked(path) as file:
+            file.append(line)
     except OSError as error:
         raise InputError((error.strerror or "cannot be written").lower(), source=str(path)) from None
-    if written != len(line):
-        raise InputError(f"took {written:,} of a record's {len(line):,} bytes: is the disk full?", source=str(path))
+
+
+def to_line(record: RunRecord) -> bytes:
+    """Give a record as a line of JSON.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it holds what JSON cannot.
+    """
+    return (json.dumps(record.to_json(), allow_nan=False) + "\n").encode()
 
 
 def read_records(path: Path) -> Iterator[RunRecord]:

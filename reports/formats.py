@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..core.errors import InputError
-from . import csv_, latex, markdown, text
+from . import csv_, html_table, latex, markdown, text
 from .table import Table
 
 FORMATS: Mapping[str, Callable[[Table], str]] = {
@@ -14,9 +14,10 @@ FORMATS: Mapping[str, Callable[[Table], str]] = {
     "md": markdown.render,
     "csv": csv_.render,
     "text": text.render,
+    "html": html_table.render,
 }
 
-_SUFFIXES = {".tex": "latex", ".md": "md", ".csv": "csv", ".txt": "text"}
+_SUFFIXES = {".tex": "latex", ".md": "md", ".csv": "csv", ".txt": "text", ".html": "html"}
 
 
 def format_of(path: Path) -> str:

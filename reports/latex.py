@@ -36,6 +36,7 @@ _ESCAPES = {
     "µ": r"$\mu$",
     "μ": r"$\mu$",
     "×": r"$\times$",
+    "±": r"$\pm$",
 }
 
 #: Combining marks that the standard fonts can set over every letter.

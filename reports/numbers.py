@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import exp, fsum, isfinite, log
 from typing import Any, Literal
 
+from ..core.units import Kind, show
+
 
 def number(value: Any) -> float | None:
     """Give a finite number as a float, and None for everything else that a record may hold."""
@@ -70,3 +72,12 @@ def geometric_mean(values: Sequence[float]) -> float | None:
 def largest(values: Sequence[float]) -> float | None:
     """Largest value; None without values."""
     return max(values, default=None)
+
+
+def size_text(size: float) -> str:
+    """Write bytes in the largest unit that divides them, a binary one first."""
+    units = Kind.SIZE.units
+    for unit in ("GiB", "MiB", "KiB", "GB", "MB", "kB"):
+        if size % float(units[unit]) == 0:
+            return show(size, unit)
+    return show(size, "B" if size < 10_000 else "KiB")

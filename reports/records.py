@@ -25,6 +25,21 @@ _FIELDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("options", (Mapping,), "an object"),
     ("metrics", (Mapping,), "an object"),
     ("seconds", (Mapping,), "an object"),
+    ("cwb_version", (str,), "text"),
+    ("kind", (str,), "text"),
+    ("sense", (str,), "text"),
+    ("host", (str,), "text"),
+    ("solver_version", (str, type(None)), "text or null"),
+    ("collective", (str, type(None)), "text or null"),
+    ("size", (Mapping,), "an object"),
+    ("limits", (Mapping,), "an object"),
+    ("environment", (Mapping,), "an object"),
+    ("answer", (Mapping, type(None)), "an object or null"),
+    ("certificate", (Mapping, type(None)), "an object or null"),
+    ("violations", (tuple,), "a list"),
+    ("seed", (int,), "an integer"),
+    ("threads", (int,), "an integer"),
+    ("stopped", (str, type(None)), "text or null"),
 )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from ..core.record import RunRecord
@@ -24,7 +24,9 @@ class Key:
     heading, unit : str
         What stands above it.
     form : NumberFormat or None
-        How numbers are written.
+        How numbers are written, aligned at the point.
+    words : callable or None
+        How numbers are written as text, such as sizes with their units.
     display : callable
         How text is written for readers; CSV files keep it as it is.
     optional : bool
@@ -35,6 +37,7 @@ class Key:
     heading: str
     unit: str = ""
     form: NumberFormat | None = None
+    words: Callable[[float], str] | None = None
     display: Callable[[str], str] = str
     optional: bool = False
 
@@ -48,6 +51,31 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A record's place in the table.
+
+    Parameters
+    ----------
+    record : RunRecord
+        The record.
+    labels : tuple of Label
+        The row: one for each key.
+    group : str
+        Name of the group.
+    facts : mapping of str to number or None
+        What the record does not tell by itself, such as its gap to the best bound of all records.
+    ranked : bool
+        Whether its numbers may be the best ones.
+    """
+
+    record: RunRecord
+    labels: tuple[Label, ...]
+    group: str = ""
+    facts: Mapping[str, float | None] = field(default_factory=dict)
+    ranked: bool = True
+
+
+@dataclass(frozen=True)
 class Column:
     """A column of numbers, repeated in every group.
 
@@ -58,19 +86,31 @@ class Column:
     heading, unit : str
         What stands above it.
     value : callable
-        Takes the number out of a record, in base units.
+        Takes the number out of an entry, in base units.
     form : NumberFormat
         How numbers are written; CSV files have them in full.
     best : str or None
-        Which number of a row, over the groups, is in bold: the ``largest`` or the ``smallest``.
+        Which number, over the groups of a row or over the rows of a block, is in bold: the ``largest`` or the ``smallest``.
+    over : callable or None
+        Makes one number of those of several runs, such as seeds; None takes the latest run.
+    every : bool
+        Whether failed runs are asked for their number as well, because one stands for them: a count, a time at the limit.
+    optional : bool
+        Whether the column is left out where no cell has a number.
+    note : str
+        What a reader has to know where the column is shown.
     """
 
     name: str
     heading: str
-    value: Callable[[RunRecord], float | None]
+    value: Callable[[Entry], float | None]
     form: NumberFormat
     unit: str = ""
     best: Literal["largest", "smallest"] | None = None
+    over: Callable[[Sequence[float]], float | None] | None = None
+    every: bool = False
+    optional: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,13 +132,14 @@ class Footer:
     value: Callable[[Sequence[float]], float | None]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A record's place in the table: the row, as one label for each key, and the name of the group."""
+def no_remarks(entries: Sequence[Entry]) -> Sequence[str]:
+    """Say nothing."""
+    del entries
+    return ()
 
-    record: RunRecord
-    labels: tuple[Label, ...]
-    group: str
+
+#: The only group of tables whose rows compete.
+ALONE = (Group("", ""),)
 
 
 @dataclass(frozen=True)
@@ -119,6 +160,10 @@ class TableSpec:
         Its parts, in order.
     notes : tuple of str
         What a reader has to know, below the table.
+    block : tuple of str
+        Names of the keys that rows have in common which compete for the best number; without any, the groups of a row compete.
+    remarks : callable
+        Takes the entries that are shown, gives what else a reader has to know.
     """
 
     name: str
@@ -130,3 +175,5 @@ class TableSpec:
     columns: tuple[Column, ...]
     footers: tuple[Footer, ...] = ()
     notes: tuple[str, ...] = ()
+    block: tuple[str, ...] = ()
+    remarks: Callable[[Sequence[Entry]], Sequence[str]] = no_remarks

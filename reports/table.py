@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ..core.errors import InputError
 from ..core.record import RunRecord
-from .marks import MISSING, Mark, mark_of
+from .labels import label_text, natural
+from .marks import MISSING, mark_of
 from .numbers import number
 from .records import latest
+from .runs import identity
 from .spec import Column, Entry, Footer, Key, Label, TableSpec
 
 
@@ -35,7 +35,7 @@ class Row:
     cells : tuple of tuple of Cell
         ``[group][column]``.
     statuses : tuple of str
-        Status of the record of each group; ``missing`` where there is none, ``invalid`` where verification failed.
+        Status of the record of each group, of several runs all that occur; ``missing`` where there is none, ``invalid`` where verification failed.
     """
 
     labels: tuple[Label, ...]
@@ -111,35 +111,95 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
     entries = spec.entries(records)
     if not entries:
         raise InputError(f"none of {len(records)} records fits; expected {spec.expects}", source=spec.name)
-    found = latest(entries, lambda e: (e.labels, e.group), lambda e: e.record)
+    found = _runs(entries)
     order = sorted({e.labels for e in entries}, key=lambda labels: [natural(label) for label in labels])
-    rows = tuple(_row(spec, labels, found) for labels in order)
+    rows = _ranked_blocks(spec, [_row(spec, labels, found) for labels in order], found)
+    kept = [c for c, column in enumerate(spec.columns) if not column.optional or _has_number(rows, c)]
+    spec = replace(spec, columns=tuple(spec.columns[c] for c in kept))
+    rows = tuple(replace(row, cells=tuple(tuple(line[c] for c in kept) for line in row.cells)) for row in rows)
     shown = tuple(i for i, key in enumerate(spec.keys) if not key.optional or len({row.labels[i] for row in rows}) > 1)
     footers = tuple(_footer(spec, footer, rows) for footer in spec.footers)
     return Table(spec, shown, rows, footers, _notes(rows, found, spec))
 
 
-def _row(spec: TableSpec, labels: tuple[Label, ...], found: Mapping[Hashable, Entry]) -> Row:
-    """Fill one row; the best number of every column stands out."""
+#: The entries of every cell: of every run the latest, in an order of their own.
+_Found = Mapping[tuple[tuple[Label, ...], str], Sequence[Entry]]
+
+
+def _runs(entries: Sequence[Entry]) -> _Found:
+    found: dict[tuple[tuple[Label, ...], str], list[Entry]] = {}
+    kept = latest(entries, lambda e: (e.labels, e.group, identity(e.record)), lambda e: e.record)
+    for entry in sorted(kept.values(), key=lambda e: (e.record.seed, identity(e.record))):
+        found.setdefault((entry.labels, entry.group), []).append(entry)
+    return found
+
+
+def _has_number(rows: Sequence[Row], column: int) -> bool:
+    return any(line[column].value is not None for row in rows for line in row.cells)
+
+
+def _row(spec: TableSpec, labels: tuple[Label, ...], found: _Found) -> Row:
+    """Fill one row; the best number of every column stands out, where groups compete."""
     cells: list[list[Cell]] = []
     statuses: list[str] = []
     for group in spec.groups:
-        entry = found.get((labels, group.name))
-        record = None if entry is None else entry.record
-        mark = mark_of(record)
-        cells.append([_cell(column, record, mark) for column in spec.columns])
-        statuses.append("missing" if record is None else "invalid" if record.verified is False else record.status)
-    for c, column in enumerate(spec.columns):
-        for line, cell in zip(cells, _with_best(column, [line[c] for line in cells]), strict=True):
-            line[c] = cell
+        entries = found.get((labels, group.name), ())
+        cells.append([_cell(column, entries) for column in spec.columns])
+        statuses.append("+".join(sorted({_status(entry.record) for entry in entries})) or "missing")
+    if not spec.block:
+        for c, column in enumerate(spec.columns):
+            for line, cell in zip(cells, _with_best(column, [line[c] for line in cells]), strict=True):
+                line[c] = cell
     return Row(labels, tuple(map(tuple, cells)), tuple(statuses))
 
 
-def _cell(column: Column, record: RunRecord | None, mark: Mark | None) -> Cell:
-    if mark is not None or record is None:
-        return Cell((mark or MISSING).text)
-    value = number(column.value(record))
-    return Cell(MISSING.text) if value is None else Cell(column.form.show(value), value)
+def _status(record: RunRecord) -> str:
+    return "invalid" if record.verified is False else record.status
+
+
+def _ranked_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple[Row, ...]:
+    """Set the best numbers of every block of rows apart, where rows compete."""
+    if not spec.block:
+        return tuple(rows)
+    places = [i for i, key in enumerate(spec.keys) if key.name in spec.block]
+    blocks: dict[tuple[Label, ...], list[int]] = {}
+    for r, row in enumerate(rows):
+        if all(entry.ranked for group in spec.groups for entry in found.get((row.labels, group.name), ())):
+            blocks.setdefault(tuple(row.labels[i] for i in places), []).append(r)
+    cells = [[list(line) for line in row.cells] for row in rows]
+    for block in blocks.values():
+        for g in range(len(spec.groups)):
+            for c, column in enumerate(spec.columns):
+                for r, cell in zip(block, _with_best(column, [cells[r][g][c] for r in block]), strict=True):
+                    cells[r][g][c] = cell
+    return tuple(replace(row, cells=tuple(map(tuple, lines))) for row, lines in zip(rows, cells, strict=True))
+
+
+def _cell(column: Column, entries: Sequence[Entry]) -> Cell:
+    """Make one number of a cell's runs; where none has one, the mark of the latest says why."""
+    if not entries:
+        return Cell(MISSING.text)
+    last = max(entries, key=lambda e: e.record.started_at)
+    asked = entries if column.over is not None else [last]
+    values = [
+        value
+        for entry in asked
+        if (column.every or mark_of(entry.record) is None) and (value := number(column.value(entry))) is not None
+    ]
+    value = _together(column, values)
+    if value is not None:
+        return Cell(column.form.show(value), value)
+    return Cell((MISSING if column.every else mark_of(last.record) or MISSING).text)
+
+
+def _together(column: Column, values: Sequence[float]) -> float | None:
+    """Make one number of several; None where there is none, or it is beyond all floats."""
+    if column.over is None or not values:
+        return values[0] if values else None
+    try:
+        return number(column.over(values))
+    except OverflowError:
+        return None
 
 
 def _with_best(column: Column, cells: Sequence[Cell]) -> list[Cell]:
@@ -166,35 +226,16 @@ def _footer(spec: TableSpec, footer: Footer, rows: Sequence[Row]) -> FooterRow:
     return FooterRow(footer.heading, tuple(groups))
 
 
-def _notes(rows: Sequence[Row], found: Mapping[Hashable, Entry], spec: TableSpec) -> tuple[str, ...]:
+def _notes(rows: Sequence[Row], found: _Found, spec: TableSpec) -> tuple[str, ...]:
     """Explain the marks that occur, and what they mean for the footers."""
-    marks = {mark for entry in found.values() if (mark := mark_of(entry.record)) is not None}
-    if any(cell.text == MISSING.text for row in rows for group in row.cells for cell in group):
+    entries = [entry for cell in found.values() for entry in cell]
+    texts = {cell.text for row in rows for group in row.cells for cell in group if cell.value is None}
+    marks = {mark for entry in entries if (mark := mark_of(entry.record)) is not None and mark.text in texts}
+    if MISSING.text in texts or any(label is None for row in rows for label in row.labels):
         marks.add(MISSING)
     legend = "; ".join(f"{mark.text} {mark.meaning}" for mark in sorted(marks, key=lambda mark: mark.text))
-    notes = [*spec.notes, *([legend + "."] if legend else [])]
+    notes = [*spec.notes, *(column.note for column in spec.columns if column.note)]
+    notes += [*spec.remarks(entries), *([legend + "."] if legend else [])]
     if spec.footers and marks:
         notes.append("The last rows are over the cells that have a number.")
-    return tuple(notes)
-
-
-def label_text(key: Key, label: Label) -> str:
-    """Write a label for readers."""
-    if label is None:
-        return MISSING.text
-    if isinstance(label, str):
-        return key.display(label)
-    return key.form.show(label) if key.form else repr(label)
-
-
-def natural(label: Label) -> tuple[Any, ...]:
-    """Sort key: numbers before text, and numbers inside text by their value (``gpt-3`` before ``gpt-20``)."""
-    if label is None:
-        return (2,)
-    if not isinstance(label, str):
-        return (0, label)
-    parts: list[Any] = re.split(r"([0-9]+)", label)
-    for i in range(1, len(parts), 2):  # what was split at stands at the odd places
-        digits = parts[i].lstrip("0")
-        parts[i] = (len(digits), digits)
-    return (1, parts, label)
+    return tuple(dict.fromkeys(notes))

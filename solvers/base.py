@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..core.budget import Budget
+from ..core.budget import Budget, Incumbent
 from ..core.errors import InputError, SolverUnavailable
 from ..core.solver import Availability, Capability, SolverOptions, SolverResult, Termination, relative_gap
 from .guard import Asked, Guarded, Worker, time_left_s, used_again, used_once
@@ -47,6 +47,8 @@ class Track:
         Nodes done.
     line : str or None
         Latest progress line.
+    incumbent : Incumbent
+        Best objective and bound, with the model's own sign.
     cancel : threading.Event
         Set when the solver is asked to stop.
     """
@@ -58,16 +60,19 @@ class Track:
         self.bound: float | None = None
         self.nodes: int | None = None
         self.line: str | None = None
+        self.incumbent = Incumbent(of_solver=True)
         self.cancel = threading.Event()
 
     def tell(self, nodes: int | None, best: float | None, bound: float | None) -> None:
         """Take in where a search is; the numbers are those of the minimized objective without scale."""
         self.nodes, self.bound = nodes, bound
+        objective, proved = (None if value is None else self.sign * value for value in (best, bound))
+        self.incumbent = Incumbent(objective, proved, of_solver=True)
         gap = relative_gap(best, bound)
         parts = [
             None if nodes is None else f"{nodes} nodes",
-            "no solution yet" if best is None else f"best {self.sign * best:.6g}",
-            None if bound is None else f"bound {self.sign * bound:.6g}",
+            "no solution yet" if objective is None else f"best {objective:.6g}",
+            None if proved is None else f"bound {proved:.6g}",
             None if gap is None else f"gap {gap:.2%}",
         ]
         self.line = f"{self.name}: " + ", ".join(part for part in parts if part)
@@ -220,6 +225,7 @@ def run_session(session: Session, matrix: MatrixModel, worker: Worker, budget: B
         line = track.line
         if line is not None and line != shown:
             budget.progress(line)
+            budget.tell(track.incumbent)
             shown = line
 
     try:

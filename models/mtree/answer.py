@@ -14,12 +14,13 @@ from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import SolverResult
+from ...core.trees import TreePacking
 from ..common.schedule_bounds import network_of
 from ..common.wan.bottleneck import lowest_tree
 from ..common.wan.measures import measures_of_rate, measures_of_trees
 from ..common.wan.network import Limit, Wan, pose
 from ..common.wan.strength import Strength, strength
-from ..common.wan.trees import Rated, filled, heights_of, in_order
+from ..common.wan.trees import Rated, filled, heights_of, in_order, packing
 from .chunking import measures_of_chunks, split
 from .options import ChunkOptions
 
@@ -196,3 +197,9 @@ def outcome(
         },
         **{**common, "bound": min(float(bound_s), float(parted.flow_s))},
     )
+
+
+def trees_of(asked: Asked, rated: Rated) -> TreePacking:
+    """Give trees as an answer, each with the root that makes it lowest."""
+    whole = in_order(filled(asked.wan, rated))
+    return packing(asked.instance, asked.wan, whole, heights_of(asked.wan, asked.limit, whole.trees)[0])

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...core.budget import Budget
+from ...core.budget import Budget, Incumbent
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome
@@ -23,7 +23,7 @@ from ..common.wan.network import Limit
 from ..common.wan.selection import select
 from ..common.wan.trees import Rated, bottlenecks, distinct, low_enough
 from . import patterns
-from .answer import GAP, OURSELVES, Asked, Found, ask, outcome
+from .answer import GAP, OURSELVES, Asked, Found, ask, outcome, trees_of
 from .columns import Fluid, Task, generate
 from .options import MtreeOptions
 from .pairs import best_pair
@@ -126,6 +126,8 @@ class _Search:
         new, old = rated, self.best
         if old is None or new.total > old.total or (new.total == old.total and len(new.rates) < len(old.rates)):
             self.best = rated
+            seconds, least = (float(self.asked.seconds(rate)) for rate in (rated.total, self.bound))
+            self.budget.tell(Incumbent(seconds, least, answer=lambda: trees_of(self.asked, rated)))
 
     def tighten(self, bound: Fraction, prover: tuple[str, str]) -> None:
         """Keep a bound that is better."""

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 PLOTS: Mapping[str, str] = {
     "libra-allocation": "libra_allocation:draw",
     "libra-speedup": "libra_speedup:draw",
+    "performance-profile": "profile:draw",
+    "time-size": "time_size:draw_size",
+    "scaling": "time_size:draw_ranks",
+    "bandwidth": "bandwidth:draw",
+    "gap-time": "quality:draw",
+    "gap-heatmap": "ratios:draw",
 }
 
 #: Picture formats by the suffix of the file.

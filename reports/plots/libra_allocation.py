@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import InputError
 from ...core.record import RunRecord
+from ..labels import natural
 from ..libra import PERF, PERF_PER_COST, LibraRun, bandwidth_GBps, libra_runs, network_name, workload_name
 from ..marks import MISSING, mark_of
 from ..records import latest
-from ..table import natural
 from .look import COLOURS, COLUMN_IN, HATCHES, new_figure, short
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InputError
 from ...core.record import RunRecord
+from ..labels import natural
 from ..libra import PERF, PERF_PER_COST, LibraRun, libra_runs, network_name, workload_name
 from ..marks import mark_of
 from ..numbers import number
 from ..records import latest
-from ..table import natural
 from .look import COLOURS, LINES, MARKERS, new_figure, short
 
 if TYPE_CHECKING:

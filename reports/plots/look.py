@@ -64,7 +64,8 @@ def look() -> Iterator[None]:
 
 
 def short(text: str, width: int = 28) -> str:
-    """Leave the middle of a long name out, so that it cuts off nothing else."""
+    """Leave the middle of a long name out, so that it cuts off nothing else; what cannot be printed is a question mark."""
+    text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= width else f"{text[: width // 2]}…{text[-(width // 2 - 1) :]}"
 
 

@@ -11,6 +11,17 @@ from ..spec import TableSpec
 
 TABLES: Mapping[str, str] = {
     "libra-perf": "libra_perf:SPEC",
+    "forestcoll": "forestcoll:SPEC",
+    "bfb": "bfb:SPEC",
+    "teccl": "teccl:SPEC",
+    "mtree": "mtree:SPEC",
+    "textbook": "textbook:SPEC",
+    "themis": "themis:SPEC",
+    "all-to-all": "alltoall:SPEC",
+    "sizes": "sizes:SPEC",
+    "exact-heuristic": "exact_heuristic:SPEC",
+    "solvers": "solvers:SPEC",
+    "summary": "summary:SPEC",
 }
 
 

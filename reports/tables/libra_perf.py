@@ -14,12 +14,12 @@ from ..spec import Column, Entry, Footer, Group, Key, TableSpec
 _SOLVING = ("build", "transfer", "solve")
 
 
-def _metric(name: str) -> Callable[[RunRecord], float | None]:
-    return lambda record: number(record.metrics.get(name))
+def _metric(name: str) -> Callable[[Entry], float | None]:
+    return lambda entry: number(entry.record.metrics.get(name))
 
 
-def _seconds(record: RunRecord) -> float | None:
-    known = [s for phase in _SOLVING if (s := number(record.seconds.get(phase))) is not None]
+def _seconds(entry: Entry) -> float | None:
+    known = [s for phase in _SOLVING if (s := number(entry.record.seconds.get(phase))) is not None]
     return fsum(known) if known else None
 
 
@@ -55,7 +55,7 @@ SPEC = TableSpec(
         Column(
             "perf_per_cost_gain", "Perf/cost", _metric("perf_per_cost_gain"), NumberFormat("fixed", 3), best="largest"
         ),
-        Column("gap", "Gap", lambda record: number(record.gap), NumberFormat("scientific", 1)),
+        Column("gap", "Gap", lambda entry: number(entry.record.gap), NumberFormat("scientific", 1)),
         Column("seconds", "Time", _seconds, NumberFormat("fixed", 3), unit="s"),
     ),
     footers=(

@@ -6,15 +6,22 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cwb.bench import suite as suites
-from cwb.bench.plan import Cell, cells, load_suite, shipped_suites
+from cwb.bench import cell as cell_module
+from cwb.bench import drive
+from cwb.bench.cell import run_cell, run_task
+from cwb.bench.demand import with_demand
+from cwb.bench.ledger import Claims, Ledger
+from cwb.bench.plan import Cell, cells
 from cwb.bench.run import Request
-from cwb.bench.suite import run_cell, run_cells, run_suite
-from cwb.core.errors import InputError
+from cwb.bench.suite import Settings, Tally, plan_of, run_cells, run_suite
+from cwb.bench.suite_file import load_suite, shipped_suites
+from cwb.bench.task import Task
+from cwb.core.errors import CwbError, InputError
 from cwb.core.record import RunRecord, read_records
 from cwb.instances import load
 
@@ -35,6 +42,12 @@ def write(tmp_path: Path) -> Write:
     return to_file
 
 
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make runs in threads of this process: quick, and open to what a test changes."""
+    monkeypatch.setattr(drive, "supervise", lambda data, stop: run_task(Task.from_json(data), stop).to_json())
+
+
 @pytest.mark.parametrize("name", shipped_suites())
 def test_shipped_suites(name: str) -> None:
     """Every shipped suite is valid, and its cells name instances, models and options that exist."""
@@ -46,6 +59,19 @@ def test_shipped_suites(name: str) -> None:
         load(spec)
     for cell in plan:
         registry.get(cell.request.model).options.model_validate(dict(cell.request.options))
+
+
+def test_smoke_has_every_method() -> None:
+    """Every method of the registry has a run in the smoke suite that it supports, and every program two solvers."""
+    from cwb.models import registry
+
+    supported: dict[str, set[str]] = {}
+    for cell in cells(load_suite("smoke")):
+        method = registry.get(cell.request.model)
+        if method.supports(with_demand(load(cell.instance), cell.collective, cell.size, cell.chunks)) is None:
+            supported.setdefault(cell.request.model, set()).add(cell.request.solver)
+    assert set(supported) == set(registry.names())
+    assert sum(len(solvers) > 1 for solvers in supported.values()) >= 10
 
 
 def test_collectives_of_a_grid(write: Write) -> None:
@@ -117,6 +143,43 @@ def test_the_grid(write: Write) -> None:
     assert (plan[-1].request.time_limit_s, plan[-1].request.gap) == (60.0, 0.01)
 
 
+def test_ranges(write: Write) -> None:
+    """Ranges of numbers and sizes are written out; every name stands for the same number in one expression."""
+    path = write(
+        '[[grid]]\ninstances = ["torus({n},{n})", "mesh({n},{m})", "ring(5)"]\nmodels = ["ring"]\n'
+        'collectives = ["all_reduce"]\nsizes = {from = "1 KiB", to = "5 MiB", factor = 1024}\n'
+        "[grid.over]\nn = {from = 2, to = 8, factor = 2}\nm = {from = 3, to = 8, step = 4}\n"
+    )
+    plan = cells(load_suite(path))
+    assert [cell.instance for cell in plan[::2]] == [
+        *("torus(2,2)", "torus(4,4)", "torus(8,8)"),
+        *("mesh(2,3)", "mesh(2,7)", "mesh(4,3)", "mesh(4,7)", "mesh(8,3)", "mesh(8,7)"),
+        "ring(5)",
+    ]
+    assert [cell.size for cell in plan[:2]] == ["1 KiB", "1 MiB"]
+
+
+def test_patterns_of_models_and_solvers(write: Write) -> None:
+    """Patterns, kinds and exclusions choose models; a pattern of solvers means those that are installed."""
+    from cwb import solvers
+    from cwb.models import registry
+
+    grid = '[[grid]]\ninstances = ["ring(4)"]\nsolvers = ["*"]\nmodels = '
+    plan = cells(load_suite(write(grid + '["teccl*", "!teccl-lp", "!teccl"]')))
+    assert {cell.request.model for cell in plan} == {"teccl-milp", "teccl-astar", "teccl-all-to-all"}
+    installed = [name for name in solvers.names() if solvers.get(name).installed().ok]
+    assert [cell.request.solver for cell in plan if cell.request.model == "teccl-milp"] == installed
+    exact = {cell.request.model for cell in cells(load_suite(write(grid + '["kind=exact"]')))}
+    assert exact == {name for name in registry.names() if registry.get(name).kind.value == "exact"}
+    assert {cell.request.model for cell in cells(load_suite(write(grid + '["*"]')))} == set(registry.names())
+
+
+def test_limits_of_a_suite(write: Write) -> None:
+    """Memory, as the time limit, is the suite's unless a grid has its own."""
+    plan = cells(load_suite(write('memory = "1 GiB"\n' + GRID + GRID.replace("3d", "4d") + 'memory = "2 MB"')))
+    assert [cell.memory_bytes for cell in plan] == [2**30, 2_000_000]
+
+
 def test_equal_cells_are_one(write: Write) -> None:
     """What two grids have in common runs once."""
     assert len(cells(load_suite(write(GRID + GRID)))) == 1
@@ -142,6 +205,18 @@ def test_instances_beside_the_suite(write: Write, tmp_path: Path) -> None:
         (GRID + "time_limit = 5", r"grid\[0\].time_limit: 5 has no unit"),
         (GRID + "gap = nan", r"grid\[0\].gap: nan is wrong"),
         (GRID + "solvers = []", r"grid\[0\].solvers: "),
+        (GRID + "over = {n = [4]}", r"grid\[0\].over.n: no instance has \{n\} in it"),
+        (GRID.replace("gpt-3-3d", "ring({n})"), r"grid\[0\].instances\[0\]: \{n\} is not in 'over'"),
+        (GRID + "over = {n = {from = 2}}", r"grid\[0\].over.n: .* is no range"),
+        (GRID + "over = {n = {from = 2, to = 4, step = 1, factor = 2}}", r"grid\[0\].over.n: .* is no range"),
+        (GRID + "over = {n = {from = 2, to = 4, factor = 1}}", r"grid\[0\].over.n: .* is no range"),
+        (GRID + "over = {n = {from = 4, to = 2}}", r"grid\[0\].over.n: "),
+        (GRID + "over = {n = {from = 1, to = 1000000}}", r"grid\[0\].over.n: "),
+        (GRID + 'sizes = {from = "1 KiB", to = "1 MiB"}', r"grid\[0\].sizes: .* is no range"),
+        (GRID + 'sizes = {from = "1 s", to = "1 MiB", factor = 2}', r"grid\[0\].sizes: .*unknown unit"),
+        (GRID + 'memory = "much"', r"grid\[0\].memory: "),
+        (GRID.replace("libra-equal", "kind=slow"), r"grid\[0\].models\[0\]: .*expected one of kind=exact"),
+        (GRID.replace('"libra-equal"', '"ring", "!ri*"'), r"grid\[0\].models: every model is left out again"),
         (GRID + 'solvers = ["cplex"]', r"grid\[0\].solvers\[0\]: unknown 'cplex'; expected one of highs"),
         (GRID.replace("libra-equal", "lira"), r"grid\[0\].models\[0\]: unknown 'lira'; expected one of libra"),
         (GRID.replace("gpt-3-3d", "gpt-9-*"), r"grid\[0\].instances\[0\]: 'gpt-9-\*' matches no shipped instance"),
@@ -171,7 +246,7 @@ def test_not_text(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not UTF-8 text"):
         load_suite(tmp_path / "x.toml")
     for spec in (str(tmp_path), "no/smoke.toml", "x" * 5000):
-        with pytest.raises(InputError, match="no such file; the suites of cwb are forestcoll, paper-libra, smoke"):
+        with pytest.raises(InputError, match=r"no such file; the suites of cwb are forestcoll, .*paper-libra, .*smoke"):
             load_suite(spec)
     with pytest.raises(InputError, match="did you mean 'smoke'"):
         load_suite("smok")
@@ -208,41 +283,48 @@ def test_a_broken_method_is_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> RunRecord:
         raise ZeroDivisionError("a mistake\nin two lines")
 
-    monkeypatch.setattr(suites, "run_one", broken)
+    monkeypatch.setattr(cell_module, "run", broken)
     record = run_cell(cell())
     assert (record.status, record.exit_status) == ("error", 1)
     assert record.message == "internal error: ZeroDivisionError: a mistake in two lines"
     assert record.instance == "gpt-3-3d"
-    assert len(record.instance_sha256) == 64
+    assert len(record.instance_sha256) == len(record.key) == 64
 
 
-def test_records_are_appended(tmp_path: Path) -> None:
-    """Every run is appended to the ledger as it ends, and told as done of total."""
+@pytest.mark.usefixtures("here")
+def test_records_are_appended_once(tmp_path: Path) -> None:
+    """Every run is appended to the ledger as it ends, told as done of total, and not made again."""
     ledger = tmp_path / "new" / "folder" / "records.jsonl"
-    plan = [cell(), cell("no-such-instance"), cell("gpt-3-4d")]
+    plan = [cell(), cell("no-such-instance"), cell("gpt-3-4d"), cell()]
     said: list[str] = []
-    for _ in range(2):
-        comparison = run_cells(plan, ledger, said.append)
-        assert (comparison.planned, comparison.interrupted) == (3, False)
+    tallies: list[Tally] = []
+    comparison = run_cells(plan, ledger, said.append, Settings(jobs=1), tallies.append)
+    assert (comparison.planned, comparison.skipped, comparison.interrupted) == (3, 0, False)
     read = list(read_records(ledger))
-    assert [record.status for record in read] == ["feasible", "error", "feasible"] * 2
-    assert read[3:] == comparison.records
-    assert [line.split()[0] for line in said] == ["1/3", "2/3", "3/3"] * 2
+    assert read == comparison.records
+    assert [record.status for record in read] == ["feasible", "error", "feasible"]
+    assert [line.split()[0] for line in said] == ["1/3", "2/3", "3/3"]
+    assert (tallies[-1].total, tallies[-1].done, tallies[-1].failed, tallies[-1].running) == (3, 3, 1, 0)
+    assert tallies[-1].seconds_left == 0
+    again = run_cells(plan, ledger)
+    assert (again.planned, again.skipped, again.records) == (3, 3, [])
+    assert [path.name for path in ledger.parent.iterdir()] == ["records.jsonl"]
 
 
-def test_a_record_that_json_cannot_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A method whose numbers are not JSON leaves a failure, and the ledger can be read."""
-    from dataclasses import replace
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("retry", "again"), [((), []), (("failed",), ["error"]), (("all",), ["error", "feasible"])])
+def test_retry(tmp_path: Path, retry: tuple[str, ...], again: list[str]) -> None:
+    """What failed, or everything, is made again when that is asked for; the plan says so before."""
+    ledger, plan = tmp_path / "records.jsonl", [cell(), cell("no-such-instance")]
+    run_cells(plan, ledger)
+    everything, due = plan_of(plan, ledger, Settings(retry=retry))
+    assert (len(everything), len(due)) == (2, len(again))
+    comparison = run_cells(plan, ledger, settings=Settings(retry=retry))
+    assert sorted(record.status for record in comparison.records) == again
+    assert len(list(read_records(ledger))) == 2 + len(again)
 
-    good = run_cell(cell())
-    bad = [replace(good, metrics={"speedup": float("nan")}), replace(good, answer={"a": object()})]
-    monkeypatch.setattr(suites, "run_cell", lambda *_: bad.pop())
-    run_cells([cell(), cell()], tmp_path / "records.jsonl")
-    for record in read_records(tmp_path / "records.jsonl"):
-        assert (record.status, record.answer, record.metrics) == ("error", None, {})
-        assert "not JSON" in record.message
 
-
+@pytest.mark.usefixtures("here")
 def test_the_folder_cannot_be_made(tmp_path: Path) -> None:
     """A ledger that cannot be written is one error that names it, before anything runs."""
     (tmp_path / "file").write_text("")
@@ -252,57 +334,68 @@ def test_the_folder_cannot_be_made(tmp_path: Path) -> None:
         run_cells([cell()], tmp_path)
 
 
-def interrupting(monkeypatch: pytest.MonkeyPatch, at: int, times: int = 1) -> None:
-    """Let Ctrl-C be pressed while a run has its own handler of it, in the run of the given number."""
-    from cwb.bench.interrupt import stop_on_interrupt
-
-    run_one, started = suites.run_one, iter(range(100))
-
-    def pressed(*args: Any, stop: threading.Event) -> RunRecord:
-        with stop_on_interrupt(stop):
-            if next(started) == at:
-                for _ in range(times):
-                    os.kill(os.getpid(), signal.SIGINT)
-        return run_one(*args, stop=stop)
-
-    monkeypatch.setattr(suites, "run_one", pressed)
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c(times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C, also one that the run takes for itself, ends the comparison with the records of the runs before it."""
+@pytest.mark.usefixtures("here")
+def test_ctrl_c_between_runs(tmp_path: Path) -> None:
+    """Ctrl-C keeps the record that was just written and starts no other run; signals are as they were then."""
     before = signal.getsignal(signal.SIGINT)
-    interrupting(monkeypatch, at=2, times=times)
-    comparison = run_cells([cell()] * 5, tmp_path / "records.jsonl")
-    assert comparison.interrupted
-    assert len(comparison.records) == len(list(read_records(tmp_path / "records.jsonl"))) == 2
+    plan = [cell(total_bandwidth=f"{n} GB/s") for n in (100, 200, 300)]
+    ledger = tmp_path / "records.jsonl"
+    comparison = run_cells(plan, ledger, lambda _: os.kill(os.getpid(), signal.SIGINT), Settings(jobs=1))
+    assert (comparison.interrupted, len(comparison.records)) == (True, 1)
     assert signal.getsignal(signal.SIGINT) is before
+    assert [path.name for path in tmp_path.iterdir()] == ["records.jsonl"]
+    assert len(run_cells(plan, ledger).records) == 2
 
 
-def test_ctrl_c_in_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while a method runs reaches the method as its request to stop, and ends the comparison."""
-    from cwb.core.method import Outcome, Status
-    from cwb.models.libra import equal
+def test_ctrl_c_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while runs are at work ends them without a record."""
+    ended: list[bool] = []
 
-    asked: list[bool] = []
-
-    def slow(instance: Any, solver: Any, budget: Any, options: Any) -> Outcome:
+    def waiting(data: object, stop: threading.Event) -> dict[str, Any]:
         os.kill(os.getpid(), signal.SIGINT)
-        asked.append(budget.stop.wait(5))
-        return Outcome(Status.LIMIT)
+        ended.append(stop.wait(60))
+        raise CancelledError
 
-    monkeypatch.setattr(equal, "run", slow)
-    comparison = run_cells([cell()] * 3, tmp_path / "records.jsonl")
-    assert asked == [True]
+    monkeypatch.setattr(drive, "supervise", waiting)
+    comparison = run_cells([cell()], tmp_path / "records.jsonl")
+    assert ended == [True]
     assert (comparison.interrupted, comparison.records) == (True, [])
 
 
-def test_ctrl_c_between_runs(tmp_path: Path) -> None:
-    """Ctrl-C between two runs keeps the record that was just written and starts no other."""
-    comparison = run_cells([cell()] * 3, tmp_path / "r.jsonl", lambda _: os.kill(os.getpid(), signal.SIGINT))
-    assert (comparison.interrupted, len(comparison.records)) == (True, 1)
+def test_a_lost_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the executor cannot run is a failure; where it gives everything up the comparison ends, and nothing is recorded."""
+
+    def lost(data: object, stop: threading.Event) -> dict[str, Any]:
+        raise raised
+
+    monkeypatch.setattr(drive, "supervise", lost)
+    raised: Exception = OSError("no process\ncan be made")
+    (record,) = run_cells([cell()], tmp_path / "records.jsonl").records
+    assert record.message == "the run was lost: OSError: no process can be made"
+    raised = CancelledError()
+    with pytest.raises(CwbError, match="the executor has gone away"):
+        run_cells([cell("gpt-3-4d")], tmp_path / "records.jsonl")
+    assert len(list(read_records(tmp_path / "records.jsonl"))) == 1
 
 
+@pytest.mark.usefixtures("here")
+def test_what_another_comparison_is_at_is_left_to_it(tmp_path: Path) -> None:
+    """A claimed run is waited for, and not made when the other has recorded it."""
+    ledger = tmp_path / "records.jsonl"
+    plan = [cell(), cell("gpt-3-4d")]
+    other, (first, _) = Claims(tmp_path / ".records.jsonl.claims"), plan_of(plan, ledger)[1]
+    assert other.take(first.key)
+
+    def told(_: str) -> None:
+        Ledger(ledger).append(run_task(first))
+        other.close()
+
+    comparison = run_cells(plan, ledger, told)
+    assert ([record.instance for record in comparison.records], comparison.others) == (["gpt-3-4d"], 1)
+    assert len(list(read_records(ledger))) == 2
+
+
+@pytest.mark.usefixtures("here")
 def test_in_a_thread(tmp_path: Path) -> None:
     """A comparison runs outside the main thread as well, where signals cannot be handled."""
     thread = threading.Thread(target=run_cells, args=([cell()], tmp_path / "records.jsonl"))
@@ -311,11 +404,13 @@ def test_in_a_thread(tmp_path: Path) -> None:
     assert len(list(read_records(tmp_path / "records.jsonl"))) == 1
 
 
-def test_run_suite(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole way from a file to records; interrupted, it says so the way Python does."""
-    path = write(GRID)
-    assert [record.status for record in run_suite(path, tmp_path)] == ["feasible"]
-    interrupting(monkeypatch, at=0)
+@pytest.mark.usefixtures("here")
+def test_run_suite(write: Write, tmp_path: Path) -> None:
+    """The whole way from a file to records, which are also given when they were there; interrupted, it says so as Python does."""
+    path = write(GRID.replace("gpt-3-3d", "gpt-3-?d"))
+    records = run_suite(path, tmp_path)
+    assert {record.status for record in records} == {"feasible"}
+    assert run_suite(str(path), tmp_path) == records
     with pytest.raises(KeyboardInterrupt):
-        run_suite(str(path), tmp_path)
-    assert len(list(read_records(tmp_path / "records.jsonl"))) == 1
+        run_suite(path, tmp_path / "new", lambda _: os.kill(os.getpid(), signal.SIGINT), Settings(jobs=1))
+    assert len(list(read_records(tmp_path / "new"))) == 1

@@ -15,7 +15,8 @@ import click
 import cwb
 import pytest
 from cwb.bench.demand import with_demand
-from cwb.bench.plan import cells, load_suite
+from cwb.bench.plan import cells
+from cwb.bench.suite_file import load_suite
 from cwb.cli.main import cwb as program
 from cwb.cli.options import parse_duration, parse_options
 from cwb.core.errors import ExitStatus, InputError, located

@@ -88,3 +88,164 @@ def handful(make_record: Callable[..., RunRecord]) -> list[RunRecord]:
         make_record(model="libra-equal", status="feasible"),
         make_record(model="libra-codesign"),
     ]
+
+
+@pytest.fixture(scope="session")
+def make_run() -> Callable[..., RunRecord]:
+    """Make a record of a method on a collective; the clock is told by its metrics, as in records that were made."""
+    return collective_run
+
+
+#: What a record by each clock has that those by others have not.
+_BY_CLOCK: dict[str, dict[str, Any]] = {
+    "simulated": {"alpha_beta_time_s": 1e-6},
+    "flow": {"pieces": 64, "trees": 8, "max_height": 2},
+    "pipeline": {"dimension_busy_s": [1e-6]},
+    "te-ccl": {"timing": "te-ccl", "epochs": 4, "epoch_duration_s": 1e-6},
+    "store-and-forward": {"timing": "store-and-forward", "epochs": 4, "epoch_duration_s": 1e-6},
+    "bound": {},
+}
+
+_RANKS = {"torus(2,2)": 4, "torus(3,3)": 9, "torus(4,4)": 16}
+
+
+def collective_run(
+    model: str = "ring",
+    time_s: float | None = 2e-5,
+    instance: str = "torus(3,3)",
+    bytes_: float = 2**20,
+    clock: str = "simulated",
+    **changes: Any,
+) -> RunRecord:
+    """Make the record; without a time it has no answer."""
+    ranks = _RANKS.get(instance, 8)
+    measured: dict[str, Any] = {"iterations": 0}
+    if time_s is not None:
+        algbw = bytes_ / time_s / 1e9
+        measured |= {"completion_time_s": time_s, "algbw_GBps": algbw, "busbw_GBps": algbw * (ranks - 1) / ranks}
+        measured |= _BY_CLOCK[clock]
+    fields: dict[str, Any] = {
+        "cwb_version": "0.1.0",
+        "model": model,
+        "kind": "heuristic",
+        "instance": instance,
+        "instance_sha256": f"{hash_of(instance, bytes_)}",
+        "collective": "all_gather",
+        "solver": None,
+        "solver_version": None,
+        "options": {},
+        "seed": 0,
+        "threads": 1,
+        "status": "limit" if time_s is None else "feasible",
+        "objective": time_s,
+        "objective_unit": "s",
+        "bound": None if time_s is None else 1e-5,
+        "gap": None,
+        "verified": None if time_s is None else True,
+        "metrics": measured | changes.pop("metrics", {}),
+        "seconds": {"build": 0.01, "solve": 0.02, "verify": 0.5, "total": 1.0},
+        "size": {"variables": 10 * ranks},
+        "answer": {"answer": "bound-only"} if clock == "bound" else {"answer": "schedule"},
+        "certificate": {"certificate": "cut", "nodes": [0]},
+        "host": "machine",
+        "started_at": "2026-11-21T12:00:00+00:00",
+        "limits": {"time_limit_s": 60.0},
+        "environment": {
+            "cpu": "a CPU",
+            "cores": 2,
+            "platform": "Linux",
+            "python": "3.11.7",
+            "packages": {"pyomo": "6.9"},
+        },
+    }
+    return RunRecord(**fields | changes)
+
+
+def hash_of(instance: str, size: float) -> str:
+    """Tell instances and sizes apart as digests do."""
+    import hashlib
+
+    return hashlib.sha256(f"{instance} {size}".encode(errors="replace")).hexdigest()
+
+
+@pytest.fixture(scope="session")
+def wide(handful: list[RunRecord]) -> list[RunRecord]:
+    """Make a ledger that every table and plot has records in: methods by every clock, solvers, sizes, seeds, every status."""
+    records = list(handful)
+    for ranks, instance in enumerate(_RANKS, start=1):
+        for step, size in enumerate((2.0**10, 2.0**20, 2.0**30)):
+            t = ranks * 1e-5 * 10**step
+            at: dict[str, Any] = {"instance": instance, "bytes_": size}
+            records += [
+                collective_run("ring", 4 * t, **at, bound=0.8 * t),
+                collective_run(
+                    "bfb",
+                    2 * t,
+                    **at,
+                    bound=0.8 * t,
+                    metrics={"T_L": ranks, "T_B": "8/9"},
+                    seconds={"balance": 0.01 * ranks**2},
+                ),
+                collective_run(
+                    "forestcoll", 0.9 * t, **at, kind="exact", status="optimal", bound=0.9 * t, clock="flow"
+                ),
+                collective_run(
+                    "forestcoll-lp", 0.9 * t, **at, kind="relaxation", status="optimal", bound=0.9 * t, clock="bound"
+                ),
+                collective_run("blink", None, **at, status="unsupported", message="trees from one root do not gather"),
+            ]
+            for seed, solver in ((0, "highs"), (1, "highs"), (2, "highs"), (0, "scip"), (1, "scip"), (2, "scip")):
+                own = {"build": 0.01, "solve": (1 + seed) * ranks / (7 if solver == "highs" else 3)}
+                milp: dict[str, Any] = {**at, "kind": "exact", "solver": solver, "solver_version": "1", "seed": seed}
+                if solver == "scip" and seed == 2:
+                    records.append(collective_run("teccl-milp", None, **milp, message="time limit", stopped="time"))
+                else:
+                    proved: dict[str, Any] = {
+                        "status": "optimal",
+                        "bound": 3 * t,
+                        "certificate": {"certificate": "epoch-distance"},
+                    }
+                    records.append(collective_run("teccl-milp", 3 * t, **milp, **proved, clock="te-ccl", seconds=own))
+    failed: dict[str, Any] = {"instance": "torus(2,2)", "bytes_": 2.0**10}
+    records += [
+        collective_run("sccl", None, **failed, status="infeasible", message="no schedule in 1 step"),
+        collective_run(
+            "taccl",
+            None,
+            **failed,
+            status="error",
+            message="the solver crashed",
+            incumbent={"objective": 1.0, "of": "solver"},
+        ),
+        collective_run("multitree", 1e-5, **failed, verified=False, violations=("rank 3 lacks chunk 2",)),
+        collective_run("spff", None, **failed, status="unbounded"),
+        collective_run("teccl", 4e-5, **failed, bound=5e-6, kind="exact", clock="store-and-forward"),
+    ]
+    for model, share in (("mtree", 0.98), ("gost", 0.93)):
+        rate = {
+            "allreduce_rate_Bps": share * 1e8,
+            "normalized_throughput": share,
+            "strength_share": share,
+            "mean_tree_height": 3.5,
+        }
+        records.append(
+            collective_run(
+                model, 1 / share, "gscale", 1e9, "flow", collective="all_reduce", metrics=rate, kind="exact", bound=1.0
+            )
+        )
+    wired: dict[str, Any] = {
+        "instance": "RI(4)_SW(2)",
+        "collective": "all_reduce",
+        "clock": "pipeline",
+        "options": {"bandwidth": ["2 GB/s", "1 GB/s"]},
+    }
+    records += [
+        collective_run(model, t, **wired)
+        for model, t in (("themis", 2e-3), ("themis-lp", 1.5e-3), ("blueconnect", 3e-3))
+    ]
+    spread: dict[str, Any] = {"collective": "all_to_all", "instance": "torus(2,2)"}
+    records += [
+        collective_run("all-to-all-mcf", 1e-5, **spread, clock="bound", kind="relaxation", status="optimal"),
+        collective_run("direct", 1.5e-5, **spread),
+    ]
+    return records

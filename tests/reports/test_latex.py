@@ -135,9 +135,9 @@ def compile_document(document: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_compiles(name: str, handful: list[RunRecord], tmp_path: Path) -> None:
+def test_compiles(name: str, wide: list[RunRecord], tmp_path: Path) -> None:
     """Every registered table compiles and fits its paper; without TeX that is a failure in CI and a skip elsewhere."""
-    assert "Overfull" not in compile_document(standalone(build(get(name), handful)), tmp_path)
+    assert "Overfull" not in compile_document(standalone(build(get(name), wide)), tmp_path)
 
 
 def test_hostile_names_compile(make_record: Make, make_metrics: Callable[..., Any], tmp_path: Path) -> None:

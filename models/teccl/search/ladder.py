@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -89,7 +90,13 @@ class Result:
         return self.search.plan()
 
 
-def solve(network: EpochNetwork, relaxed: EpochNetwork, budget: Budget, effort: int) -> Result:
+def solve(
+    network: EpochNetwork,
+    relaxed: EpochNetwork,
+    budget: Budget,
+    effort: int,
+    told: Callable[[Search], None] = lambda _: None,
+) -> Result:
     """Bound, construct, bound, search a little, bound; every step only as long as bound and schedule differ.
 
     The search may go on from there.
@@ -104,6 +111,8 @@ def solve(network: EpochNetwork, relaxed: EpochNetwork, budget: Budget, effort: 
         Limits, seed, clock and progress.
     effort : int
         Arcs that the search may look at: it ends there, at the same place on every machine.
+    told : callable
+        Told the search whenever it has a better schedule.
     """
     clock = budget.clock
     with clock.phase("bound"):
@@ -112,7 +121,7 @@ def solve(network: EpochNetwork, relaxed: EpochNetwork, budget: Budget, effort: 
         sinks = examples(relaxed)
         bound, cut = static.improve(proof.epochs, sinks)
     with clock.phase("construct"):
-        search = Search(network, bound, budget, effort)
+        search = Search(network, bound, budget, effort, told=told)
         search.construct(1)
         improve_by_symmetry(search)
         search.construct()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ....core.bounds import Certificate, EpochCut, EpochDistance, SolverBound
-from ....core.budget import Budget
+from ....core.budget import Budget, Incumbent
 from ....core.errors import Unsupported
 from ....core.instance import Instance
 from ....core.method import Outcome, Status
+from ....core.schedule import Schedule
 from ....core.solver import ModelSize, Solver
 from ..answer import schedule_of
 from ..epochs import EpochProblem, epoch_problem
@@ -17,6 +18,7 @@ from .bounds.expanded import ExpandedCut
 from .bounds.priced import WindowPrices
 from .bounds.static import StaticCut
 from .ladder import FarPair, Proof, Result, solve
+from .search import Search
 from .windowed import Windowed
 
 #: What the metric ``proof`` says.
@@ -65,7 +67,7 @@ def run_search(instance: Instance, solver: Solver, budget: Budget, effort: int, 
         if any(problem.holds):
             raise Unsupported("switches that can store a limited amount are taken by teccl-milp")
         network, relaxed = network_of(problem), relaxed_of(problem)
-    result = solve(network, relaxed, budget, effort)
+    result = solve(network, relaxed, budget, effort, lambda search: budget.tell(_incumbent(instance, problem, search)))
     plan = result.plan()
     if plan is None or result.makespan is None:
         return _nothing_found(problem, result)
@@ -98,6 +100,17 @@ def _nothing_found(problem: EpochProblem, result: Result) -> Outcome:
         message=f"no schedule found in time: {result.bound} epochs are needed at least",
         metrics=_metrics(result),
     )
+
+
+def _incumbent(instance: Instance, problem: EpochProblem, search: Search) -> Incumbent:
+    """Give the best schedule so far."""
+
+    def answer() -> Schedule | None:
+        plan = search.plan()
+        return None if plan is None else schedule_of(problem, instance, sends_of(plan))
+
+    best = None if search.best is None else float(problem.seconds(search.best))
+    return Incumbent(best, float(problem.seconds(search.bound)), answer=answer)
 
 
 def _outcome(instance: Instance, problem: EpochProblem, last: Windowed, result: Result) -> Outcome:

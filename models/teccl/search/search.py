@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, product
 
@@ -69,6 +69,8 @@ class Search:
         Arcs that may be looked at.
     known_arcs : Arcs, optional
         Of the network, if they are known; links may have a row of reservations together.
+    told : callable
+        Told whenever there is a better schedule.
     """
 
     network: EpochNetwork
@@ -76,6 +78,7 @@ class Search:
     budget: Budget
     effort: int
     known_arcs: Arcs | None = None
+    told: Callable[[Search], None] = lambda _: None
     arcs: Arcs = field(init=False)
     best: int | None = field(default=None, init=False)
     moves: int = field(default=0, init=False)
@@ -162,6 +165,7 @@ class Search:
         self.best = found
         self._best = (state.arrival.copy(), state.arc.copy(), state.start.copy())
         self.budget.progress(f"schedule of {found} epochs, bound {self.bound}")
+        self.told(self)
         return True
 
     def rows(self) -> tuple[Ints, Ints] | None:

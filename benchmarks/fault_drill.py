@@ -1,0 +1,351 @@
+"""Disturb comparisons in every way, resume them, and compare the ledger with that of an undisturbed run.
+
+    python benchmarks/fault_drill.py                # 50 kills of the comparison, and everything else
+    python benchmarks/fault_drill.py --smoke        # a few kills
+    python benchmarks/fault_drill.py --only disk dask
+
+Two ledgers are equal if they have the same keys, each once (the last record of a key where runs were made again), and
+records that differ in times and memory alone. Exit status 1 if anything is lost, doubled, different or left running.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+FAULTS = Path(__file__).with_name("faults")
+
+#: Thirteen runs of a fraction of a second each; one of them is slow.
+SUITE = """
+[[grid]]
+instances = ["ring({n})", "torus(2,{n})"]
+over = { n = [4, 6] }
+collectives = ["all_reduce"]
+sizes = ["1 MiB"]
+models = ["ring", "direct", "dbt"]
+
+[[grid]]
+instances = ["ring(4)"]
+collectives = ["all_reduce"]
+sizes = ["1 MiB"]
+models = ["fault-slow"]
+"""
+
+BAD = """
+time_limit = "3 s"
+memory = "500 MiB"
+
+[[grid]]
+instances = ["ring(4)"]
+collectives = ["all_reduce"]
+sizes = ["1 MiB"]
+models = ["fault-*", "!fault-slow"]
+"""
+
+#: What differs between two runs that are the same.
+TIMES = ("seconds", "started_at", "peak_rss_bytes")
+
+Record = dict[str, Any]
+
+
+class Drill:
+    """A folder for the drill, and the processes that it starts, which carry a mark in their environment."""
+
+    def __init__(self, folder: Path, kills: int, seed: int) -> None:
+        self.folder, self.kills, self.random = folder, kills, random.Random(seed)  # noqa: S311
+        self.mark = f"CWB_DRILL={uuid.uuid4().hex}"
+        self.suite = folder / "suite.toml"
+        self.suite.write_text(SUITE)
+        self.failures: list[str] = []
+        self.expected: dict[str, Record] = {}
+
+    def command(self, output: Path, *more: str, suite: Path | None = None) -> list[str]:
+        """Give the command of a comparison."""
+        return [
+            sys.executable,
+            "-m",
+            "cwb",
+            "compare",
+            str(suite or self.suite),
+            "-o",
+            str(output),
+            "-q",
+            "-j",
+            "2",
+            *more,
+        ]
+
+    def start(self, output: Path, *more: str, suite: Path | None = None, **popen: Any) -> subprocess.Popen[str]:
+        """Start a comparison."""
+        name, value = self.mark.split("=")
+        path = os.pathsep.join(filter(None, [str(FAULTS), os.environ.get("PYTHONPATH")]))
+        env = {**os.environ, name: value, "PYTHONPATH": path}
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        return subprocess.Popen(self.command(output, *more, suite=suite), env=env, **pipes, **popen)
+
+    def run(self, output: Path, *more: str, suite: Path | None = None) -> str:
+        """Run a comparison to its end."""
+        process = self.start(output, *more, suite=suite)
+        out, _ = process.communicate(timeout=600)
+        if process.returncode:
+            self.failures.append(f"exit status {process.returncode}: {out.strip()[-300:]}")
+        return str(out)
+
+    def expect(self, what: str, *, ok: bool) -> None:
+        """Note what is not as it should be."""
+        if not ok:
+            self.failures.append(what)
+
+    def equal(self, output: Path, *, once: bool = True) -> str:
+        """Compare a ledger with the undisturbed one, and say how."""
+        lines = read(output)
+        doubled = len(lines) - len({line["key"] for line in lines})
+        found = by_key(lines)
+        lost = len(self.expected.keys() - found.keys())
+        different = sum(found[key] != record for key, record in self.expected.items() if key in found)
+        self.expect(f"{output.name}: {lost} lost, {different} different", ok=not lost and not different)
+        self.expect(f"{output.name}: {doubled} doubled", ok=not (once and doubled))
+        self.expect(f"{output.name}: claims are left", ok=not (output / ".records.jsonl.claims").exists())
+        return (
+            f"{len(lines)} records, {lost} lost, {doubled} {'doubled' if once else 'made again'}, {different} different"
+        )
+
+    def marked(self) -> list[int]:
+        """Give the processes of the drill that run, beside this one."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                running = process.joinpath("stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+                ours = b"resource_tracker" in process.joinpath("cmdline").read_bytes()  # it ends with this process
+                if running and not ours and self.mark.encode() in process.joinpath("environ").read_bytes():
+                    found.append(int(process.name))
+        return found
+
+    def workers(self) -> list[int]:
+        """Give the processes of runs."""
+        found = []
+        for pid in self.marked():
+            with contextlib.suppress(OSError):
+                if b"cwb.bench.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.append(pid)
+        return found
+
+    def orphans(self) -> int:
+        """Count the processes that are still there five seconds after all comparisons have ended."""
+        for _ in range(50):
+            if not self.marked():
+                return 0
+            time.sleep(0.1)
+        return len(self.marked())
+
+
+def read(output: Path) -> list[Record]:
+    """Read the whole lines of a ledger."""
+    path = output / "records.jsonl"
+    content = path.read_bytes() if path.exists() else b""
+    return [json.loads(line) for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+def by_key(lines: list[Record]) -> dict[str, Record]:
+    """Give the last record of every key, without what differs between equal runs."""
+    return {line["key"]: {name: value for name, value in line.items() if name not in TIMES} for line in lines}
+
+
+def kill_comparison(drill: Drill) -> str:
+    """Kill -9 of the comparison at random moments; it goes on after each."""
+    done = orphans = lost = rounds = 0
+    output = drill.folder / "kill-0"
+    while done < drill.kills:
+        before = (output / "records.jsonl").read_bytes() if (output / "records.jsonl").exists() else b""
+        process = drill.start(output)
+        try:
+            process.communicate(timeout=drill.random.uniform(0.2, 9.0))
+            drill.equal(output)  # it was faster: the next one begins anew
+            rounds += 1
+            output = drill.folder / f"kill-{rounds}"
+            continue
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        done += 1
+        orphans += drill.orphans()
+        after = (output / "records.jsonl").read_bytes() if (output / "records.jsonl").exists() else b""
+        whole = before[: before.rfind(b"\n") + 1]
+        lost += not after.startswith(whole)
+    drill.run(output)
+    drill.expect(f"{orphans} orphans, {lost} times a record was lost", ok=not orphans and not lost)
+    return f"{done} kills over {rounds + 1} ledgers: {drill.equal(output)}, {orphans} orphans"
+
+
+def kill_workers(drill: Drill) -> str:
+    """Kill -9 of the processes of runs; what they did is recorded as failed and made again."""
+    output, killed = drill.folder / "workers", 0
+    process = drill.start(output)
+    while process.poll() is None:
+        time.sleep(drill.random.uniform(0.3, 2.0))
+        if (workers := drill.workers()) and killed < max(2, drill.kills // 10):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(drill.random.choice(workers), signal.SIGKILL)
+                killed += 1
+    process.communicate()
+    errors = sum(line["stopped"] == "crash" for line in read(output))
+    drill.run(output, "--retry", "failed")
+    return f"{killed} killed, {errors} recorded as such; again: {drill.equal(output, once=False)}"
+
+
+def full_disk(drill: Drill) -> str:
+    """Let the disk be full in the middle of a record, and go on when there is space."""
+    output = drill.folder / "disk"
+    output.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(output)]
+    mounted = os.geteuid() == 0 and subprocess.run(mount, check=False, capture_output=True).returncode == 0
+    limit = None if mounted else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (14_000, resource.RLIM_INFINITY))
+    try:
+        process = drill.start(output, preexec_fn=limit)
+        out, _ = process.communicate(timeout=300)
+        drill.expect(f"a full disk was not told: {out[-200:]}", ok=process.returncode != 0)
+        kept = len(read(output))
+        tail = (output / "records.jsonl").read_bytes()[-1:]
+        drill.expect(f"{kept} records, the last byte is {tail!r}", ok=0 < kept < len(drill.expected) and tail == b"\n")
+        if mounted:
+            subprocess.run(["mount", "-o", "remount,size=16m", str(output)], check=True)
+        drill.run(output)
+        how = "a tmpfs of 16 KiB" if mounted else "RLIMIT_FSIZE of 14,000 bytes"
+        return f"{how}: {kept} records kept ({out.strip().splitlines()[-1]}); then {drill.equal(output)}"
+    finally:
+        if mounted:
+            subprocess.run(["umount", str(output)], check=True)
+
+
+def bad_methods(drill: Drill) -> str:
+    """Stop what hangs, what ignores its limit, what eats memory, and see what crashes."""
+    suite, output = drill.folder / "bad.toml", drill.folder / "bad"
+    suite.write_text(BAD)
+    drill.run(output, "--grace", "1 s", suite=suite)
+    found = {line["model"]: line for line in read(output)}
+    ended = {name: (line["status"], line["stopped"]) for name, line in found.items()}
+    drill.expect(
+        f"ended otherwise: {ended}",
+        ok=ended
+        == {
+            "fault-hang": ("feasible", "time"),
+            "fault-deaf": ("limit", "time"),
+            "fault-eat": ("limit", "memory"),
+            "fault-crash": ("error", "crash"),
+        },
+    )
+    drill.expect("an incumbent was lost", ok=all(found[f"fault-{n}"]["incumbent"] for n in ("hang", "deaf", "crash")))
+    drill.expect("the answer of what hung was not judged", ok=found["fault-hang"]["verified"] is True)
+    seconds = ", ".join(
+        f"{name.removeprefix('fault-')} {line['seconds']['total']:.1f} s" for name, line in found.items()
+    )
+    peak = found["fault-eat"]["peak_rss_bytes"] / 2**20
+    return f"{len(found)} records: {seconds}; of 500 MiB {peak:.0f} were held; {drill.orphans()} orphans"
+
+
+def corrupted(drill: Drill) -> str:
+    """Cut the last line, and write nonsense into the middle."""
+    output = drill.folder / "corrupted"
+    drill.run(output)
+    path = output / "records.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b"\0" * 100 + b"\n", *lines[3:-1], lines[-1][:500]]))
+    drill.run(output)
+    broken = (output / "records.jsonl.broken").read_bytes().count(b"\n")
+    drill.expect(f"{broken} lines were moved aside", ok=broken == 2)
+    return f"{broken} broken lines moved aside, then {drill.equal(output)}"
+
+
+def two_at_once(drill: Drill) -> str:
+    """Let two comparisons fill one folder."""
+    output = drill.folder / "two"
+    both = [drill.start(output) for _ in range(2)]
+    outs = [process.communicate(timeout=600)[0] for process in both]
+    made = [int(out.split()[0]) for out in outs]
+    drill.expect(f"{made} runs were made", ok=sum(made) == len(drill.expected))
+    return f"{made[0]} and {made[1]} runs: {drill.equal(output)}"
+
+
+def dask(drill: Drill) -> str:
+    """Run on four Dask workers and kill one of them."""
+    from distributed import LocalCluster
+
+    output = drill.folder / "dask"
+    name, value = drill.mark.split("=")
+    os.environ[name] = value  # for the workers' runs
+    os.environ["PYTHONPATH"] = str(FAULTS)
+    with LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address.removeprefix("tcp://")
+        process = drill.start(output, "--executor", f"dask://{address}")
+        while not read(output) or not (workers := drill.workers()):
+            time.sleep(0.1)
+        victim = parent(workers[0])
+        os.kill(victim, signal.SIGKILL)
+        process.communicate(timeout=600)
+    drill.expect(f"exit status {process.returncode}", ok=process.returncode == 0)
+    return f"4 workers, 1 killed at work: {drill.equal(output)}"
+
+
+def parent(pid: int) -> int:
+    """Give the parent of a process."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+DRILLS: dict[str, Callable[[Drill], str]] = {
+    "kill": kill_comparison,
+    "workers": kill_workers,
+    "disk": full_disk,
+    "bad": bad_methods,
+    "corrupted": corrupted,
+    "two": two_at_once,
+    "dask": dask,
+}
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    """Give a folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="cwb-drill-") as path:
+        yield Path(path)
+
+
+def main() -> int:
+    """Run the drills."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="three kills instead of fifty")
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=DRILLS, default=list(DRILLS))
+    asked = parser.parse_args()
+    with folder() as path:
+        drill = Drill(path, 3 if asked.smoke else asked.kills, asked.seed)
+        drill.run(path / "undisturbed")
+        drill.expected = by_key(read(path / "undisturbed"))
+        statuses = Counter(record["status"] for record in drill.expected.values())
+        print(f"undisturbed: {len(drill.expected)} records, {dict(statuses)}", flush=True)
+        for name in asked.only:
+            print(f"{name}: {DRILLS[name](drill)}", flush=True)
+        orphans = drill.orphans()
+        drill.expect(f"{orphans} processes are left", ok=not orphans)
+    for failure in drill.failures:
+        print(f"FAILED: {failure}")
+    print("all ledgers are equal" if not drill.failures else f"{len(drill.failures)} failures")
+    return 1 if drill.failures else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,40 @@
+"""``cwb report``: everything that records say, as one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..core.errors import InputError
+from ..core.files import write_whole
+from .table import RECORDS
+
+
+@click.command()
+@click.argument("records", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="Write to this .html file.",
+)
+@click.option("--title", default="cwb report", show_default=True, help="Heading of the page.")
+def report(records: tuple[Path, ...], output: Path, title: str) -> None:
+    """Make a page of RECORDS: JSONL files, or folders of them (./results).
+
+    The page has pictures, every table that the records fit, every failure with its reason, and the machines and versions. It needs
+    nothing beside itself: no network, no other file.
+
+    \b
+    cwb report results/ -o report.html
+    """
+    from ..reports.records import load_records
+    from ..reports.report import report as make
+
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise InputError("a report is a page; expected a name that ends in .html", source=str(output))
+    write_whole(output, make(load_records(records or RECORDS), title).encode())
+    click.echo(str(output))

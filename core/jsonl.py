@@ -1,0 +1,178 @@
+"""JSONL files that several processes append to: a line is there whole or not at all, whatever happens to its writer."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import InputError
+from .files import write_whole
+
+if sys.platform != "win32":
+    import fcntl
+
+#: Beside the file, with this at the end of its name: what was found in it and is no line of JSON.
+BROKEN = ".broken"
+
+
+@dataclass(frozen=True)
+class Appendable:
+    """A JSONL file that is open and locked: nobody else changes it meanwhile."""
+
+    path: Path
+    descriptor: int
+
+    def append(self, line: bytes) -> None:
+        """Append a line, which ends with its newline; what a full disk takes of it is cut off again.
+
+        A last line without its end is healed first: completed if it is whole, else moved aside.
+
+        Raises
+        ------
+        InputError
+            If the file does not take the whole line.
+        OSError
+            If it takes nothing of it.
+        """
+        self._heal_tail()
+        end = os.lseek(self.descriptor, 0, os.SEEK_END)
+        try:
+            written = os.write(self.descriptor, line)
+            os.fsync(self.descriptor)
+        except OSError:
+            os.ftruncate(self.descriptor, end)
+            raise
+        if written != len(line):
+            os.ftruncate(self.descriptor, end)
+            problem = f"took {written:,} of a record's {len(line):,} bytes: is the disk full?"
+            raise InputError(problem, source=str(self.path))
+
+    def _heal_tail(self) -> None:
+        """Complete a last line that lacks its newline alone; move what else is left there aside."""
+        end = os.lseek(self.descriptor, 0, os.SEEK_END)
+        if end == 0 or os.pread(self.descriptor, 1, end - 1) == b"\n":
+            return
+        start = self._last_line(end)
+        tail = os.pread(self.descriptor, end - start, start)
+        if is_object(tail):
+            os.write(self.descriptor, b"\n")
+        else:
+            move_aside(self.path, [tail])
+            os.ftruncate(self.descriptor, start)
+
+    def _last_line(self, end: int, block: int = 2**16) -> int:
+        """Where the last line begins."""
+        while end > 0:
+            start = max(0, end - block)
+            found = os.pread(self.descriptor, end - start, start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+            end = start
+        return 0
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[Appendable]:
+    """Open a file to be appended to, made if there is none, and lock it against every other writer.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    """
+    descriptor = _open(path)
+    try:
+        yield Appendable(path, descriptor)
+    finally:
+        os.close(descriptor)  # which ends the lock
+
+
+def _open(path: Path) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        if lock(descriptor, wait=True) and is_open(descriptor, path):
+            return descriptor
+        os.close(descriptor)  # replaced by another file while the lock was waited for
+
+
+def lock(descriptor: int, *, wait: bool) -> bool:
+    """Lock an open file against every other opening of it; False if somebody has it and is not waited for.
+
+    The lock ends when the file is closed, also by the death of the process. Where the system has no such locks,
+    everybody gets one.
+    """
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return False
+    return True
+
+
+def is_open(descriptor: int, path: Path) -> bool:
+    """Whether an open file is still the one of this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def heal(path: Path) -> int:
+    """Move every line that is no JSON object aside, to the file of the same name and ``.broken``.
+
+    Parameters
+    ----------
+    path : Path
+        A JSONL file; there may be none.
+
+    Returns
+    -------
+    int
+        Number of lines that were moved.
+
+    Raises
+    ------
+    InputError
+        If the files cannot be written; nothing is lost then.
+    """
+    if not path.exists():
+        return 0
+    try:
+        with locked(path) as file:
+            lines = _lines(path.read_bytes())
+            broken = [line for line in lines if not is_object(line)]
+            if broken:
+                move_aside(path, broken)
+                whole = [line if line.endswith(b"\n") else line + b"\n" for line in lines if is_object(line)]
+                write_whole(path, b"".join(whole))
+            elif lines and not lines[-1].endswith(b"\n"):
+                os.write(file.descriptor, b"\n")
+            return len(broken)
+    except OSError as error:
+        raise InputError((error.strerror or "cannot be read").lower(), source=str(path)) from None
+
+
+def _lines(content: bytes) -> list[bytes]:
+    """Split at newlines alone."""
+    parts = content.split(b"\n")
+    return [part + b"\n" for part in parts[:-1]] + [part for part in parts[-1:] if part]
+
+
+def is_object(line: bytes) -> bool:
+    """Whether a line is a JSON object."""
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(line), dict)
+    return False
+
+
+def move_aside(path: Path, lines: list[bytes]) -> None:
+    """Append lines to the file of what is broken, before they are taken away."""
+    with path.with_name(path.name + BROKEN).open("ab") as aside:
+        aside.write(b"".join(line if line.endswith(b"\n") else line + b"\n" for line in lines))
+        aside.flush()
+        os.fsync(aside.fileno())

@@ -1,0 +1,146 @@
+"""Tables as HTML: a fragment for the report, whole with its style for a page of its own."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+
+from .marks import MISSING
+from .page import page
+from .table import Cell, Row, Table
+
+#: What HTML does not allow in text: controls, and halves of surrogate pairs.
+_NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+#: Letters of a label from which it is broken into lines.
+_LONG = 36
+
+#: Rows from which a table has a field to filter them.
+_FILTERED = 25
+
+
+def escape(text: object) -> str:
+    """Write text so that a browser shows it as it is, in an attribute as well."""
+    return html.escape(_NOT_TEXT.sub("\N{REPLACEMENT CHARACTER}", str(text)), quote=True)
+
+
+def render(table: Table) -> str:
+    """Write a page with nothing but the table."""
+    return page(table.spec.title, f"<main>{fragment(table, table.spec.name)}</main>", wide=True)
+
+
+def fragment(table: Table, anchor: str, most: int | None = None) -> str:
+    """Write a table with its title above and its notes below.
+
+    Parameters
+    ----------
+    table : Table
+        A finished table.
+    anchor : str
+        Identifier of the section.
+    most : int or None
+        Rows to write at most; how many are left out is told.
+    """
+    spec = table.spec
+    rows = table.rows[:most]
+    notes = list(table.notes)
+    if len(rows) < len(table.rows):
+        notes.insert(0, f"The first {len(rows):,} of {len(table.rows):,} rows; cwb table {spec.name} has all.")
+    body = [_row(table, row, previous) for row, previous in zip(rows, [None, *rows], strict=False)]
+    foot = [
+        f'<tr><th scope="row" colspan="{len(table.keys)}">{escape(footer.heading)}</th>'
+        f"{_cells(cell for group in footer.cells for cell in group)}</tr>"
+        for footer in table.footers
+    ]
+    inside = f"<thead>{_head(table)}</thead><tbody>{''.join(body)}</tbody>"
+    return section(anchor, spec.title, inside + (f"<tfoot>{''.join(foot)}</tfoot>" if foot else ""), notes, len(rows))
+
+
+def section(anchor: str, title: str, inside: str, notes: Iterable[str], rows: int) -> str:
+    """Write a titled section around the parts of a table; one of many rows has a field to filter them."""
+    field = (
+        f'<label class="filter"><span>filter</span><input type="search" aria-label="filter {escape(title)}"></label>'
+        if rows >= _FILTERED
+        else ""
+    )
+    said = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return (
+        f'<section class="card" id="{escape(anchor)}"><header><h3>{escape(title)}</h3>'
+        f'<span class="count">{rows:,} row{"s" if rows != 1 else ""}</span>{field}</header>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(title)}"><table class="sortable">{inside}</table></div>'
+        f'<div class="notes">{said}</div></section>'
+    )
+
+
+def plain_table(headings: Sequence[str], rows: Sequence[Sequence[object]], long: str = "") -> str:
+    """Write the parts of a table of texts and numbers; texts of the column ``long`` are broken into lines."""
+    first = rows[0] if rows else headings
+    head = "".join(
+        f'<th scope="col"{" class=n" if _is_number(value) else ""}>{escape(heading)}</th>'
+        for heading, value in zip(headings, first, strict=True)
+    )
+    lines = [
+        "".join(_plain(value, heading == long) for heading, value in zip(headings, row, strict=True)) for row in rows
+    ]
+    return f"<thead><tr>{head}</tr></thead><tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody>"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _plain(value: object, long: bool) -> str:
+    if _is_number(value):
+        return f'<td class="n" data-v="{value!r}">{value:,}</td>'
+    return f"<td{' class=reason' if long else ' class=long' if len(str(value)) > _LONG else ''}>{escape(value)}</td>"
+
+
+def _head(table: Table) -> str:
+    """Write the headings, below those of the groups where there are any."""
+    spec = table.spec
+    lines = ""
+    if any(group.heading for group in spec.groups):
+        spans = "".join(
+            f'<th class="group" scope="colgroup" colspan="{len(spec.columns)}">{escape(group.heading)}</th>'
+            for group in spec.groups
+        )
+        lines = f'<tr><td colspan="{len(table.keys)}"></td>{spans}</tr>'
+    cells: list[str] = []
+    for index, item in enumerate(table.headed):
+        unit = f' <span class="unit">{escape(item.unit)}</span>' if item.unit else ""
+        number = index >= len(table.keys) or table.keys[index].form is not None
+        cells.append(f'<th scope="col"{" class=n" if number else ""}>{escape(item.heading)}{unit}</th>')
+    return f"{lines}<tr>{''.join(cells)}</tr>"
+
+
+def _row(table: Table, row: Row, previous: Row | None) -> str:
+    """Write a row; labels that the row above has as well, up to there, are faint."""
+    texts = table.label_texts(row)
+    above: tuple[str, ...] = table.label_texts(previous) if previous is not None else ()
+    repeated = bool(above)
+    cells: list[str] = []
+    for index, text in enumerate(texts):
+        repeated = repeated and text == above[index] and index < len(texts) - 1
+        label = row.labels[table.shown[index]]
+        value = f' data-v="{label!r}"' if isinstance(label, int | float) else ""
+        form = table.keys[index].form is not None
+        names = " ".join(
+            name for name, holds in (("n", form), ("same", repeated), ("long", len(text) > _LONG)) if holds
+        )
+        named = f' class="{names}"' if names else ""
+        cells.append(f"<td{named}{value}>{escape(text)}</td>")
+    new = previous is not None and texts[:1] != above[:1]
+    numbers = _cells(cell for group in row.cells for cell in group)
+    return f"<tr{' class=new' if new else ''}>{''.join(cells)}{numbers}</tr>"
+
+
+def _cells(cells: Iterable[Cell | None]) -> str:
+    return "".join("<td></td>" if cell is None else _cell(cell) for cell in cells)
+
+
+def _cell(cell: Cell) -> str:
+    if cell.value is None:
+        return f'<td class="n {"none" if cell.text == MISSING.text else "mark"}">{escape(cell.text)}</td>'
+    text = f"<b>{escape(cell.text)}</b>" if cell.best else escape(cell.text)
+    return f'<td class="n" data-v="{cell.value!r}">{text}</td>'

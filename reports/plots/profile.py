@@ -1,0 +1,110 @@
+"""``performance-profile``: for every method the share of the problems that it answers within a factor of the best one.
+
+Dolan and More, Benchmarking optimization software with performance profiles, Math. Program. 91 (2002). A run that failed, and a method that was
+not run on a problem, never come within any factor, so that every curve is over the same problems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ...core.record import RunRecord
+from ..clocks import is_ranked
+from ..runs import Run, runs_of
+from .look import short
+from .series import (
+    counted,
+    drawable,
+    left_out,
+    legend,
+    legend_lines,
+    most_common,
+    nothing,
+    panels,
+    plain_ticks,
+    series_name,
+    several_solvers,
+    strokes,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Value of every series on every problem.
+_Values: TypeAlias = dict[tuple[Any, ...], dict[str, float]]
+
+#: Panels of answers, one a clock: those with the most problems.
+_CLOCKS = 2
+
+
+def draw(records: Sequence[RunRecord]) -> Figure:
+    """Draw a panel of own times, and one of the answers for each of the clocks with the most problems.
+
+    Raises
+    ------
+    InputError
+        If no problem has been given to two methods or solvers that answered.
+    """
+    runs = runs_of(records)
+    solvers = several_solvers(runs)
+    found = {"own time": _values(runs, solvers, clock=None)}
+    by_clock = {
+        clock: _values(runs, solvers, clock) for clock in sorted({r.clock for r in runs if r.clock}) if is_ranked(clock)
+    }
+    for clock in sorted(by_clock, key=lambda c: (-len(by_clock[c]), c))[:_CLOCKS]:
+        found[f"answer, clock: {clock}"] = by_clock[clock]
+    found = {title: values for title, values in found.items() if values}
+    if not found:
+        raise nothing("performance-profile", records, "a problem that two methods or solvers answered")
+    everything = [name for values in found.values() for line in values.values() for name in line]
+    names = most_common(everything)
+    styles = strokes(names)
+    figure, axes = panels(len(found), legend_lines(names))
+    for panel, (title, values) in zip(axes, found.items(), strict=True):
+        _draw(panel, title, values, {name: styles[name] for name in names})
+    axes[-1].set_xlabel("within this factor of the best")
+    more = len(set(everything)) - len(names)
+    left_out(figure, [f"{more} more series are not shown" if more else ""])
+    legend(figure, names, styles, marker="")
+    return figure
+
+
+def _values(runs: Sequence[Run], solvers: bool, clock: str | None) -> _Values:
+    """Give the values of the problems that at least two series answered: seconds of the methods, or objectives by one clock."""
+    found: _Values = {}
+    for run in runs:
+        value = run.own_s if clock is None else run.objective
+        if run.objective is None or value is None or not drawable(value) or run.record.sense == "maximize":
+            continue
+        if clock is None or run.clock == clock:
+            key = (run.problem, run.record.seed, run.record.threads)
+            found.setdefault(key, {})[series_name(run, solvers)] = value
+    return {problem: line for problem, line in found.items() if len(line) > 1}
+
+
+def ratios(values: _Values, name: str) -> list[float]:
+    """Give the factors to the best of every problem that a series answered, in order."""
+    return sorted(line[name] / min(line.values()) for line in values.values() if name in line)
+
+
+def _draw(axes: Axes, title: str, values: _Values, styles: Mapping[str, dict[str, Any]]) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    factors = {name: ratios(values, name) for name in styles}
+    furthest = max((line[-1] for line in factors.values() if line), default=1.0)
+    end = max(furthest * 1.15, 1.2)
+    for name, line in factors.items():
+        if line:
+            shares = [(i + 1) / len(values) for i in range(len(line))]
+            axes.step([1.0, *line, end], [0.0, *shares, shares[-1]], where="post", **{**styles[name], "marker": ""})
+    if end > 3:  # closer together, powers would be too few ticks
+        axes.set_xscale("log", base=2 if end < 100 else 10)
+        plain_ticks(axes.xaxis)
+    axes.set_xlim(1.0, end)
+    axes.set_ylim(0.0, 1.03)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_title(short(f"{title}, {counted(len(values), 'problem')}", 60), loc="left")
+    axes.set_ylabel("problems")
+    axes.grid()

@@ -1,0 +1,138 @@
+"""What the plots of a ledger share: a stroke for each method, the same in every plot of the same records, and a legend below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import ceil, log10
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...core.errors import InputError
+from ...core.record import RunRecord
+from ..labels import natural
+from ..runs import Run
+from .look import COLOURS, LINES, MARKERS, new_figure, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+_T = TypeVar("_T", str, tuple[str, str, float])
+
+#: Series that a picture has at most, those with the most runs first: of more a reader can tell none.
+MOST = 16
+
+#: Decades of an axis below which its ticks are even, and below which they are at 1, 2 and 5.
+_DECADES = (0.7, 2.2)
+
+#: Letters of a name in the legend.
+LETTERS = 34
+
+
+def series_name(run: Run, solvers: bool) -> str:
+    """Tell the method, with its solver where solvers differ."""
+    return f"{run.method}, {run.record.solver}" if solvers and run.record.solver else run.method
+
+
+def drawable(value: float | None) -> bool:
+    """Whether there is a positive number that fits on an axis beside others."""
+    return value is not None and 1e-15 < value < 1e15
+
+
+def several_solvers(runs: Iterable[Run]) -> bool:
+    """Whether some method was run with more than one solver."""
+    seen: dict[str, set[str | None]] = {}
+    for run in runs:
+        seen.setdefault(run.method, set()).add(run.record.solver)
+    return any(len(solvers) > 1 for solvers in seen.values())
+
+
+def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Give every series its colour, line and marker; the second round of the colours has hollow markers."""
+    found: dict[str, dict[str, Any]] = {}
+    for index, name in enumerate(sorted(set(names), key=natural)):
+        colour = COLOURS[index % 7]
+        found[name] = {
+            "color": colour,
+            "marker": MARKERS[index % 8],
+            "linestyle": LINES[index % 4],
+            "markerfacecolor": "white" if index // 7 % 2 else colour,
+        }
+    return found
+
+
+def most_common(names: Sequence[_T], most: int = MOST) -> list[_T]:
+    """Keep what occurs most often, in its natural order."""
+    counts: dict[_T, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    kept = sorted(counts, key=lambda name: (-counts[name], _in_order(name)))[:most]
+    return sorted(kept, key=_in_order)
+
+
+def _in_order(name: str | tuple[str | float, ...]) -> list[tuple[Any, ...]]:
+    return [natural(part) for part in ([name] if isinstance(name, str) else name)]
+
+
+def panels(count: int, labels: int, height_in: float = 1.9) -> tuple[Figure, list[Axes]]:
+    """Make a figure of panels below one another, with room for a legend of so many lines."""
+    figure = new_figure(0.35 + height_in * count + 0.13 * labels)
+    grid = figure.subplots(count, 1, squeeze=False)
+    return figure, list(grid[:, 0])
+
+
+def legend_lines(names: Sequence[str]) -> int:
+    """Lines that a legend of the names takes."""
+    return ceil(len(names) / legend_columns(names))
+
+
+def legend_columns(names: Sequence[str]) -> int:
+    """Columns that fit below a figure of a column's width."""
+    longest = max((len(short(name, LETTERS)) for name in names), default=1)
+    return max(1, min(4, 64 // (longest + 8)))
+
+
+def legend(figure: Figure, names: Sequence[str], styles: dict[str, dict[str, Any]], **changes: Any) -> None:
+    """Put the legend below the panels."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=short(name, LETTERS), **{**styles[name], **changes}) for name in names]
+    figure.legend(handles=handles, loc="outside lower center", ncols=legend_columns(names), handlelength=2.4)
+
+
+def plain_ticks(axis: Axis) -> None:
+    """Write the ticks of a logarithmic axis as numbers: formulas are not drawn, since a name with a dollar is a name."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def enough_ticks(axis: Axis) -> None:
+    """Tick a logarithmic axis by decades, or more closely where that would be too few; to be called when all is drawn."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    low, high = sorted(axis.get_view_interval())
+    decades = log10(high / low)
+    if decades < _DECADES[0]:
+        axis.set_major_locator(MaxNLocator(4))
+    elif decades < _DECADES[1]:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    plain_ticks(axis)
+
+
+def counted(count: int, what: str) -> str:
+    """Write how many of something there are."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def left_out(figure: Figure, parts: Sequence[str]) -> None:
+    """Tell above the picture what is not in it."""
+    if said := [part for part in parts if part]:
+        figure.suptitle(fill("; ".join(said), 62), fontsize=6)
+
+
+def nothing(name: str, records: Sequence[RunRecord], expected: str) -> InputError:
+    """Say that no record fits."""
+    return InputError(f"none of {len(records)} records fits; expected {expected}", source=name)

@@ -1,0 +1,211 @@
+"""The report of a ledger: one page with pictures, tables, every failure with its reason, and where it all ran."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from ..core.errors import InputError
+from ..core.record import RunRecord
+from .html_table import escape, fragment, plain_table, section
+from .marks import mark_of
+from .numbers import number, size_text
+from .page import page
+from .runs import Run, runs_of, shown
+from .svg import inline
+from .table import build
+from .tables import TABLES
+from .tables import get as get_table
+
+#: Rows of one table that a page has at most.
+MOST_ROWS = 2000
+
+#: Pictures of the report with their titles, in order.
+PICTURES: Mapping[str, str] = {
+    "performance-profile": "Performance profiles",
+    "gap-time": "Gap against time",
+    "bandwidth": "Bandwidth over size",
+    "scaling": "Scaling",
+    "time-size": "Time against the size of the model",
+    "libra-speedup": "LIBRA: speedup over EqualBW",
+    "libra-allocation": "LIBRA: where the bandwidth goes",
+    "gap-heatmap": "Gaps of all methods and problems",
+}
+
+#: Pictures that take the whole width.
+_WIDE = ("gap-heatmap",)
+
+#: Statuses of an answer.
+_ANSWERED = ("optimal", "feasible")
+
+
+def report(records: Sequence[RunRecord], title: str = "cwb report") -> str:
+    """Write the report.
+
+    Parameters
+    ----------
+    records : sequence of RunRecord
+        Of any methods; of runs that were made again the latest counts.
+    title : str
+        Its heading.
+
+    Returns
+    -------
+    str
+        A page that needs nothing else: the same for the same records and versions of cwb and matplotlib.
+    """
+    runs = runs_of(records)
+    parts = {
+        "Overview": _overview(records, runs),
+        "Pictures": _pictures(records),
+        "Tables": _tables(records),
+        "Failures": _failures(runs),
+        "Environment": _environment(runs),
+    }
+    links = "".join(f'<a href="#{name.lower()}">{name}</a>' for name in parts)
+    body = "".join(f'<h2 id="{name.lower()}">{name}</h2>{inside}' for name, inside in parts.items())
+    return page(
+        title,
+        f'<nav class="top"><div><strong>{escape(title)}</strong>{links}<button id="theme" type="button">light / dark</button></div></nav>'
+        f"<main><h1>{escape(title)}</h1>{body}</main>"
+        "<footer>Made by cwb from records alone. Headings of tables sort; a number is written in full in the CSV of its table.</footer>",
+    )
+
+
+def _overview(records: Sequence[RunRecord], runs: Sequence[Run]) -> str:
+    """Count runs by how they ended."""
+    statuses = Counter(_status(run.record) for run in runs)
+    other = sum(count for name, count in statuses.items() if name not in _TOLD)
+    tiles = [
+        _tile(len(runs), "runs"),
+        _tile(statuses["optimal"], "optimal", "good"),
+        _tile(statuses["feasible"], "feasible", "good"),
+        _tile(statuses["limit"], "at a limit", "warn"),
+        _tile(statuses["unsupported"], "not supported", "warn"),
+        _tile(statuses["error"], "errors", "bad"),
+        _tile(statuses["invalid"], "failed verification", "bad"),
+        *([_tile(other, "other", "warn")] if other else []),
+        _tile(len({run.problem for run in runs}), "problems"),
+        _tile(len({run.record.model for run in runs}), "methods"),
+        _tile(len({run.record.solver for run in runs if run.record.solver}), "solvers"),
+    ]
+    started = sorted(run.record.started_at for run in runs if run.record.started_at)
+    when = f" Started between {started[0]} and {started[-1]}." if started else ""
+    again = len(records) - len(runs)
+    repeated = f" {again:,} older records of runs that were made again are left out." if again else ""
+    lead = f"{len(runs):,} runs of {len({run.record.model for run in runs}):,} methods.{when}{repeated}"
+    return f'<p class="lead">{escape(lead)}</p><div class="tiles">{"".join(tiles)}</div>'
+
+
+_TOLD = ("optimal", "feasible", "limit", "unsupported", "error", "invalid")
+
+
+def _status(record: RunRecord) -> str:
+    return "invalid" if record.verified is False else record.status
+
+
+def _tile(count: int, what: str, tone: str = "") -> str:
+    shown_tone = f" {tone}" if tone and count else ""
+    return f'<div class="tile{shown_tone}"><b>{count:,}</b><span>{what}</span></div>'
+
+
+def _pictures(records: Sequence[RunRecord]) -> str:
+    """Draw what there are records for."""
+    from .plots import get
+
+    cards: list[str] = []
+    for name, title in PICTURES.items():
+        try:
+            svg = get(name)(records, "svg")
+        except InputError:
+            continue  # no record fits
+        wide = " wide" if name in _WIDE else ""
+        head = f'<header><h3>{escape(title)}</h3><span class="count">cwb plot {name}</span></header>'
+        picture = f"<figure>{inline(svg, name, escape(title))}</figure>"
+        cards.append(f'<section class="card{wide}" id="picture-{name}">{head}{picture}</section>')
+    return f'<div class="pictures">{"".join(cards)}</div>' if cards else '<p class="lead">No records to draw.</p>'
+
+
+def _tables(records: Sequence[RunRecord]) -> str:
+    """Make every table that there are records for."""
+    found: list[str] = []
+    for name in TABLES:
+        try:
+            table = build(get_table(name), records)
+        except InputError:
+            continue  # no record fits
+        found.append(fragment(table, f"table-{name}", MOST_ROWS))
+    return "".join(found)
+
+
+def _failures(runs: Sequence[Run]) -> str:
+    """List every run without an answer that passed, with its reason."""
+    failed = [run for run in runs if mark_of(run.record) is not None or run.record.status not in _ANSWERED]
+    if not failed:
+        return '<p class="lead">None: every run gave an answer, and every answer was verified.</p>'
+    failed.sort(key=lambda run: (_status(run.record), run.record.model, run.record.message))
+    rows = [
+        (
+            _status(run.record) + (f" (stopped: {run.record.stopped})" if run.record.stopped else ""),
+            run.record.model,
+            run.record.solver or "--",
+            run.instance,
+            (run.record.collective or "--").replace("_", "-"),
+            "--" if run.size_bytes is None else size_text(run.size_bytes),
+            shown(run.record.options) or "--",
+            run.record.seed,
+            round(number(run.record.seconds.get("total")) or 0.0, 3),
+            reason(run.record),
+        )
+        for run in failed
+    ]
+    headings = (
+        "Status",
+        "Method",
+        "Solver",
+        "Instance",
+        "Collective",
+        "Size",
+        "Options",
+        "Seed",
+        "Total (s)",
+        "Reason",
+    )
+    return section("failures-table", "Runs without an answer", plain_table(headings, rows, "Reason"), [], len(rows))
+
+
+def reason(record: RunRecord) -> str:
+    """Say why a run has no answer that passed."""
+    said = [record.message, *map(str, record.violations)]
+    if record.incumbent:
+        told = ", ".join(f"{name} {value}" for name, value in record.incumbent.items() if value is not None)
+        said.append(f"before it was stopped it told: {told} (not judged)")
+    return "; ".join(part for part in said if part) or "no reason was recorded"
+
+
+def _environment(runs: Sequence[Run]) -> str:
+    """Tell machines, versions and limits."""
+    machines: dict[tuple[str, ...], list[RunRecord]] = {}
+    packages: Counter[tuple[str, str]] = Counter()
+    solvers: Counter[tuple[str, str]] = Counter()
+    for run in runs:
+        record = run.record
+        where = record.environment
+        named = (str(where.get(name, "--")) for name in ("cpu", "cores", "platform", "python"))
+        machines.setdefault((record.host or "--", *named, record.cwb_version, str(record.threads)), []).append(record)
+        found = where.get("packages")
+        if isinstance(found, Mapping):
+            packages.update((str(name), str(version)) for name, version in found.items())
+        if record.solver is not None:
+            solvers[record.solver, record.solver_version or "--"] += 1
+    hosts = [
+        (*key, len(found), min(r.started_at for r in found) or "--", max(r.started_at for r in found) or "--")
+        for key, found in sorted(machines.items())
+    ]
+    headings = ("Host", "CPU", "Cores", "Platform", "Python", "cwb", "Threads", "Runs", "First", "Last")
+    text = section("machines", "Machines", plain_table(headings, hosts), [], len(hosts))
+    for anchor, title, counted in (("solver-versions", "Solvers", solvers), ("package-versions", "Packages", packages)):
+        if counted:
+            rows = [(*key, count) for key, count in sorted(counted.items())]
+            text += section(anchor, title, plain_table(("Name", "Version", "Runs"), rows), [], len(rows))
+    return text

@@ -1,0 +1,108 @@
+"""Means and intervals over runs; each says in words what it is, for the note below a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, expm1, fsum, log, log1p, sqrt
+
+#: Shift of geometric means of times: Mittelmann's 10 s drowns what takes milliseconds.
+SHIFT_S = 1.0
+
+#: Bootstrap: resamples, the seed of all of them, and the level of every interval.
+RESAMPLES, SEED, LEVEL = 2000, 0, 0.95
+
+T_INTERVAL = "± is half of the 95 % confidence interval of the mean over the runs of a row (Student's t)"
+BOOTSTRAP = f"the interval is the 95 % percentile bootstrap over the problems ({RESAMPLES:,} resamples, seed {SEED})"
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Arithmetic mean; None without values."""
+    return fsum(values) / len(values) if values else None
+
+
+def total(values: Sequence[float]) -> float | None:
+    """Sum; None without values."""
+    return fsum(values) if values else None
+
+
+def count(values: Sequence[float]) -> float | None:
+    """How many values there are."""
+    return float(len(values))
+
+
+def t_half_width(values: Sequence[float]) -> float | None:
+    """Half of the 95 % interval of the mean by Student's t; None of fewer than two values."""
+    from scipy.special import stdtrit
+
+    n = len(values)
+    if n < 2:
+        return None
+    middle = fsum(values) / n
+    deviation = sqrt(fsum((value - middle) ** 2 for value in values) / (n - 1))
+    return float(stdtrit(n - 1, (1 + LEVEL) / 2)) * deviation / sqrt(n)
+
+
+def shifted_geometric_mean(values: Sequence[float], shift: float = SHIFT_S) -> float | None:
+    """Geometric mean of the values plus a positive shift, minus the shift; None without values or where one is negative."""
+    if not values or min(values) < 0:
+        return None
+    # Of times much smaller than the shift nothing is lost to rounding.
+    return shift * expm1(fsum(log1p(value / shift) for value in values) / len(values))
+
+
+def sgm_interval(values: Sequence[float], shift: float = SHIFT_S) -> tuple[float, float] | None:
+    """Percentile bootstrap of the shifted geometric mean: the same for the same values in the same order.
+
+    Returns
+    -------
+    tuple or None
+        Both ends; None of fewer than two values or where one is negative.
+    """
+    import numpy as np
+
+    if len(values) < 2 or min(values) < 0:
+        return None
+    logs = np.log1p(np.asarray(values, dtype=float) / shift)
+    random = np.random.default_rng(SEED)
+    means = [logs[random.integers(0, len(logs), len(logs))].mean() for _ in range(RESAMPLES)]
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return shift * expm1(low), shift * expm1(high)
+
+
+def sgm_low(values: Sequence[float]) -> float | None:
+    """Lower end of the bootstrap interval of the shifted geometric mean."""
+    ends = sgm_interval(values)
+    return None if ends is None else ends[0]
+
+
+def sgm_high(values: Sequence[float]) -> float | None:
+    """Upper end of it."""
+    ends = sgm_interval(values)
+    return None if ends is None else ends[1]
+
+
+def fit_power(points: Sequence[tuple[float, float]]) -> tuple[float, float, float | None] | None:
+    """Fit ``y = factor * x ** exponent`` by least squares of the logarithms.
+
+    Returns
+    -------
+    tuple or None
+        Factor, exponent, and half of the 95 % interval of the exponent (None of fewer than three points); None where all
+        points have the same x.
+    """
+    from scipy.special import stdtrit
+
+    logs = [(log(x), log(y)) for x, y in points if x > 0 and y > 0]
+    n = len(logs)
+    if n < 2:
+        return None
+    x0, y0 = fsum(x for x, _ in logs) / n, fsum(y for _, y in logs) / n
+    spread = fsum((x - x0) ** 2 for x, _ in logs)
+    if spread <= 1e-12:
+        return None
+    exponent = fsum((x - x0) * (y - y0) for x, y in logs) / spread
+    if n == 2:
+        return exp(y0 - exponent * x0), exponent, None
+    rest = fsum((y - y0 - exponent * (x - x0)) ** 2 for x, y in logs)
+    half = float(stdtrit(n - 2, (1 + LEVEL) / 2)) * sqrt(rest / (n - 2) / spread)
+    return exp(y0 - exponent * x0), exponent, half

@@ -1,0 +1,40 @@
+"""Pictures inside a page: an SVG file as a part of HTML, whose names clash with those of no other and whose black and white follow the page."""
+
+from __future__ import annotations
+
+import re
+
+_PROLOG = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
+_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+#: matplotlib's one style sheet, which would hold for the whole page.
+_SHEET = re.compile(r"<style[^>]*>.*?</style>", re.DOTALL)
+_NAME = re.compile(r"""(\bid=")([^"]+)(")|(href="#)([^"]+)(")|(url\(#)([^)]+)(\))""")
+
+#: Ink, paper and grid of the look, as the page calls them.
+_COLOURS = (("#000000", "currentColor"), ("#ffffff", "var(--card)"), ("#dddddd", "var(--grid)"))
+
+
+def inline(svg: bytes, name: str, label: str) -> str:
+    """Make a part of a page from an SVG file that matplotlib wrote.
+
+    Parameters
+    ----------
+    svg : bytes
+        The file.
+    name : str
+        Letters, digits and hyphens; goes before every identifier in it.
+    label : str
+        Escaped text for readers that cannot see it.
+    """
+    text = _PROLOG.sub("", svg.decode(), count=1)
+    text = _SHEET.sub("", _METADATA.sub("", text))
+    text = _NAME.sub(lambda m: "".join(_prefixed(m.groups(), name)), text)
+    for colour, page in _COLOURS:
+        text = re.sub(rf"((?:fill|stroke): ?){colour}\b", rf"\g<1>{page}", text)
+    start = f'<svg role="img" aria-label="{label}" fill="currentColor" stroke-linejoin="round" stroke-linecap="butt"'
+    return text.replace("<svg", start, 1)
+
+
+def _prefixed(groups: tuple[str | None, ...], name: str) -> list[str]:
+    before, identifier, after = (group for group in groups if group is not None)
+    return [before, f"{name}-", identifier, after]

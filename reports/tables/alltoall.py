@@ -1,0 +1,12 @@
+"""``all-to-all``: schedules of an all-to-all against the maximum concurrent flow, the bound on all of them."""
+
+from __future__ import annotations
+
+from .collective import ALGBW, BUSBW, GAP, OWN, RUNS, TIME, collective_table, interval
+
+SPEC = collective_table(
+    "all-to-all",
+    "All-to-all against the maximum concurrent flow",
+    ("all-to-all-mcf", "teccl-all-to-all"),
+    (TIME, interval(TIME), ALGBW, BUSBW, GAP, OWN, interval(OWN), RUNS),
+)

@@ -1,0 +1,172 @@
+"""What the tables of collectives are made of: keys, columns, and the entries of a paper's methods with whatever ran on the same problems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from ...core.record import RunRecord
+from ..bounds import Bounds
+from ..clocks import explained, is_ranked
+from ..numbers import NumberFormat, number, size_text
+from ..runs import OWN_SECONDS, Run, runs_of
+from ..spec import ALONE, Column, Entry, Key, Label, TableSpec
+from ..statistics import T_INTERVAL, count, mean, t_half_width
+
+#: How a label is taken out of a run.
+_LABELS: dict[str, Callable[[Run], Label]] = {
+    "instance": lambda run: run.posed,
+    "collective": lambda run: run.record.collective,
+    "size_bytes": lambda run: run.size_bytes,
+    "ranks": lambda run: None if run.ranks is None else float(run.ranks),
+    "method": lambda run: run.method,
+    "kind": lambda run: run.record.kind,
+    "solver": lambda run: run.record.solver,
+    "clock": lambda run: run.clock,
+    "seed": lambda run: float(run.record.seed),
+    "objective_unit": lambda run: run.record.objective_unit,
+}
+
+
+#: Fractions as records write them; nothing that takes memory to read.
+_FRACTION = re.compile(r"-?[0-9]{1,40}(?:/0*[1-9][0-9]{0,39})?")
+
+
+INSTANCE = Key("instance", "Instance")
+COLLECTIVE = Key("collective", "Collective", display=lambda name: name.replace("_", "-"), optional=True)
+SIZE = Key("size_bytes", "Size", words=size_text, optional=True)
+METHOD = Key("method", "Method")
+KIND = Key("kind", "Kind")
+SOLVER = Key("solver", "Solver", optional=True)
+CLOCK = Key("clock", "Clock", optional=True)
+
+#: The keys of a table with a row a method.
+KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, SOLVER, CLOCK)
+
+#: Rows compete that have these in common.
+BLOCK = ("instance", "collective", "size_bytes", "clock")
+
+
+def metric(name: str) -> Callable[[Entry], float | None]:
+    """Take a metric of the record, a number or a fraction as text."""
+    return lambda entry: _as_number(entry.record.metrics.get(name))
+
+
+def fact(name: str) -> Callable[[Entry], float | None]:
+    """Take what the other records tell."""
+    return lambda entry: entry.facts.get(name)
+
+
+def _as_number(value: object) -> float | None:
+    if not isinstance(value, str):
+        return number(value)
+    if _FRACTION.fullmatch(value) is None:
+        return None
+    return float(Fraction(value))
+
+
+def interval(column: Column) -> Column:
+    """Stand beside a column with half of the interval of its mean, where there are several runs."""
+    return Column(
+        f"{column.name}_half_width",
+        "±",
+        column.value,
+        NumberFormat("general", 2, column.form.scale),
+        column.unit,
+        over=t_half_width,
+        optional=True,
+        note=f"{T_INTERVAL}.",
+    )
+
+
+_US = NumberFormat("general", 5, 1e-6)
+
+TIME = Column("time_s", "Time", fact("objective"), _US, "us", best="smallest", over=mean)
+ALGBW = Column("algbw_GBps", "algbw", metric("algbw_GBps"), NumberFormat("general", 5), "GB/s", over=mean)
+BUSBW = Column(
+    "busbw_GBps", "busbw", metric("busbw_GBps"), NumberFormat("general", 5), "GB/s", best="largest", over=mean
+)
+GAP = Column(
+    "gap",
+    "Gap",
+    fact("gap"),
+    NumberFormat("fixed", 2, 0.01),
+    "percent",
+    over=mean,
+    note="Gap is to the best proved bound of all records of the problem that holds by the same clock.",
+)
+OWN = Column("own_s", "Own time", fact("own_s"), NumberFormat("fixed", 3), "s", over=mean, note=OWN_SECONDS)
+RUNS = Column(
+    "runs",
+    "Runs",
+    lambda entry: float(entry.record.verified is True),
+    NumberFormat("fixed", 0),
+    over=count,
+    every=True,
+    note="Runs counts all, also those that failed; numbers are over those that have one.",
+)
+
+
+def entries_of(models: Sequence[str], keys: Sequence[Key] = KEYS) -> Callable[[Sequence[RunRecord]], list[Entry]]:
+    """Place the runs of every problem that one of the models was run on: theirs, and those of all other methods.
+
+    Parameters
+    ----------
+    models : sequence of str
+        Names of methods, or their beginnings with a ``*``; without any, every run fits that tells its collective.
+    keys : sequence of Key
+        The keys of the table.
+    """
+
+    def entries(records: Sequence[RunRecord]) -> list[Entry]:
+        runs = [run for run in runs_of(records) if run.record.collective is not None]
+        bounds = Bounds(runs)
+        wanted = {run.problem[:2] for run in runs if not models or is_one_of(run.record.model, models)}
+        return [entry_of(run, bounds, keys) for run in runs if run.problem[:2] in wanted]
+
+    return entries
+
+
+def is_one_of(model: str, models: Sequence[str]) -> bool:
+    """Whether a model is named, by its name or by its beginning with a ``*``."""
+    return any(model.startswith(name[:-1]) if name.endswith("*") else model == name for name in models)
+
+
+def entry_of(run: Run, bounds: Bounds, keys: Sequence[Key], **facts: float | None) -> Entry:
+    """Place one run."""
+    known = {"objective": run.objective, "bound": bounds.best(run), "gap": bounds.gap(run), "own_s": run.own_s}
+    labels = tuple(_LABELS[key.name](run) for key in keys)
+    # Columns of times are best where they are small; what is maximized is not ranked beside them.
+    ranked = is_ranked(run.clock) and run.record.sense != "maximize"
+    return Entry(run.record, labels, facts={**known, **facts}, ranked=ranked)
+
+
+def clock_remarks(keys: Sequence[Key]) -> Callable[[Sequence[Entry]], Sequence[str]]:
+    """Explain the clocks that occur."""
+    place = [key.name for key in keys].index("clock")
+
+    def remarks(entries: Sequence[Entry]) -> Sequence[str]:
+        labels = (entry.labels[place] for entry in entries)
+        return explained(label for label in labels if isinstance(label, str))
+
+    return remarks
+
+
+def collective_table(
+    name: str, title: str, models: Sequence[str], columns: Sequence[Column], notes: Sequence[str] = ()
+) -> TableSpec:
+    """Describe a table with a row a method and problem."""
+    which = " or ".join(map(repr, models))
+    return TableSpec(
+        name=name,
+        title=title,
+        expects=f"records of the model {which} on a collective" if models else "records of a collective",
+        entries=entries_of(models),
+        keys=KEYS,
+        groups=ALONE,
+        columns=tuple(columns),
+        notes=tuple(notes),
+        block=BLOCK,
+        remarks=clock_remarks(KEYS),
+    )

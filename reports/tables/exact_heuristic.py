@@ -1,0 +1,85 @@
+"""``exact-heuristic``: how far heuristics are from the best proved bound, and how much faster they are than exact methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...core.record import RunRecord
+from ..bounds import Bounds
+from ..numbers import NumberFormat
+from ..runs import OWN_SECONDS, Run, runs_of
+from ..spec import ALONE, Column, Entry, Key, TableSpec
+from ..statistics import mean
+from .collective import (
+    CLOCK,
+    COLLECTIVE,
+    INSTANCE,
+    KIND,
+    METHOD,
+    RUNS,
+    SIZE,
+    SOLVER,
+    clock_remarks,
+    entry_of,
+    fact,
+    interval,
+)
+
+_KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, KIND, SOLVER, CLOCK, Key("objective_unit", "Unit", optional=True))
+
+_HEURISTIC = "heuristic"
+
+_OBJECTIVE = Column("objective", "Objective", fact("objective"), NumberFormat("general", 6), best="smallest", over=mean)
+_OWN = Column("own_s", "Own time", fact("own_s"), NumberFormat("fixed", 3), "s", over=mean, note=OWN_SECONDS)
+
+
+def _entries(records: Sequence[RunRecord]) -> list[Entry]:
+    """Place the runs of the problems that both an exact method, or a relaxation, and a heuristic were run on."""
+    runs = runs_of(records)
+    bounds = Bounds(runs)
+    fastest: dict[tuple[str, ...], float] = {}
+    kinds: dict[tuple[str, ...], set[bool]] = {}
+    for run in runs:
+        kinds.setdefault(run.problem, set()).add(run.record.kind == _HEURISTIC)
+        if (seconds := _exact_seconds(run)) is not None:
+            fastest[run.problem] = min(seconds, fastest.get(run.problem, seconds))
+    return [
+        entry_of(run, bounds, _KEYS, time_ratio=_ratio(run, fastest.get(run.problem)))
+        for run in runs
+        if len(kinds[run.problem]) == 2
+    ]
+
+
+def _exact_seconds(run: Run) -> float | None:
+    """Own time of an exact method that proved its answer."""
+    proved = run.record.kind == "exact" and run.record.status == "optimal" and run.record.verified is True
+    return run.own_s if proved else None
+
+
+def _ratio(run: Run, exact_s: float | None) -> float | None:
+    return None if run.own_s is None or not exact_s else run.own_s / exact_s
+
+
+SPEC = TableSpec(
+    name="exact-heuristic",
+    title="Exact methods against heuristics",
+    expects="records of a heuristic and of an exact method or a relaxation on the same problem",
+    entries=_entries,
+    keys=_KEYS,
+    groups=ALONE,
+    columns=(
+        _OBJECTIVE,
+        Column("bound", "Best bound", fact("bound"), NumberFormat("general", 6), over=mean, every=True),
+        Column("gap", "Gap", fact("gap"), NumberFormat("fixed", 2, 0.01), "percent", over=mean),
+        _OWN,
+        interval(_OWN),
+        Column("time_ratio", "Time ratio", fact("time_ratio"), NumberFormat("general", 3), over=mean),
+        RUNS,
+    ),
+    notes=(
+        "Gap is to the best proved bound of all records of the problem that holds by the same clock. "
+        "Time ratio is over the own time of the fastest exact method that proved its answer optimal.",
+    ),
+    block=("instance", "collective", "size_bytes", "clock", "objective_unit"),
+    remarks=clock_remarks(_KEYS),
+)

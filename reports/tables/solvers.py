@@ -1,0 +1,111 @@
+"""``solvers``: solver against solver on the same models: what was solved, shifted geometric means, wins, ties and losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from ...core.record import RunRecord
+from ..numbers import NumberFormat, number
+from ..records import latest
+from ..runs import OWN_SECONDS, identity, own_seconds, plain
+from ..spec import ALONE, Column, Entry, Key, TableSpec
+from ..statistics import BOOTSTRAP, SHIFT_S, sgm_high, sgm_low, shifted_geometric_mean, total
+from .collective import fact
+
+#: Times that differ by less are a tie.
+TIE = 0.05
+
+#: A task that every solver of a model was given: the same instance, options, seed and threads.
+_Task: TypeAlias = tuple[str, ...]
+
+
+def _entries(records: Sequence[RunRecord]) -> list[Entry]:
+    """Place the runs of the tasks that all solvers of a model were given; failures count at the limit."""
+    tasks: dict[str, dict[_Task, dict[str, RunRecord]]] = {}
+    for record in latest(records, identity, lambda record: record).values():
+        if record.solver is not None:
+            tasks.setdefault(record.model, {}).setdefault(_task(record), {})[record.solver] = record
+    entries: list[Entry] = []
+    for model, by_task in tasks.items():
+        solvers = {solver for runs in by_task.values() for solver in runs}
+        if len(solvers) < 2:
+            continue
+        shared = [runs for _, runs in sorted(by_task.items()) if set(runs) == solvers]
+        longest = max((s for runs in shared for r in runs.values() if (s := own_seconds(r)) is not None), default=0.0)
+        for runs in shared:
+            times = {solver: own_seconds(record) if _solved(record) else None for solver, record in runs.items()}
+            for solver, record in runs.items():
+                entries.append(_entry(model, solver, record, times, longest))
+    return entries
+
+
+def _task(record: RunRecord) -> _Task:
+    return (
+        record.instance,
+        record.instance_sha256,
+        record.collective or "",
+        plain(record.options),
+        f"{record.seed:012d}",
+        str(record.threads),
+    )
+
+
+def _solved(record: RunRecord) -> bool:
+    """Whether a run did what its method is for: a proof, or of a heuristic an answer, that the judge accepted."""
+    if record.verified is not True or own_seconds(record) is None:
+        return False
+    return record.status == "optimal" or (record.status == "feasible" and record.kind != "exact")
+
+
+def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | None], longest: float) -> Entry:
+    mine = times[solver]
+    others = [seconds for other, seconds in times.items() if other != solver and seconds is not None]
+    limit = number(record.limits.get("time_limit_s"))
+    facts: dict[str, float | None] = {
+        "time": mine if mine is not None else limit if limit is not None else longest,
+        "solved": float(mine is not None),
+        **{"win": 0.0, "tie": 0.0, "loss": 0.0},
+    }
+    if mine is None:
+        facts["loss"] = 1.0
+    elif not others or mine < min(others) * (1 - TIE):
+        facts["win"] = 1.0
+    elif mine <= min(others) * (1 + TIE):
+        facts["tie"] = 1.0
+    else:
+        facts["loss"] = 1.0
+    return Entry(record, (model, solver), facts=facts)
+
+
+_SECONDS = NumberFormat("fixed", 3)
+_COUNT = NumberFormat("fixed", 0)
+
+SPEC = TableSpec(
+    name="solvers",
+    title="Solver against solver",
+    expects="records of one model, instance and options with at least two solvers",
+    entries=_entries,
+    keys=(Key("model", "Model"), Key("solver", "Solver")),
+    groups=ALONE,
+    columns=(
+        Column("tasks", "Tasks", lambda entry: 1.0, _COUNT, over=total, every=True),
+        Column("solved", "Solved", fact("solved"), _COUNT, best="largest", over=total, every=True),
+        Column(
+            "time_s", "Time (SGM)", fact("time"), _SECONDS, "s", "smallest", over=shifted_geometric_mean, every=True
+        ),
+        Column("time_low_s", "from", fact("time"), _SECONDS, "s", over=sgm_low, every=True, optional=True),
+        Column("time_high_s", "to", fact("time"), _SECONDS, "s", over=sgm_high, every=True, optional=True),
+        Column("win", "Win", fact("win"), _COUNT, over=total, every=True),
+        Column("tie", "Tie", fact("tie"), _COUNT, over=total, every=True),
+        Column("loss", "Loss", fact("loss"), _COUNT, over=total, every=True),
+    ),
+    notes=(
+        f"SGM is the shifted geometric mean, shift {SHIFT_S:g} s, over the tasks that all solvers of the model were given; "
+        f"{BOOTSTRAP}. A task that was not solved counts with its time limit, or without one with the longest time of the model.",
+        f"Solved is proved optimal, of a heuristic answered, and verified. Win, Tie, Loss: own time against the fastest "
+        f"other solver, a tie within {TIE:.0%}; what was not solved is a loss.".replace("%", " percent"),
+        OWN_SECONDS,
+    ),
+    block=("model",),
+)

@@ -1,0 +1,40 @@
+"""``textbook``: ring, direct, halving-doubling and double binary tree side by side on every network and size (dissertation, figures 5.1 and 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...core.record import RunRecord
+from ..bounds import Bounds
+from ..runs import runs_of
+from ..spec import Entry, Group, TableSpec
+from .collective import ALGBW, COLLECTIVE, GAP, INSTANCE, SIZE, entry_of
+
+#: The algorithms, each with the heading of its columns.
+_MODELS = {"ring": "Ring", "direct": "Direct", "rhd": "Halving-doubling", "dbt": "Double binary tree"}
+
+_KEYS = (INSTANCE, COLLECTIVE, SIZE)
+
+
+def _entries(records: Sequence[RunRecord]) -> list[Entry]:
+    """Place the runs of the algorithms as they are, without options."""
+    runs = [run for run in runs_of(records) if run.record.collective is not None]
+    bounds = Bounds(runs)
+    return [
+        replace(entry_of(run, bounds, _KEYS), group=run.record.model)
+        for run in runs
+        if run.record.model in _MODELS and not run.record.options
+    ]
+
+
+SPEC = TableSpec(
+    name="textbook",
+    title="Textbook algorithms side by side",
+    expects="records of the model 'ring', 'direct', 'rhd' or 'dbt' on a collective, without options",
+    entries=_entries,
+    keys=_KEYS,
+    groups=tuple(Group(name, heading) for name, heading in _MODELS.items()),
+    columns=(replace(ALGBW, best="largest"), GAP),
+    notes=("algbw is the full buffer over the time of the judge's congestion-aware simulation.",),
+)

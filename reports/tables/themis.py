@@ -1,0 +1,12 @@
+"""``themis``: chunks over the dimensions of a fabric, Themis against BlueConnect (dissertation, chapter 3)."""
+
+from __future__ import annotations
+
+from .collective import ALGBW, BUSBW, GAP, OWN, RUNS, TIME, collective_table, interval
+
+SPEC = collective_table(
+    "themis",
+    "Themis against BlueConnect",
+    ("themis*", "blueconnect"),
+    (TIME, ALGBW, BUSBW, GAP, OWN, interval(OWN), RUNS),
+)

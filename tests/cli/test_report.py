@@ -1,0 +1,128 @@
+"""``cwb report``: one page from records, errors in one line, and nothing heavy before it is asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cwb.cli.main import run
+
+
+def cwb(*arguments: str | Path) -> int:
+    """Run the command line in this process and give its exit status."""
+    with pytest.raises(SystemExit) as caught:
+        run([str(argument) for argument in arguments])
+    return int(str(caught.value.code))
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the records of a small suite, one of which fails."""
+    from cwb.bench.demand import with_demand
+    from cwb.bench.run import Request, run_one
+    from cwb.core.record import append_record
+    from cwb.instances import load
+
+    folder = tmp_path_factory.mktemp("results")
+    for name, collective in (("torus(2,2)", "all_gather"), ("torus(2,3)", "all_gather")):
+        instance = with_demand(load(name), collective, "1 MiB", None)
+        for model in ("ring", "rhd", "forestcoll"):
+            append_record(folder / "records.jsonl", run_one(instance, Request(model)))
+    return folder
+
+
+def test_report(ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page is written whole, named on stdout, the same a second time, with the failure's reason and the title."""
+    target = tmp_path / "page.html"
+    assert cwb("report", ledger, "-o", target, "--title", "Tori & trees") == 0
+    assert capsys.readouterr() == (f"{target}\n", "")
+    content = target.read_text()
+    assert "<title>Tori &amp; trees</title>" in content
+    assert "6 ranks are no power of two" in content
+    assert 'id="picture-performance-profile"' in content
+    assert 'id="table-forestcoll"' in content
+    assert cwb("report", ledger / "records.jsonl", "-o", target, "--title", "Tori & trees") == 0
+    assert target.read_text() == content
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize("name", ["forestcoll", "sizes", "exact-heuristic", "summary"])
+def test_tables_of_the_ledger(name: str, ledger: Path, tmp_path: Path) -> None:
+    """Tables are made from records of runs in every format."""
+    for suffix in ("tex", "md", "csv", "txt", "html"):
+        assert cwb("table", name, ledger, "-o", tmp_path / f"x.{suffix}") == 0
+        assert (tmp_path / f"x.{suffix}").stat().st_size > 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("report", "{tmp}/none"), "none: no such file or folder of records"),
+        (("report", "{tmp}"), "no *.jsonl file in this folder"),
+        (("report", "{ledger}", "-o", "{tmp}/x.pdf"), "x.pdf: a report is a page; expected a name that ends in .html"),
+        (("report", "{ledger}", "-o", "{tmp}/no/x.html"), "x.html: no such file or directory"),
+    ],
+)
+def test_errors(
+    arguments: tuple[str, ...], problem: str, ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Missing records and unwritable outputs are one line and exit status 2, and leave nothing behind."""
+    places = {"tmp": tmp_path, "ledger": ledger}
+    assert cwb(*(argument.format(**places) for argument in arguments)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("cwb: error: ")
+    assert problem in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lone_surrogates_are_written(tmp_path: Path, make_name: Callable[[str], Path]) -> None:
+    """A name that no file can hold as UTF-8 is written with an escape, in tables and in the report."""
+    ledger = make_name("torus \\ud800")
+    for suffix in ("tex", "md", "csv", "txt", "html"):
+        assert cwb("table", "summary", ledger, "-o", tmp_path / f"x.{suffix}") == 0
+    assert cwb("report", ledger, "-o", tmp_path / "report.html") == 0
+
+
+@pytest.fixture
+def make_name(ledger: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Write a ledger of an instance of some name, given as JSON text."""
+
+    def make(name: str) -> Path:
+        target = tmp_path / "named.jsonl"
+        text = (ledger / "records.jsonl").read_text().replace('"instance": "torus(2,2)"', f'"instance": "{name}"')
+        assert name in text
+        target.write_text(text)
+        return target
+
+    return make
+
+
+def test_it_works_without_solvers(ledger: Path, tmp_path: Path) -> None:
+    """Where neither Pyomo nor a solver can be imported, tables and report are made all the same."""
+    code = (
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in ('pyomo', 'highspy', 'gurobipy', 'pyscipopt', 'numba'):\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "from cwb.cli.main import run\n"
+        f"run(['report', {str(ledger)!r}, '-o', {str(tmp_path / 'r.html')!r}])\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=120)
+    assert (tmp_path / "r.html").is_file()
+
+
+def test_the_command_is_light() -> None:
+    """Importing the command imports neither matplotlib nor Pyomo nor a report."""
+    code = (
+        "import sys; from cwb.cli import report; "
+        "print([m for m in sys.modules if m.split('.')[0] in ('matplotlib', 'pyomo', 'numpy') or m.startswith('cwb.reports')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "[]\n"

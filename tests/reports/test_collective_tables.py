@@ -1,0 +1,209 @@
+"""Tables of collectives and of solvers: what stands in them, what is ranked, what is averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cwb.core.errors import InputError
+from cwb.core.record import RunRecord
+from cwb.reports.formats import FORMATS
+from cwb.reports.statistics import shifted_geometric_mean
+from cwb.reports.table import Cell, Row, Table, build
+from cwb.reports.tables import TABLES, get
+
+Make = Callable[..., RunRecord]
+
+SUFFIXES = {"latex": "tex", "md": "md", "csv": "csv", "text": "txt"}
+
+
+def column(table: Table, name: str) -> int:
+    return [column.name for column in table.spec.columns].index(name)
+
+
+def cell(table: Table, row: Row, name: str) -> Cell:
+    return row.cells[0][column(table, name)]
+
+
+def rows_of(table: Table, **labels: Any) -> list[Row]:
+    places = {key.name: i for i, key in enumerate(table.spec.keys)}
+    return [row for row in table.rows if all(row.labels[places[name]] == label for name, label in labels.items())]
+
+
+@pytest.mark.parametrize("name", sorted(set(TABLES) - {"libra-perf"}))
+def test_golden(name: str, wide: list[RunRecord], golden: Callable[[str, str], None]) -> None:
+    """Every table of a ledger with every status and clock is what it was, to the byte, in Markdown and LaTeX."""
+    table = build(get(name), wide)
+    for form in ("md", "latex"):
+        golden(f"reports/{name}.{SUFFIXES[form]}", FORMATS[form](table))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_order_of_records_does_not_matter(name: str, wide: list[RunRecord]) -> None:
+    """The same records in another order make the same bytes in every format."""
+    table, turned = build(get(name), wide), build(get(name), wide[::-1])
+    for form, render in FORMATS.items():
+        assert render(table) == render(turned), form
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_cell_is_blank(name: str, wide: list[RunRecord]) -> None:
+    """Every cell has a number or a mark, and every mark is explained below."""
+    table = build(get(name), wide)
+    for row in table.rows:
+        for one in (one for group in row.cells for one in group):
+            assert one.text
+            assert one.value is not None or any(f"{one.text} " in note for note in table.notes), one.text
+
+
+def test_clocks_are_not_ranked_together(make_run: Make) -> None:
+    """The best of each clock is in bold, a bound alone never is, and the table says which clock is which."""
+    records = [
+        make_run("ring", 4e-5),
+        make_run("bfb", 2e-5),
+        make_run("forestcoll", 1e-5, clock="flow"),
+        make_run("blink", 1.5e-5, clock="flow"),
+        make_run("forestcoll-lp", 0.5e-5, clock="bound", kind="relaxation"),
+        make_run("multitree", 1e-6, verified=False),
+    ]
+    table = build(get("forestcoll"), records)
+    best = {row.labels[3] for row in table.rows if cell(table, row, "time_s").best}
+    assert best == {"bfb", "forestcoll"}
+    assert "clock" in [key.name for key in table.keys]
+    assert any("not ranked against one another" in note for note in table.notes)
+    assert cell(table, rows_of(table, method="multitree")[0], "time_s").text == "inv."
+
+
+def test_one_clock_needs_no_column(make_run: Make) -> None:
+    """Where all runs have the same clock it is told below, not in every row."""
+    table = build(get("bfb"), [make_run("ring", 4e-5), make_run("bfb", 2e-5)])
+    assert "clock" not in [key.name for key in table.keys]
+    assert any(note.startswith("Clocks. simulated:") for note in table.notes)
+
+
+def test_seeds_are_averaged(make_run: Make) -> None:
+    """Runs that differ in their seed are one row: the mean, half of its interval, and how many there were, the failed one too."""
+    records = [make_run("teccl", t, seed=seed, clock="te-ccl") for seed, t in enumerate((1e-5, 2e-5, 3e-5))]
+    table = build(get("teccl"), [*records, make_run("teccl", None, seed=3)])
+    (row,) = table.rows
+    assert cell(table, row, "time_s").value == pytest.approx(2e-5)
+    assert cell(table, row, "time_s_half_width").value == pytest.approx(4.302653e-5 / 3**0.5, rel=1e-6)
+    assert cell(table, row, "runs").text == "4"
+    assert row.statuses == ("feasible+limit",)
+    assert any("Student's t" in note for note in table.notes)
+
+
+def test_no_interval_of_single_runs(make_run: Make) -> None:
+    """Without repeated runs there is no column of intervals, and no note about it."""
+    table = build(get("teccl"), [make_run("teccl", clock="te-ccl")])
+    assert "time_s_half_width" not in [column.name for column in table.spec.columns]
+    assert not any("Student's t" in note for note in table.notes)
+
+
+def test_a_table_has_its_papers_problems(make_run: Make) -> None:
+    """A paper's table has all methods on the problems that its own were run on, and no other problem."""
+    records = [make_run("bfb"), make_run("ring"), make_run("ring", bytes_=1e9), make_run("ring", instance="torus(2,2)")]
+    table = build(get("bfb"), records)
+    assert [(row.labels[0], row.labels[2], row.labels[3]) for row in table.rows] == [
+        ("torus(3,3)", 2.0**20, "bfb"),
+        ("torus(3,3)", 2.0**20, "ring"),
+    ]
+    with pytest.raises(InputError, match="expected records of the model 'mtree' or 'gost'"):
+        build(get("mtree"), records)
+
+
+def test_fractions_are_read(make_run: Make) -> None:
+    """Exact fractions of records are numbers of tables; what is none is no value."""
+    for text, value in {"14/15": 14 / 15, "3": 3.0, "1/0": None, "1e999999999": None, "x": None, "-1/2": -0.5}.items():
+        table = build(get("bfb"), [make_run("bfb", metrics={"T_L": 1, "T_B": text})])
+        found = [c.name for c in table.spec.columns]
+        assert (table.rows[0].cells[0][found.index("T_B")].value if "T_B" in found else None) == value, text
+
+
+def test_exact_against_heuristic(make_run: Make) -> None:
+    """The gap is to the best bound of all records by the same clock, the ratio to the fastest exact method that proved its answer."""
+    exact: dict[str, Any] = {"kind": "exact", "status": "optimal", "solver": "highs"}
+    records = [
+        make_run("sccl", 2e-5, bound=2e-5, certificate={"certificate": "solver"}, seconds={"solve": 8.0}, **exact),
+        make_run("taccl", 2e-5, bound=1e-5, seconds={"solve": 4.0}, **exact),
+        make_run("late", 2e-5, bound=1e-5, seconds={"solve": 1.0}, **exact | {"status": "feasible"}),
+        make_run("ring", 4e-5, seconds={"build": 2.0}),
+        make_run("forestcoll", 1e-5, clock="flow", bound=1e-5, certificate=None, kind="exact"),
+    ]
+    table = build(get("exact-heuristic"), records)
+    (row,) = rows_of(table, method="ring")
+    assert cell(table, row, "bound").value == 2e-5
+    assert cell(table, row, "gap").text == "50.00"
+    assert cell(table, row, "time_ratio").value == pytest.approx(0.5)
+    (flow,) = rows_of(table, method="forestcoll")
+    assert cell(table, flow, "gap").text == "0.00"
+    with pytest.raises(InputError, match="a heuristic and of an exact method"):
+        build(get("exact-heuristic"), [make_run("ring")])
+
+
+def test_solvers(make_run: Make) -> None:
+    """Solved, shifted geometric means with failures at the limit, wins, ties and losses over the tasks that all solvers had."""
+    made: dict[str, Any] = {"kind": "exact", "status": "optimal"}
+    spent = {"highs": (1.0, 10.0, 5.0, None), "scip": (2.0, 10.2, None, None)}
+    records = [
+        make_run("teccl-milp", 1e-5, solver=solver, seed=seed, seconds={"solve": s}, **made)
+        if s is not None
+        else make_run("teccl-milp", None, solver=solver, seed=seed, kind="exact")
+        for solver, times in spent.items()
+        for seed, s in enumerate(times)
+    ]
+    records.append(make_run("teccl-milp", 1e-5, solver="highs", seed=9, seconds={"solve": 1e-3}, **made))
+    table = build(get("solvers"), records)
+    highs, scip = table.rows
+    texts = [cell(table, highs, name).text for name in ("tasks", "solved", "win", "tie", "loss")]
+    assert texts == ["4", "3", "2", "1", "1"]
+    texts = [cell(table, scip, name).text for name in ("tasks", "solved", "win", "tie", "loss")]
+    assert texts == ["4", "2", "0", "1", "3"]
+    assert cell(table, highs, "time_s").value == pytest.approx(shifted_geometric_mean([1.0, 10.0, 5.0, 60.0]))
+    assert cell(table, scip, "time_s").value == pytest.approx(shifted_geometric_mean([2.0, 10.2, 60.0, 60.0]))
+    assert cell(table, highs, "time_s").best
+    assert not cell(table, scip, "time_s").best
+    assert any("shift 1 s" in note and "seed 0" in note for note in table.notes)
+
+
+def test_an_answer_without_proof_is_not_solved(make_run: Make) -> None:
+    """Of an exact method an answer is not enough; an answer that failed verification is none."""
+    records = [
+        make_run("sccl", solver="highs", kind="exact", status="feasible"),
+        make_run("sccl", solver="scip", kind="exact", status="optimal", verified=False),
+        make_run("taccl", solver="highs"),
+        make_run("taccl", solver="scip", status="optimal"),
+    ]
+    table = build(get("solvers"), records)
+    assert [cell(table, row, "solved").text for row in table.rows] == ["0", "0", "1", "1"]
+    with pytest.raises(InputError, match="at least two solvers"):
+        build(get("solvers"), records[:1])
+
+
+def test_sizes(make_run: Make) -> None:
+    """Sizes are in their order, with both bandwidths of nccl-tests."""
+    table = build(get("sizes"), [make_run(bytes_=2.0**k, time_s=1e-5) for k in (10, 20, 30)])
+    assert [table.label_texts(row)[-1] for row in table.rows] == ["1 KiB", "1 MiB", "1 GiB"]
+    last = table.rows[-1]
+    assert cell(table, last, "algbw_GBps").value == pytest.approx(2**30 / 1e-5 / 1e9)
+    assert cell(table, last, "busbw_GBps").value == pytest.approx(2**30 / 1e-5 / 1e9 * 8 / 9)
+
+
+def test_algorithms_side_by_side(make_run: Make) -> None:
+    """Algorithms on the same network and size are one row; the highest bandwidth of it is in bold, what failed has its mark."""
+    records = [make_run("ring", 4e-5), make_run("direct", 2e-5), make_run("rhd", None, status="unsupported")]
+    table = build(get("textbook"), [*records, make_run("ring", 1e-6, options={"chunks": 4})])
+    (row,) = table.rows
+    assert [group[0].best for group in row.cells] == [False, True, False, False]
+    assert [group[0].text for group in row.cells[2:]] == ["n/a", "--"]
+
+
+def test_summary_has_every_run(wide: list[RunRecord]) -> None:
+    """The summary has a row for every run, failed ones with their marks."""
+    from cwb.reports.runs import runs_of
+
+    table = build(get("summary"), wide)
+    assert len(table.rows) == len(runs_of(wide))
+    marks = {cell(table, row, "objective").text for row in table.rows}
+    assert {"t.o.", "n/a", "inf.", "err.", "inv.", "unb."} <= marks
