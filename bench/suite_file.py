@@ -28,18 +28,28 @@ MAX_VALUES = 10_000
 _Name = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
+def _scalars(value: object) -> Iterator[object]:
+    """Give what lists and tables are made of in the end."""
+    if isinstance(value, list | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _scalars(part)
+    else:
+        yield value
+
+
 def _choices(value: object) -> list[Any]:
     """Give the values of an option to try; a value alone is a list of one."""
     choices = value if isinstance(value, list) else [value]
     if not choices:
         raise ValueError("an empty list; expected at least one value to try")
-    for scalar in (s for choice in choices for s in (choice if isinstance(choice, list) else [choice])):
-        if not isinstance(scalar, str | bool | int | float) or (
-            isinstance(scalar, float) and not math.isfinite(scalar)
-        ):
-            raise ValueError(
-                f"{scalar!r} is no value of an option; expected text, a number, true, false or a list of these"
-            )
+    for choice in choices:
+        for scalar in _scalars(choice) if isinstance(choice, list) else [choice]:
+            if not isinstance(scalar, str | bool | int | float) or (
+                isinstance(scalar, float) and not math.isfinite(scalar)
+            ):
+                raise ValueError(
+                    f"{scalar!r} is no value of an option; expected text, a number, true, false or a list of these or of tables"
+                )
     return choices
 
 
