@@ -18,6 +18,7 @@ COMMANDS = {
     "plot": "plot:plot",
     "check": "check:check",
     "simulate": "simulate:simulate",
+    "polish": "polish:polish",
     "find-topology": "find_topology:find_topology",
     "show": "show:show",
     "list": "listing:listing",
