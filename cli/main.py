@@ -21,6 +21,7 @@ COMMANDS = {
     "simulate": "simulate:simulate",
     "repair": "repair:repair",
     "reproduce": "reproduce:reproduce",
+    "polish": "polish:polish",
     "find-topology": "find_topology:find_topology",
     "show": "show:show",
     "list": "listing:listing",

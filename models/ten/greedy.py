@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left, insort
 from collections.abc import Mapping
 
+from ..common.intervals import Busy
 from .problem import Expanded
 
 #: A start: tick, chunk, edge.
@@ -19,15 +19,14 @@ def first_schedule(problem: Expanded) -> list[Start]:
         (c for c, chunk in enumerate(problem.chunks) if chunk.targets),
         key=lambda c: -max(far[problem.chunks[c].source][n] for n in problem.chunks[c].targets),
     )
-    busy: dict[int, list[tuple[int, int]]] = {}
+    busy = Busy()
     found: list[Start] = []
     for c in order:
         reached = {problem.chunks[c].source: 0}
         missing = set(problem.chunks[c].targets)
         while missing:
             for tick, e in _way(problem, busy, reached, missing):
-                for wire in problem.edges[e].links:
-                    insort(busy.setdefault(wire, []), (tick, tick + problem.ticks[e]))
+                busy.take(problem.edges[e].links, tick, tick + problem.ticks[e])
                 reached[problem.edges[e].target] = tick + problem.ticks[e]
                 found.append((tick, c, e))
             missing -= reached.keys()
@@ -39,9 +38,7 @@ def finish(problem: Expanded, starts: list[Start]) -> int:
     return max((tick + problem.ticks[e] for tick, _, e in starts), default=0)
 
 
-def _way(
-    problem: Expanded, busy: Mapping[int, list[tuple[int, int]]], reached: Mapping[int, int], missing: set[int]
-) -> list[tuple[int, int]]:
+def _way(problem: Expanded, busy: Busy, reached: Mapping[int, int], missing: set[int]) -> list[tuple[int, int]]:
     """Give the starts that bring a chunk from where it is to the target that it can reach first; all targets can be reached."""
     leaving: dict[int, list[int]] = {}
     for e, edge in enumerate(problem.edges):
@@ -62,26 +59,10 @@ def _way(
             break
         for after in leaving.get(node, []):
             if problem.edges[after].target not in done:
-                begin = _free(problem, busy, after, tick)
+                begin = busy.earliest(problem.edges[after].links, tick, problem.ticks[after])
                 heapq.heappush(heap, (begin + problem.ticks[after], problem.edges[after].target, begin, after))
     way: list[tuple[int, int]] = []
     while node in came:
         way.append(came[node])
         node = problem.edges[came[node][1]].source
     return way[::-1]
-
-
-def _free(problem: Expanded, busy: Mapping[int, list[tuple[int, int]]], e: int, tick: int) -> int:
-    """Find the first tick from which all links of an edge are free for long enough."""
-    wires = [busy.get(wire, []) for wire in problem.edges[e].links]
-    while True:
-        ends = [end for spans in wires for end in _clash(spans, tick, tick + problem.ticks[e])]
-        if not ends:
-            return tick
-        tick = max(ends)
-
-
-def _clash(spans: list[tuple[int, int]], begin: int, end: int) -> list[int]:
-    """Give the end of a span that overlaps the given one, if there is one."""
-    index = bisect_left(spans, (end,)) - 1
-    return [spans[index][1]] if index >= 0 and spans[index][1] > begin else []

@@ -17,6 +17,7 @@ from ...core.schedule import Chunks, Schedule, sends_from_lists
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from ...core.topology import Topology
 from ..common.compose import transpose
+from ..common.justify import justified
 from ..common.schedule_bounds import best_bound
 from ..common.step_sends import needed_sends
 from ..common.whole_chunks import whole_chunks
@@ -133,9 +134,12 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
     searches: list[Search] = []
     for part, _ in parts:
         problem = expanded(part)
-        least = epoch_bound(part, problem)[0] if exact else 1
+        least = 1 if not exact else simple if len(parts) == 1 else epoch_bound(part, problem)[0]
         searches.append(search_for(problem, least, solver, budget, options.horizon))
-    ticks = sum(search.high for search in searches)
+    schedule = _schedule(instance, [(s, backwards) for s, (_, backwards) in zip(searches, parts, strict=True)], tick)
+    if len(parts) > 1:
+        schedule = justified(instance, schedule)  # sums that are ready come down while others still go up
+    ticks = round(float(schedule.end_s.max()) / float(tick))
     low = max(simple, searches[0].low) if exact and len(parts) == 1 else simple
     reports = tuple(report for search in searches for report in search.reports)
     seconds: Fraction = low * tick
@@ -148,7 +152,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
     why = "; ".join(dict.fromkeys(search.stopped for search in searches if search.stopped))
     return Outcome(
         Status.OPTIMAL if proved else Status.FEASIBLE,
-        _schedule(instance, [(s, backwards) for s, (_, backwards) in zip(searches, parts, strict=True)], tick),
+        schedule,
         objective=float(ticks * tick),
         bound=float(seconds),
         certificate=proof,
