@@ -28,7 +28,8 @@ from .epoch_flow import fewest_epochs_of_flow
 from .epoch_prices import fewest_epochs_by_prices, fewest_epochs_by_window_prices
 from .verify.grid import Grid, grid_of
 
-FAR = 2**40
+#: Later than anything: ticks of the timing ``circuit`` go up to 2^44.
+FAR = 2**50
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,14 @@ def test_singles(network, chunks, steps):
     assert recomputed_epochs(asked(network, chunks=chunks), EpochPartition(tuple((r,) for r in range(n)))) == steps
 
 
+def test_ticks_may_be_as_short_as_they_get():
+    """With ticks of which a chunk takes 2^40, the bound is as long as with whole chunks."""
+    coarse = asked("torus(4,4)")
+    fine = coarse.with_changes(timing=Timing(Semantics.CIRCUIT, coarse.timing.epoch_s / 2**40))
+    parts = EpochPartition(tuple((r,) for r in range(16)))
+    assert recomputed_epochs(fine, parts) == 8 * 2**40
+
+
 @settings(max_examples=30, deadline=None)
 @given(labels=st.lists(st.integers(0, 3), min_size=9, max_size=9))
 def test_no_partition_proves_more_than_a_schedule_takes(labels):
