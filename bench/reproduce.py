@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 from importlib.resources import files
-from statistics import fmean
+from itertools import product
+from pathlib import Path
+from statistics import fmean, geometric_mean
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from ..core.budget import silent
 from ..core.errors import InputError, located
 from ..core.fields import validated
-from ..core.published import Agreement, Finding, PublishedFile, PublishedRow, PublishedRun, Quantity, compared, printed
+from ..core.published import (
+    Agreement,
+    Finding,
+    PublishedFile,
+    PublishedNetwork,
+    PublishedRow,
+    PublishedRun,
+    Quantity,
+    compared,
+    printed,
+)
 from ..core.record import RunRecord
+from .networks import found
 from .plan import Cell
 from .run import DEFAULT_SOLVER, Request
 from .suite import run_cell
 
 #: How numbers of several parts or seeds become one.
-_COMBINED: dict[str, Callable[[list[float]], float]] = {"mean": fmean, "least": min, "largest": max, "total": sum}
+_COMBINED: dict[str, Callable[[list[float]], float]] = {
+    "mean": fmean,
+    "geomean": geometric_mean,
+    "least": min,
+    "largest": max,
+    "total": sum,
+}
 
 
 class NotComputedError(Exception):
@@ -95,8 +117,9 @@ def reproduce(
     list of Finding
         One for each row, in order.
     """
-    runs = Runs(paper, time_limit_s, progress)
-    return [_finding(paper, row, runs, quick) for row in rows]
+    with TemporaryDirectory() as folder:
+        runs = Runs(paper, time_limit_s, progress, Path(folder))
+        return [_finding(paper, row, runs, quick) for row in rows]
 
 
 def _finding(paper: PublishedFile, row: PublishedRow, runs: Runs, quick: bool) -> Finding:
@@ -111,27 +134,52 @@ def _finding(paper: PublishedFile, row: PublishedRow, runs: Runs, quick: bool) -
 
 
 class Runs:
-    """The runs of a paper, made when they are first needed."""
+    """The runs of a paper, made when they are first needed; its own instances are written to a folder."""
 
-    def __init__(self, paper: PublishedFile, time_limit_s: float | None, progress: Callable[[str], None]) -> None:
+    def __init__(
+        self, paper: PublishedFile, time_limit_s: float | None, progress: Callable[[str], None], folder: Path
+    ) -> None:
         self._paper = paper
+        self._folder = folder
         self._limit_s = time_limit_s
         self._progress = progress
         self._made: dict[str, list[RunRecord]] = {}
 
     def records(self, name: str) -> list[RunRecord]:
-        """Give the records of a run, one for each seed."""
+        """Give the records of a run, one for each combination and seed."""
         if name not in self._made:
             made: list[RunRecord] = []
-            for cell in cells_of(self._paper, name, self._limit_s):
+            if (wanted := self._paper.runs[name].find) is not None:
+                made.append(_network(name, wanted))
+                self._progress(f"{made[-1].instance}: {wanted.nodes} nodes of degree {wanted.degree}")
+            for cell in cells_of(self._paper, name, self._folder, self._limit_s):
                 made.append(run_cell(cell))
                 self._progress(f"{made[-1].status} in {made[-1].seconds.get('total', 0.0):.2f} s: {cell}")
             self._made[name] = made
         return self._made[name]
 
 
-def cells_of(paper: PublishedFile, name: str, time_limit_s: float | None = None) -> list[Cell]:
-    """Plan a run of a paper: a cell for each seed.
+def _network(name: str, wanted: PublishedNetwork) -> RunRecord:
+    """Ask the topology finder; that it keeps no such network is no number."""
+    try:
+        return found(wanted)
+    except InputError as error:
+        raise NotComputedError(f"{name}: {error}") from None
+
+
+def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float | None = None) -> list[Cell]:
+    """Plan a run of a paper: a cell for each combination and seed; none where the topology finder is asked.
+
+    Parameters
+    ----------
+    paper : PublishedFile
+        Has the run, and what it does not say.
+    name : str
+        Of the run.
+    folder : Path
+        Where instances that are the paper's own are written.
+    time_limit_s : float, optional
+        Unless the run states a limit.
 
     Raises
     ------
@@ -139,15 +187,43 @@ def cells_of(paper: PublishedFile, name: str, time_limit_s: float | None = None)
         If neither the run nor the paper's default names a model or an instance.
     """
     run, default = paper.runs[name], paper.default
-    merged = PublishedRun(**{**default.model_dump(exclude_unset=True), **run.model_dump(exclude_unset=True)})
+    if run.find is not None:
+        return []
+    merged = default.model_copy(update={field: getattr(run, field) for field in run.model_fields_set})
     if merged.model is None or merged.instance is None:
         raise NotComputedError(f"the run {name!r} names no model or no instance")
-    options = {**default.options, **run.options}
     limit_s = time_limit_s if merged.time_limit is None else float(merged.time_limit)
-    requests = (
-        Request(merged.model, merged.solver or DEFAULT_SOLVER, options, seed, 1, limit_s) for seed in merged.seeds
-    )
-    return [Cell(merged.instance, request, merged.collective, merged.size, merged.chunks) for request in requests]
+    cells: list[Cell] = []
+    for names in _combinations(merged):
+        instance = _filled(merged.instance, names)
+        if instance in paper.instances:
+            path = folder / f"{name}-{len(cells)}.json"
+            path.write_text(json.dumps(_filled(paper.instances[instance], names)))
+            instance = str(path)
+        options = _filled({**default.options, **run.options}, names)
+        request = Request(merged.model, merged.solver or DEFAULT_SOLVER, options, int(names["seed"]), 1, limit_s)
+        cells.append(Cell(instance, request, merged.collective, _filled(merged.size, names), merged.chunks))
+    return cells
+
+
+def _combinations(run: PublishedRun) -> Iterator[dict[str, str]]:
+    """Give what stands for each name in braces."""
+    for values in product(*run.each.values()):
+        for seed in run.seeds:
+            yield {**dict(zip(run.each, map(str, values), strict=True)), "seed": str(seed)}
+
+
+def _filled(value: Any, names: Mapping[str, str]) -> Any:
+    """Put names in braces in place, in texts of any depth."""
+    if isinstance(value, str):
+        for name, text in names.items():
+            value = value.replace(f"{{{name}}}", text)
+        return value
+    if isinstance(value, list):
+        return [_filled(part, names) for part in value]
+    if isinstance(value, dict):
+        return {key: _filled(part, names) for key, part in value.items()}
+    return value
 
 
 def computed(quantity: Quantity, runs: Runs) -> float | str:
@@ -192,13 +268,22 @@ def _value(record: RunRecord, name: str, run: str) -> float | str:
     """Take a value out of a record."""
     if record.status == "error" or record.verified is False:
         raise NotComputedError(f"{run}: {record.message or '; '.join(record.violations)}")
-    field, _, key = name.partition(".")
+    field, *keys = name.split(".")
     value = getattr(record, field, None)
-    if key:
-        value = value.get(key) if isinstance(value, dict) else None
+    for key in keys:
+        value = _part(value, key)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise NotComputedError(f"{run}: no {name}: {record.message or record.status}")
     return _plain(value)
+
+
+def _part(value: object, key: str) -> object:
+    """Take an entry of a table or a list; None if there is no such."""
+    if isinstance(value, dict):
+        return value.get(key)
+    if isinstance(value, list | tuple) and key.isdigit() and int(key) < len(value):
+        return value[int(key)]
+    return None
 
 
 def _plain(value: float | str) -> float | str:

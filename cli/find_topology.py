@@ -11,11 +11,8 @@ import click
 from ..core.errors import ExitStatus, InputError
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from ..core.instance import Instance
     from ..core.schedule import StepSchedule
-    from ..core.topology import Topology
     from ..models.topology.candidate import Candidate
     from ..models.topology.finder import Choice, Job
 
@@ -23,9 +20,6 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 #: Collectives that the chosen network's schedule may be for.
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
-
-#: The linear program has a variable for every node and link; this many, 128 nodes of degree 4, take half a minute.
-MAX_VARIABLES = 70_000
 
 
 @click.command()
@@ -61,12 +55,13 @@ def find_topology(**given: Any) -> int:
 
     The schedule of the best network is built and verified; the exit status is 5 if it is wrong.
     """
+    from ..bench.networks import generated
     from ..models.topology.finder import fastest, find
     from .find_topology_table import plain, show
 
     _check_outputs(given)
     job = _job(given)
-    choices = find(job, _generate)
+    choices = find(job, generated)
     best = fastest(choices)
     rates = [_all_to_all(choice.candidate, given["all_to_all_limit"]) for choice in choices]
     found = plain(job, choices, best, rates)
@@ -116,66 +111,24 @@ def _job(given: dict[str, Any]) -> Job:
     )
 
 
-def _generate(expression: str) -> Topology:
-    from ..instances.expression import parse_expression
-    from ..instances.generators import generate
-
-    return generate(parse_expression(expression))
-
-
-def _network(candidate: Candidate, bandwidth_Bps: Fraction, latency_s: Fraction) -> Topology:
-    """Make a candidate's network of links that are all alike."""
-    from ..core.topology import Link, Node, Topology
-    from ..models.topology.build import links_of
-
-    ends = links_of(candidate, _generate).tolist()
-    links = (Link(str(u), str(v), bandwidth_Bps, latency_s) for u, v in ends)
-    return Topology(tuple(Node(str(node)) for node in range(candidate.nodes)), tuple(links))
-
-
 def _instance(job: Job, choice: Choice, collective: str) -> Instance:
     """Make the instance of the chosen network; a link has its part of a node's bandwidth."""
+    from ..bench.networks import network_of
     from ..core.collective import CollectiveKind, Demand
     from ..core.instance import Instance
 
     demand = Demand(CollectiveKind(collective), job.size_bytes)
-    network = _network(choice.candidate, job.bandwidth_Bps / job.degree, job.alpha_s)
+    network = network_of(choice.candidate, job.bandwidth_Bps / job.degree, job.alpha_s)
     return Instance(str(choice.candidate), network, demand)
 
 
 def _all_to_all(candidate: Candidate, seconds: float) -> float | None:
-    """Give the rate of every pair in units of a link; None where the linear program would take too long.
-
-    In a Cartesian product, all pairs that differ in a dimension share its links evenly, whatever the other dimensions do:
-    the rate is the smallest of the factors' rates times the part that the factor has of all nodes.
-    """
-    from ..models.topology.candidate import Made
-
-    if candidate.made in (Made.POWER, Made.PRODUCT):
-        rates = [_all_to_all(part, seconds) for part in candidate.of]
-        known = [rate * part.nodes for rate, part in zip(rates, candidate.of, strict=True) if rate is not None]
-        return min(known) / candidate.nodes if len(known) == len(rates) else None
-    if candidate.nodes**2 * candidate.degree > MAX_VARIABLES or not seconds:
-        return None
-    return _solve_all_to_all(candidate, seconds)
-
-
-def _solve_all_to_all(candidate: Candidate, seconds: float) -> float | None:
-    """Solve LP (3) on a network whose links carry 1 byte per second, with 1 byte for every pair."""
-    from fractions import Fraction
-
-    from ..core.budget import Budget
-    from ..core.collective import CollectiveKind, Demand
-    from ..core.instance import Instance
-    from ..models.common.flow_bound import bound
-    from ..solvers import get
+    """Give the rate of every pair in units of a link; None where the linear program would take too long."""
+    from ..bench.networks import all_to_all_rate
     from .options import libraries_on_stderr
 
-    network = _network(candidate, Fraction(1), Fraction(0))
-    instance = Instance(str(candidate), network, Demand(CollectiveKind.ALL_TO_ALL, Fraction(candidate.nodes)))
     with libraries_on_stderr():
-        found = bound(instance, get(), Budget(time_limit_s=seconds))
-    return None if found.seconds is None else float(1 / found.seconds)
+        return all_to_all_rate(candidate, seconds)
 
 
 def _write(job: Job, best: Choice, given: dict[str, Any], found: dict[str, Any]) -> bool:
@@ -205,10 +158,11 @@ def _write(job: Job, best: Choice, given: dict[str, Any], found: dict[str, Any])
 
 
 def _scheduled(best: Choice, instance: Instance) -> tuple[StepSchedule, Any]:
+    from ..bench.networks import generated
     from ..models.topology.build import schedule
     from ..schedules.verify import verify
 
-    made = schedule(best.candidate, _generate, instance)
+    made = schedule(best.candidate, generated, instance)
     return made, verify(instance, made)
 
 

@@ -66,10 +66,32 @@ def _as_text(value: object) -> object:
 PrintedText = Annotated[str, BeforeValidator(_as_text), Field(min_length=1, max_length=200)]
 
 
-class PublishedRun(Strict):
-    """A run that a row's number comes from; what it does not say is the paper's default."""
+class PublishedNetwork(Strict):
+    """What the topology finder is asked, in place of a run of a method."""
 
-    instance: str | None = None
+    nodes: Annotated[int, Field(ge=2, le=10_000)]
+    degree: Annotated[int, Field(ge=1, le=20)]
+    network: str = Field(
+        "best", description="Name that the finder gives it; or best, for the job; or bound, of them all."
+    )
+    alpha: str = "10 us"
+    size: str = "1 MiB"
+    bandwidth: Annotated[str, Field(description="Of all links out of a node together.")] = "100 Gb/s"
+    bidirectional: bool = False
+    circulants: bool = True
+    rate: Annotated[bool, Field(description="Whether the rate of an all-to-all is computed, too.")] = False
+
+
+class PublishedRun(Strict):
+    """A run that a row's number comes from; what it does not say is the paper's default.
+
+    With ``each`` it stands for as many runs as there are combinations of its lists, times the seeds. The names of the
+    lists, and ``seed``, may be used in braces in the instance, the size and the options: ``gscale({skewness}, {seed})``.
+    """
+
+    instance: Annotated[
+        str | None, Field(description="Name, expression or file; or one of the paper's own instances.")
+    ] = None
     model: str | None = None
     collective: str | None = None
     size: str | None = None
@@ -77,6 +99,8 @@ class PublishedRun(Strict):
     solver: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
     seeds: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = Field(default_factory=lambda: [0])
+    find: Annotated[PublishedNetwork | None, Field(description="In place of instance and model.")] = None
+    each: dict[str, Annotated[list[str | int | float], Field(min_length=1)]] = Field(default_factory=dict)
     time_limit: Duration | None = None
     slow: Annotated[bool, Field(description="Takes more than about ten seconds; left out by --quick.")] = False
 
@@ -84,17 +108,21 @@ class PublishedRun(Strict):
 class Quantity(Strict):
     """A number made from runs: a value of one run, or several quantities combined.
 
-    Exactly one of ``run``, ``ratio``, ``difference``, ``mean``, ``least``, ``largest`` and ``total`` is given.
+    Exactly one of ``run``, ``ratio``, ``difference``, ``mean``, ``geomean``, ``least``, ``largest`` and ``total`` is given.
     """
 
     run: str | None = Field(None, description="Name of a run.")
     value: str = Field(
-        "objective", description="objective, bound, gap, status, seconds.NAME, size.NAME or metrics.NAME."
+        "objective",
+        description="objective, bound, gap, status, seconds.NAME, size.NAME or metrics.NAME; of a table or a list .KEY or .INDEX.",
     )
-    over: Literal["mean", "least", "largest"] = Field("mean", description="What is taken over the run's seeds.")
+    over: Literal["mean", "geomean", "least", "largest"] = Field(
+        "mean", description="What is taken over the run's seeds and combinations."
+    )
     ratio: tuple[Quantity, Quantity] | None = None
     difference: tuple[Quantity, Quantity] | None = None
     mean: list[Quantity] | None = None
+    geomean: list[Quantity] | None = None
     least: list[Quantity] | None = None
     largest: list[Quantity] | None = None
     total: list[Quantity] | None = None
@@ -102,9 +130,10 @@ class Quantity(Strict):
 
     @model_validator(mode="after")
     def _one(self) -> Quantity:
-        given = [self.run, self.ratio, self.difference, self.mean, self.least, self.largest, self.total]
+        given: list[object] = [self.run, self.ratio, self.difference]
+        given += [self.mean, self.geomean, self.least, self.largest, self.total]
         if sum(part is not None for part in given) != 1:
-            raise ValueError("expected exactly one of run, ratio, difference, mean, least, largest, total")
+            raise ValueError("expected exactly one of run, ratio, difference, mean, geomean, least, largest, total")
         if printed(self.times).value is None:
             raise ValueError(f"times is {self.times!r}; expected a number")
         return self
@@ -112,7 +141,8 @@ class Quantity(Strict):
     @property
     def parts(self) -> tuple[Quantity, ...]:
         """The quantities that it is made of; none for a value of a run."""
-        return tuple(self.ratio or self.difference or self.mean or self.least or self.largest or self.total or ())
+        several = self.mean or self.geomean or self.least or self.largest or self.total
+        return tuple(self.ratio or self.difference or several or ())
 
     def runs(self) -> tuple[str, ...]:
         """Names of all runs that it needs."""
@@ -168,11 +198,12 @@ class PublishedRow(Strict):
 
 
 class PublishedFile(Strict):
-    """All that one paper prints and that is compared."""
+    """All that one paper prints and that is compared; ``instances`` are those that only its rows need, as in instance files."""
 
     title: str
     source: str
     note: str = ""
+    instances: dict[str, dict[str, Any]] = Field(default_factory=dict)
     default: PublishedRun = Field(default_factory=PublishedRun)
     runs: dict[str, PublishedRun] = Field(default_factory=dict)
     row: list[PublishedRow] = Field(min_length=1, max_length=10_000)

@@ -127,7 +127,7 @@ def find(job: Job, generate: Generate) -> list[Choice]:
     best: list[Choice] = []
     for (_, bandwidth), tied in sorted(points.items()):
         if not best or bandwidth < best[-1].bandwidth:
-            choices = sorted((_choice(one, job, generate) for one in tied), key=_preference)
+            choices = sorted((valued(one, job, generate) for one in tied), key=_preference)
             best.append(replace(choices[0], also=tuple(choice.candidate for choice in choices[1:])))
     if not best:
         raise InputError(_nothing(job), place="--nodes")
@@ -141,15 +141,29 @@ def fastest(choices: list[Choice]) -> Choice:
 
 def lower_bound(job: Job) -> tuple[int, Fraction]:
     """Moore and bandwidth optimality: T_L*(N, d) (definition 10) and (N - 1)/N (theorem 4)."""
-    steps, reached, newest = 0, 1, 1
-    while reached < job.nodes:
-        newest *= job.degree
-        reached += newest
-        steps += 1
-    return steps, Fraction(job.nodes - 1, job.nodes)
+    return len(nearest(job.nodes, job.degree)), Fraction(job.nodes - 1, job.nodes)
 
 
-def _choice(one: Candidate, job: Job, generate: Generate) -> Choice:
+def nearest(nodes: int, degree: int, *, bidirectional: bool = False) -> list[int]:
+    """Give how many nodes are 1, 2, ... links away, where as many are near as can be (the Moore bound).
+
+    Parameters
+    ----------
+    nodes, degree : int
+        N and d; d is at least 2 where links are two-way and there are more than two nodes.
+    bidirectional : bool
+        Whether one of the links out of a node leads back to where its data has come from.
+    """
+    rings, left, most = [], nodes - 1, degree
+    while left > 0:
+        rings.append(min(most, left))
+        left -= rings[-1]
+        most *= degree - bidirectional
+    return rings
+
+
+def valued(one: Candidate, job: Job, generate: Generate) -> Choice:
+    """Give what a network takes for a job."""
     idle = Fraction(job.degree, one.degree)
     back = one if Traits.SYMMETRIC in one.traits else transposed(one)
     graph = graph_of(range(one.nodes), links_of(one, generate))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from cwb.bench import reproduce as module
 from cwb.bench.reproduce import cells_of, chosen, counts, load_paper, papers, reproduce
@@ -17,7 +19,7 @@ RUNS = {
     "broken": {"model": "ring", "instance": "torus(0)"},
     "slow": {"model": "ring", "slow": True},
 }
-DEFAULT = {"instance": "torus(4,4)", "collective": "all_reduce", "size": "16 MiB"}
+DEFAULT = {"instance": "torus(4,4)", "collective": "all_reduce", "size": "16 MiB", "time_limit": "1 min"}
 
 
 def paper(*quantities: dict) -> PublishedFile:
@@ -62,6 +64,33 @@ def test_words_and_values_of_a_record():
     assert size.ours == 0
 
 
+def test_a_run_stands_for_combinations_of_its_lists():
+    """Names in braces are put into expressions, sizes, options and the paper's own instances; a list's entry can be asked for."""
+    document = {"schema": "cwb-instance/1", "name": "own", "network": "torus({side},4)"}
+    more = {"each": {"side": [4, 6], "size": ["1 MiB", "4 MiB"]}, "size": "{size}"}
+    runs = {
+        "expression": {"model": "ring", "instance": "torus({side},4)", **more},
+        "own": {"model": "ring", "instance": "own", **more, "seeds": [0, 1]},
+        "fabric": {"model": "blueconnect", "instance": "RI(4)_SW(2)", "options": {"bandwidth": ["{b} GB/s", "1 GB/s"]}, "each": {"b": [1]}},
+    }  # fmt: skip
+    quantities = [
+        {"ratio": [{"run": "expression"}, {"run": "own"}]},
+        {"ratio": [{"run": "expression", "over": "geomean"}, {"geomean": [{"run": "own", "over": "geomean"}]}]},
+        {"ratio": [{"run": "own", "over": "largest"}, {"run": "own", "over": "least"}]},
+        {"ratio": [{"run": "fabric", "value": f"metrics.dimension_busy_s.{d}"} for d in (0, 1)]},
+        {"run": "fabric", "value": "metrics.dimension_busy_s.9"},
+    ]
+    place = {"table": "Table 1", "row": "a", "section": "1", "printed": "1"}
+    rows = [place | {"ours": quantity} for quantity in quantities]
+    data = {"title": "t", "source": "s", "default": DEFAULT, "runs": runs, "instances": {"own": document}, "row": rows}
+    published = PublishedFile.model_validate(data)
+    same, mean, spread, entry, none = reproduce(published, published.row)
+    assert (same.ours, mean.ours) == (1, 1)
+    assert spread.ours > 1
+    assert entry.ours == pytest.approx(6)
+    assert none.agreement is Agreement.FAILED
+
+
 def test_every_row_has_a_verdict():
     """Hardware, slow runs, missing values and failing runs are verdicts with reasons."""
     hardware, slow, missing, broken = found(
@@ -86,13 +115,46 @@ def test_a_run_is_made_once(monkeypatch):
 
 
 @pytest.mark.parametrize("name", papers())
-def test_the_shipped_papers_can_be_planned(name):
+def test_the_shipped_papers_can_be_planned(name, tmp_path):
     """Every file is read; its runs name methods that exist and instances that load."""
     published = load_paper(name)
     for run in published.runs:
-        for cell in cells_of(published, run):
+        for cell in cells_of(published, run, tmp_path):
             assert cell.request.model in registry.names()
             load(cell.instance)
+
+
+def test_a_limit_with_unit_and_a_question_to_the_finder():
+    """A run's own limit reaches the cell; a question to the finder is no cell, and a network it lacks is a failure."""
+    limited = PublishedFile.model_validate(
+        {
+            "title": "t",
+            "source": "s",
+            "default": DEFAULT | {"model": "ring"},
+            "runs": {
+                "ring": {"time_limit": "60 s"},
+                "bound": {"find": {"nodes": 8, "degree": 2, "network": "bound"}},
+                "none": {"find": {"nodes": 8, "degree": 2, "network": "none"}},
+            },
+            "row": [
+                {
+                    "table": "t",
+                    "row": name,
+                    "section": "1",
+                    "printed": "3",
+                    "ours": {"run": name, "value": "metrics.T_L"},
+                }
+                for name in ("bound", "none")
+            ],
+        }
+    )
+    (cell,) = cells_of(limited, "ring", Path())
+    assert cell.request.time_limit_s == 60
+    assert not cells_of(limited, "bound", Path())
+    bound, none = reproduce(limited, limited.row)
+    assert (bound.agreement, bound.ours) == (Agreement.REPRODUCED, 3)
+    assert none.agreement is Agreement.FAILED
+    assert "keeps no 'none'" in none.reason
 
 
 def test_there_are_five_papers():
