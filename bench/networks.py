@@ -20,7 +20,7 @@ from ..core.topology import Link, Node, Topology
 from ..core.units import Kind, parse
 from ..instances.expression import parse_expression
 from ..instances.generators import generate
-from .run import cwb_version
+from .environment import cwb_version
 
 if TYPE_CHECKING:
     from ..models.topology.candidate import Candidate
