@@ -37,6 +37,9 @@ MAX_SENDS = 2**24
 #: Degrees to which switches are unwound, next to keeping their ports.
 DEGREES = (1, 2, 3)
 
+#: Chunks of all ranks together; more would not fit into memory.
+MAX_CHUNKS = 2**22
+
 #: Sends up to which both halves of an all-reduce are tried at once, and what a tree's depth then weighs.
 _MAX_OVERLAPPED = 4_000_000
 _DEPTHS = (0.2, 0.5, 1.0)
@@ -93,6 +96,8 @@ def run(instance: Instance, budget: Budget, options: Options) -> Outcome:
     if not isinstance(topology, Topology) or demand is None or timing is None:
         raise Unsupported("expected an explicit network and a collective")
     ranks = tuple(range(instance.npus)) if demand.ranks is None else demand.ranks
+    if (chunks := len(ranks) * demand.chunks) > MAX_CHUNKS:
+        raise InputError(f"{chunks:,} chunks of all ranks; expected at most {MAX_CHUNKS:,}", place="collective.chunks")
     members = np.zeros(instance.npus, dtype=np.bool_)
     members[list(ranks)] = True
     size = chunk_bytes(demand, instance.npus)

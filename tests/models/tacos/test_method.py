@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cwb.core.errors import InputError
 from cwb.core.method import Status
 from cwb.core.schedule import Schedule
 from cwb.core.trace import SimulationMode
@@ -126,6 +127,14 @@ def test_against_brute_force(pose, solve, graph, n, data):
     best = fewest_steps(n, edges)
     assert done.record.metrics["epochs"] == best
     assert done.record.metrics["lower_bound_epochs"] <= best
+
+
+def test_more_chunks_than_memory_are_refused(pose, solve):
+    """A number of chunks that would not fit is told in one line, before anything is made."""
+    with pytest.raises(
+        InputError, match=r"collective.chunks: 1,600,000,000 chunks of all ranks; expected at most 4,194,304"
+    ):
+        solve(pose("mesh(4,4)", chunks=10**8))
 
 
 def test_options_and_reasons(pose, solve):
