@@ -138,6 +138,6 @@ if __name__ == "__main__":
         case ["chunks"]:
             chunks()
         case ["random", first, last, *effort]:
-            random_problems(range(int(first), int(last)), int(effort[0]) if effort else 20)
+            random_problems(range(int(first), int(last)), int(effort[0]) if effort else 200)
         case _:
             sys.exit(__doc__)
