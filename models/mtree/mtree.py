@@ -33,7 +33,7 @@ from .ruin import ruin_and_recreate
 #: Trees of the pool that MILP (1) is given.
 _SELECTED = 60
 
-#: Numbers of trees up to this one are improved by taking some out and growing them anew.
+#: So many trees at most are searched for, by taking some out and growing them anew; with more, their number is no limit to speak of.
 _SEARCHED = 64
 
 #: The exact model of K trees has at most so many binary variables for patterns.
@@ -107,10 +107,12 @@ class _Search:
         if self.most == 2 and self.limit is None and self.two_trees(widest):
             return self.found()
         trees, choices = self.pool(widest)
-        fluid = self.fluid(trees)
-        if not self.done and self.most is not None:
-            self.few_trees(fluid, choices)
-            if self.options.exact and not self.done:
+        if self.most is not None:
+            self.few_trees(choices, min(self.most, _SEARCHED))
+        if not self.done:
+            fluid = self.fluid(trees)
+            if self.most is not None:
+                self.chosen(fluid, choices)
                 self.exactly(widest)
         return self.found()
 
@@ -172,10 +174,23 @@ class _Search:
         self.budget.progress(f"{len(trees):,} trees{', which are all' if self.complete else ''}")
         return trees, choices
 
+    def few_trees(self, choices: Pool, most: int) -> None:
+        """Improve the fastest trees of the best start: an answer before anything is proved."""
+        if not choices.choices:
+            return
+        with self.budget.clock.phase("search"):
+            state, start, moves = random_state(self.budget.seed), choices.choices[0][:most], self.options.moves
+            few = ruin_and_recreate(self.wan, self.asked.limit, start, most, self.floor, moves, state, self.budget)
+        self.choose(np.sort(few, axis=1), None)
+        self.told(f"{most} trees searched")
+
     def fluid(self, trees: Ints) -> Fluid:
-        """Solve the linear program over trees; K enters as a price of trees."""
-        limit = None if self.complete else self.limit
-        task = Task(self.wan, limit, self.most, self.floor, self.bound, self.complete, self.options.exact)
+        """Solve the linear program over trees; K enters as a price of trees, and only for a bound: that of any height is one for low trees too."""
+        few = self.most is not None and self.most <= _SEARCHED
+        most, limit = (self.most, None) if few else (None, self.limit)
+        if self.complete:
+            limit = None
+        task = Task(self.wan, limit, most, self.floor, self.bound, self.complete, self.options.exact)
         with self.budget.clock.phase("generate"):
             fluid = generate(task, trees, self.solver, self.budget)
         self.rounds += fluid.rounds
@@ -183,42 +198,28 @@ class _Search:
         last = fluid.reports[-1]
         self.tighten(fluid.bound, (last.solver, last.version) if fluid.from_solver else OURSELVES)
         self.pool_size = max(self.pool_size, len(fluid.pool))
-        if self.most is not None and not self.complete and limit is not None:
-            self.relaxed(trees)
-        if not self.floor:
+        if not self.floor and (self.complete or limit is self.limit):
             self.take(fluid.rated)
         self.told("any number of trees")
         return fluid
 
-    def relaxed(self, trees: Ints) -> None:
-        """Bound K trees of any height: a bound for low ones too."""
-        task = Task(self.wan, None, self.most, self.floor, self.bound)
-        with self.budget.clock.phase("bound"):
-            fluid = generate(task, trees, self.solver, self.budget)
-        self.rounds += fluid.rounds
-        self.reports += fluid.reports
-        self.tighten(fluid.bound, OURSELVES)
-
-    def few_trees(self, fluid: Fluid, choices: Pool) -> None:
-        """Improve the K fastest trees of the best start, then choose by MILP (1) among them, other starts' and those of the linear program."""
-        if choices.choices and self.most is not None and self.most <= _SEARCHED:
-            with self.budget.clock.phase("search"):
-                state = random_state(self.budget.seed)
-                start, moves = choices.choices[0], self.options.moves
-                few = ruin_and_recreate(
-                    self.wan, self.asked.limit, start, self.most, self.floor, moves, state, self.budget
-                )
-            self.choose(np.sort(few, axis=1), None)
-            self.told(f"{self.most} trees searched")
+    def chosen(self, fluid: Fluid, choices: Pool) -> None:
+        """Choose K trees by MILP (1): the fastest of the linear program; then among the best, the fastest, and those of other starts."""
         if self.done:
             return
-        rows: list[Ints] = [] if self.best is None else [np.sort(self.best.trees, axis=1)]
-        if fluid.rated is not None:
-            order = np.argsort([-float(rate) for rate in fluid.rated.rates], kind="stable")
-            rows.append(fluid.rated.trees[order[: _SELECTED // 3]])
-        trees = distinct(np.concatenate([*rows, *choices.choices]))[:_SELECTED]
+        fastest = self.fastest(fluid)
+        self.choose(fastest[: self.most], self.options.nodes)
+        rows = [np.sort(self.best.trees, axis=1)] if self.best is not None else []
+        trees = distinct(np.concatenate([*rows, fastest[: _SELECTED // 3], *choices.choices]))[:_SELECTED]
         self.choose(trees[bottlenecks(self.wan, trees) >= self.floor], self.options.nodes)
         self.told(f"{self.most} trees of the pool")
+
+    def fastest(self, fluid: Fluid) -> Ints:
+        """Give the trees of the linear program that are low enough, by falling rate."""
+        if fluid.rated is None:
+            return np.empty((0, self.wan.nodes - 1), dtype=np.int64)
+        order = np.argsort([-float(rate) for rate in fluid.rated.rates], kind="stable")
+        return low_enough(self.wan, self.asked.limit, fluid.rated.trees[order])
 
     def choose(self, trees: Ints, nodes: int | None) -> None:
         """Solve MILP (1) over some trees."""
@@ -234,7 +235,7 @@ class _Search:
         most = self.most or 1
         rate = int(self.wan.capacity[widest].min())
         for count in range(min(3, most), most + 1):
-            fits = self.complete and len(self.wan) * 2**count <= _PATTERNS
+            fits = self.complete and self.options.exact and len(self.wan) * 2**count <= _PATTERNS
             if not fits or self.done or self.budget.exhausted:
                 return
             self.budget.progress(f"{count} trees exactly")
