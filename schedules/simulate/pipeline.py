@@ -76,11 +76,11 @@ class Pipeline:
 
     @property
     def heights(self) -> Ints:
-        """Number of edges from each root to its deepest rank; of in-out trees of both ways together."""
-        total = np.zeros(self.trees, dtype=np.int64)
+        """Number of edges between each root and the rank farthest from it; of in-out trees on the way that is longer."""
+        most = np.zeros(self.trees, dtype=np.int64)
         for front in self.fronts:
-            total[front.tree] += front.edges[front.offset]
-        return total
+            most[front.tree] = np.maximum(most[front.tree], front.edges[front.offset])
+        return most
 
     def seconds(self, pieces: int, flow_s: Sequence[float] | None = None) -> Floats:
         """Time with so many pieces a tree, for one or several flow times.

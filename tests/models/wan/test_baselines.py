@@ -141,7 +141,7 @@ def test_a_ring_is_a_ring():
     assert done.record.status == "optimal"
     assert done.record.metrics["strength_share"] == 1
     assert done.record.metrics["trees"] == 10
-    assert done.record.metrics["max_height"] == 8
+    assert done.record.metrics["max_height"] == 4
     packing = done.answer
     assert isinstance(packing, TreePacking)
     used = np.bincount(packing.path_links, minlength=10) + np.bincount(packing.reduction.path_links, minlength=10)
