@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..core.errors import ExitStatus, InputError
+from ..core.errors import ExitStatus, InputError, located
 from ..core.files import write_whole
 from .options import libraries_on_stderr, not_nan, parse_duration, parse_options, progress_on_stderr
 
@@ -86,7 +86,7 @@ def solve(
     request = Request(
         model, solver, parse_options(options), seed, threads, parse_duration(time_limit, "--time-limit"), gap, log_file
     )
-    with libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
+    with located(source=instance), libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
         done = run_method(loaded, request, progress)
     record = done.record
     if output is not None and done.answer is not None:

@@ -47,7 +47,7 @@ def get(name: str = DEFAULT) -> Solver:
         If there is no such adapter; the message lists the ones that there are.
     """
     if name not in _REGISTER:
-        raise InputError(f"unknown solver {name!r}, expected one of: {', '.join(names())}")
+        raise InputError(f"unknown solver {name!r}, expected one of: {', '.join(names())}", source="--solver")
     module, attribute = _REGISTER[name].split(":")
     solver: Solver = getattr(import_module(f".{module}", __name__), attribute)
     return solver
