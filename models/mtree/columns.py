@@ -25,6 +25,7 @@ from ..common.wan.network import Limit, Wan
 from ..common.wan.selection import model_unit
 from ..common.wan.trees import Rated, bottlenecks, exact_rates
 from . import cover, layers
+from .arborescence import Arborescences
 from .pricing import Priced, Prices, cheapest_of, cheapest_trees, low_trees
 
 #: Trees added in a round, cheapest first.
@@ -136,8 +137,11 @@ class _Generation:
         with budget.clock.phase("build"):
             self.model = cover.build(task.wan, pool, np.array(self.thresholds), task.most_trees)
         self.compiled: CompiledModel = compiler(solver).compile(self.model, budget, SolverOptions())
+        self.rates: list[float] = []
         self.fluid = Fluid(None, task.ceiling, pool)
         self.centre: tuple[Prices, Fraction] | None = None
+        low = task.limit is not None and not task.complete
+        self.low = Arborescences(task.wan, task.limit, task.floor) if low and task.limit is not None else None
 
     def run(self) -> Fluid:
         """Go on until there is nothing to gain."""
@@ -150,7 +154,7 @@ class _Generation:
             if self.task.complete or value >= float(self.fluid.bound) * (1 - GAP) or not self.add(found):
                 break
             result = self.solve()
-        if result.termination is Termination.OPTIMAL:
+        if self.rates:
             self.read()
         return self.fluid
 
@@ -159,15 +163,16 @@ class _Generation:
         result = self.compiled.solve(self.budget)
         self.fluid.rounds += 1
         self.fluid.reports.append(result)
+        if result.termination is Termination.OPTIMAL:  # kept, since the next time may be the one that is interrupted
+            self.rates = [max(0.0, self.compiled.dual(row)) for row in self.model.tree_cost.values()]
         return result
 
     def read(self) -> None:
-        """Take the rates from the dual values; one tree may stand at several thresholds."""
+        """Take the rates of the last program that was solved; one tree may stand at several thresholds."""
         rates: dict[tuple[int, ...], float] = {}
-        for index, tree in enumerate(self.trees):
-            dual = self.compiled.dual(self.model.tree_cost[index]) * model_unit(self.task.wan)
+        for tree, dual in zip(self.trees, self.rates, strict=False):
             key = tuple(tree.tolist())
-            rates[key] = rates.get(key, 0.0) + max(0.0, dual)
+            rates[key] = rates.get(key, 0.0) + dual * model_unit(self.task.wan)
         rows = np.array(list(rates), dtype=np.int64)
         self.fluid.pool = rows
         self.fluid.rated = exact_rates(self.task.wan, rows, list(rates.values()))
@@ -184,12 +189,15 @@ class _Generation:
         tried = [now] if self.centre is None else [_between(self.centre[0], now), now]
         for prices in tried:
             found = list(self.priced(prices))
-            if task.limit is None and found:
+            if self.low is not None:
+                self.improve(prices, self.low.least(prices))
+            elif found:
                 self.improve(prices, min(one.cost for one in found))
             fresh = [one for one in found if self.reduced(one, link, tree) < 1 - _CLOSE and not self.has(one)]
             if fresh:
                 return sorted(fresh, key=lambda one: self.reduced(one, link, tree))[:_ADDED]
-        return self.modelled(now) if task.limit is not None and task.exact and task.most_trees is None else []
+        asked = task.limit is not None and task.exact and task.most_trees is None
+        return self.modelled(now) if asked else []
 
     def priced(self, prices: Prices) -> Sequence[Priced]:
         """Give cheap trees: of any height the cheapest, else those of the heuristic."""

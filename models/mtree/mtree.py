@@ -185,12 +185,26 @@ class _Search:
         self.told(f"{most} trees searched")
 
     def fluid(self, trees: Ints) -> Fluid:
-        """Solve the linear program over trees; K enters as a price of trees, and only for a bound: that of any height is one for low trees too."""
-        few = self.most is not None and self.most <= _SEARCHED
-        most, limit = (self.most, None) if few else (None, self.limit)
-        if self.complete:
-            limit = None
-        task = Task(self.wan, limit, most, self.floor, self.bound, self.complete, self.options.exact)
+        """Solve the linear program over trees, which bounds them, and whose trees are candidates.
+
+        All trees of a small network bound height and number at once. Else few trees of any height are bounded first, K as a price of trees,
+        then any number of low ones: both bounds hold for few low trees.
+        """
+        few = self.most if self.most is not None and self.most <= _SEARCHED else None
+        if not self.complete and few is not None:
+            fluid = self.generated(trees, None, few)
+            if self.limit is None or self.done:
+                return fluid
+            few = None
+        fluid = self.generated(trees, None if self.complete else self.limit, few)
+        if not self.floor:
+            self.take(fluid.rated)
+        return fluid
+
+    def generated(self, trees: Ints, limit: Limit | None, most: int | None) -> Fluid:
+        """Solve the linear program over trees of a height, with a price of trees if K is given."""
+        exact = self.options.exact and self.most is None
+        task = Task(self.wan, limit, most, self.floor, self.bound, self.complete, exact)
         with self.budget.clock.phase("generate"):
             fluid = generate(task, trees, self.solver, self.budget)
         self.rounds += fluid.rounds
@@ -198,9 +212,7 @@ class _Search:
         last = fluid.reports[-1]
         self.tighten(fluid.bound, (last.solver, last.version) if fluid.from_solver else OURSELVES)
         self.pool_size = max(self.pool_size, len(fluid.pool))
-        if not self.floor and (self.complete or limit is self.limit):
-            self.take(fluid.rated)
-        self.told("any number of trees")
+        self.told(f"{'any number of' if most is None else 'few'} trees")
         return fluid
 
     def chosen(self, fluid: Fluid, choices: Pool) -> None:

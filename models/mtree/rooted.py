@@ -13,6 +13,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ..common.wan.network import Limit, Wan
+from ..common.wan.ways import shortest_ways
 
 Arc = tuple[int, int]
 Uses = Callable[[int, int], Any]
@@ -90,6 +91,7 @@ def labelled(m: Any, wan: Wan, limit: Limit) -> Uses:
     m.far = pyo.Var(m.K, m.V, bounds=(0, 1))
     one_root(m)
     entered(m, wan)
+    near_root(m, wan, limit)
     farther(m, wan, limit)
     later(m, wan)
     return lambda k, e: m.arc[k, e, 0] + m.arc[k, e, 1]
@@ -102,6 +104,17 @@ def entered(m: Any, wan: Wan) -> None:
     @m.Constraint(m.K, m.V)
     def entered(m: Any, k: int, v: int) -> Any:
         return m.root[k, v] + pyo.quicksum(m.arc[k, arc] for arc in into[v]) == 1
+
+
+def near_root(m: Any, wan: Wan, limit: Limit) -> None:
+    """``y_{uv} <= sum_r z_r`` over the roots r that are near enough, ``d_r(u) + L_uv <= H``: implied, but not by the relaxation."""
+    reach = shortest_ways(wan, limit.length).reach
+
+    @m.Constraint(m.K, m.E, (0, 1))
+    def near_root(m: Any, k: int, e: int, back: int) -> Any:
+        u, _ = ends(wan, (e, back))
+        near = [r for r in m.V if 0 <= reach[r, u] <= limit.most - limit.length[e]]
+        return m.arc[k, e, back] <= pyo.quicksum(m.root[k, r] for r in near)
 
 
 def farther(m: Any, wan: Wan, limit: Limit) -> None:

@@ -32,7 +32,7 @@ CONSTRAINTS = {
     "selection": ["link_capacity", "least_rate", "chosen_rate", "tree_count"],
     "cover": ["tree_cost"],
     "layers": ["one_root", "layer_entered", "first_layer", "next_layer"],
-    "labels": ["one_root", "entered", "farther", "later"],
+    "labels": ["one_root", "entered", "near_root", "farther", "later"],
     "patterns": [
         "carried",
         "arrived",
