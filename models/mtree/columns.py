@@ -91,6 +91,8 @@ class Task:
         Whether the pool has every tree there is, so that nothing is to be added.
     exact : bool
         Whether the cheapest low tree may be sought by a model, where the heuristic finds no more.
+    gap : float
+        Relative distance of value and bound at which nothing is left to gain.
     """
 
     wan: Wan
@@ -100,6 +102,7 @@ class Task:
     ceiling: Fraction
     complete: bool = False
     exact: bool = True
+    gap: float = GAP
 
 
 def compiler(solver: Solver) -> ResolvingSolver:
@@ -148,10 +151,10 @@ class _Generation:
         result = self.solve()
         while result.termination is Termination.OPTIMAL and result.objective is not None and not self.budget.exhausted:
             value = result.objective * model_unit(self.task.wan)
-            if value >= float(self.fluid.bound) * (1 - GAP):
+            if value >= float(self.fluid.bound) * (1 - self.task.gap):
                 break
             found = self.cheap()
-            if self.task.complete or value >= float(self.fluid.bound) * (1 - GAP) or not self.add(found):
+            if self.task.complete or value >= float(self.fluid.bound) * (1 - self.task.gap) or not self.add(found):
                 break
             result = self.solve()
         if self.rates:

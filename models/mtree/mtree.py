@@ -24,6 +24,7 @@ from ..common.wan.selection import select
 from ..common.wan.trees import Rated, bottlenecks, distinct, low_enough
 from . import patterns
 from .answer import GAP, OURSELVES, Asked, Found, ask, outcome, trees_of
+from .columns import GAP as CLOSED
 from .columns import Fluid, Task, generate
 from .options import MtreeOptions
 from .pairs import best_pair
@@ -35,6 +36,9 @@ _SELECTED = 60
 
 #: So many trees at most are searched for, by taking some out and growing them anew; with more, their number is no limit to speak of.
 _SEARCHED = 64
+
+#: A bound on few trees is worth the search if it can be better by more than this part.
+_WORTH = 1e-2
 
 #: The exact model of K trees has at most so many binary variables for patterns.
 _PATTERNS = 1300
@@ -187,24 +191,24 @@ class _Search:
     def fluid(self, trees: Ints) -> Fluid:
         """Solve the linear program over trees, which bounds them, and whose trees are candidates.
 
-        All trees of a small network bound height and number at once. Else few trees of any height are bounded first, K as a price of trees,
-        then any number of low ones: both bounds hold for few low trees.
+        Where not all trees are known, few low ones are bounded twice: of any height, which is exact, and low, which may be much less.
         """
         few = self.most if self.most is not None and self.most <= _SEARCHED else None
-        if not self.complete and few is not None:
-            fluid = self.generated(trees, None, few)
-            if self.limit is None or self.done:
+        gap = CLOSED
+        if few is not None and self.limit is not None and not self.complete:
+            fluid = self.generated(trees, None, few, CLOSED)
+            if self.done:
                 return fluid
-            few = None
-        fluid = self.generated(trees, None if self.complete else self.limit, few)
+            gap = _WORTH
+        fluid = self.generated(trees, None if self.complete else self.limit, few, gap)
         if not self.floor:
             self.take(fluid.rated)
         return fluid
 
-    def generated(self, trees: Ints, limit: Limit | None, most: int | None) -> Fluid:
+    def generated(self, trees: Ints, limit: Limit | None, most: int | None, gap: float) -> Fluid:
         """Solve the linear program over trees of a height, with a price of trees if K is given."""
         exact = self.options.exact and self.most is None
-        task = Task(self.wan, limit, most, self.floor, self.bound, self.complete, exact)
+        task = Task(self.wan, limit, most, self.floor, self.bound, self.complete, exact, gap)
         with self.budget.clock.phase("generate"):
             fluid = generate(task, trees, self.solver, self.budget)
         self.rounds += fluid.rounds

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ...core.solver import Solver, SolverOptions, SolverResult
 from ..common.wan.network import Limit, Wan
 from ..common.wan.trees import bottlenecks
 from . import cover
+from .arborescence import Arborescences
 from .pricing import Prices, cheapest_of, cheapest_trees, low_trees
 
 #: Trees added in a round, cheapest first, and rounds.
@@ -126,10 +128,17 @@ class _Fresh:
     limit: Limit | None
     floor: int
 
+    @cached_property
+    def low(self) -> Arborescences | None:
+        """What bounds the cost of low trees."""
+        return None if self.limit is None else Arborescences(self.wan, self.limit, self.floor)
+
     def least(self, prices: Prices) -> Fraction:
-        """Give what the cheapest new tree costs at least: of any height, unless all low ones are known."""
+        """Give what the cheapest new tree costs at least."""
         if self.every is not None:
             return cheapest_of(self.wan, prices, self.every, bottlenecks(self.wan, self.every))
+        if self.low is not None:
+            return self.low.least(prices)
         return min(one.cost for one in cheapest_trees(self.wan, prices, self.floor))
 
     def cheap(self, prices: Prices) -> list[Ints]:
