@@ -34,6 +34,9 @@ _ADDED = 40
 #: A tree is too cheap if it costs less than 1 by more than this.
 _CLOSE = 1e-9
 
+#: Nodes of the search for the cheapest low tree, which need not end where the height is a latency.
+_NODES = 2000
+
 #: Relative distance of value and bound at which the generation of trees stops.
 GAP = 1e-8
 
@@ -217,7 +220,8 @@ class _Generation:
         self.budget.progress("the heuristic finds no cheaper tree: asking the solver")
         whole = float(prices.link.max())
         costs = np.where(wan.capacity >= task.floor, prices.link / whole, wan.nodes)
-        tree, result = layers.cheapest(wan, task.limit, costs, self.solver, self.budget, SolverOptions(rel_gap=1e-7))
+        options = SolverOptions(rel_gap=1e-7, node_limit=_NODES)
+        tree, result = layers.cheapest(wan, task.limit, costs, self.solver, self.budget, options)
         self.fluid.reports.append(result)
         if result.bound is not None and result.bound > 0:
             # Less a little, since the solver's tolerances are no proof.
