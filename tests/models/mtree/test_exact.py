@@ -5,17 +5,18 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
+import cwb
 import numpy as np
 import pytest
 from cwb import solvers
 from cwb.bench import Request, run
 from cwb.core.budget import Budget
-from cwb.core.solver import SolverOptions
+from cwb.core.solver import SolverOptions, Termination
 from cwb.models.common.wan.bottleneck import lowest_tree, widest_tree
 from cwb.models.common.wan.network import pose
 from cwb.models.common.wan.strength import ratio, strength
-from cwb.models.common.wan.trees import heights_of
-from cwb.models.mtree import layers
+from cwb.models.common.wan.trees import excess, heights_of
+from cwb.models.mtree import columns, layers, mtree
 from cwb.models.mtree.pairs import best_pair
 from cwb.models.mtree.pool import every_tree
 from mtree_networks import all_trees, best_few, best_rate, height, instance, random_edges
@@ -115,6 +116,52 @@ def test_three_low_trees(seed, unit):
     assert record.verified
     trees = [tree for tree, h in heights.items() if h <= most or unit == "any"]
     assert record.metrics["allreduce_rate_Bps"] / MBPS == pytest.approx(best_few(edges, trees, 3))
+
+
+@pytest.mark.parametrize("unit", ["hops", "ms"])
+@pytest.mark.parametrize("seed", range(10))
+def test_low_trees_that_are_not_listed(monkeypatch, seed, unit):
+    """Where trees are generated, as on large networks, rates are those of allowed trees, and no bound is below the best: without K they meet."""
+    monkeypatch.setattr(mtree, "every_tree", lambda _: None)
+    nodes, edges = 5, random_edges(5, 3, 200 + seed)
+    lengths = [edge[3] for edge in edges] if unit == "ms" else None
+    heights = {tree: height(nodes, edges, tree, lengths) for tree in all_trees(nodes, edges)}
+    most = sorted(set(heights.values()))[:2][-1]
+    trees = [tree for tree, h in heights.items() if h <= most]
+    options = {"height": most if unit == "hops" else f"{most} ms"}
+    record = run(instance(nodes, edges), Request("mtree", options=options)).record
+    assert record.status == "optimal"
+    assert record.metrics["allreduce_rate_Bps"] / MBPS == pytest.approx(best_rate(edges, trees))
+    for count in (2, 3):
+        record = run(instance(nodes, edges), Request("mtree", options={**options, "trees": count})).record
+        assert record.verified
+        best = best_few(edges, trees, count)
+        assert record.metrics["allreduce_rate_Bps"] / MBPS <= best * (1 + 1e-9)
+        assert record.metrics["exact_bound_Bps"] / MBPS >= best * (1 - 1e-9)
+
+
+def test_an_interruption_keeps_the_rates(monkeypatch):
+    """If a run is stopped between two linear programs, the rates of the last one that was solved are the answer, and fit."""
+    wan = pose(cwb.load("equinix_size(0.5, 0)").with_changes(demand=cwb.load("gscale").demand))
+    limit, budget, rounds = wan.latencies(Fraction(1, 4)), Budget(), []
+    cheap = columns._Generation.cheap
+
+    def interrupted(generation):
+        found = cheap(generation)
+        rounds.append(len(found))
+        if len(rounds) == 3:
+            budget.stop.set()
+        return found
+
+    monkeypatch.setattr(columns._Generation, "cheap", interrupted)
+    _, widest = widest_tree(wan, limit)
+    task = columns.Task(wan, limit, None, 0, strength(wan).rate, exact=False)
+    fluid = columns.generate(task, widest[None, :], solvers.get("highs"), budget)
+    assert len(rounds) == 3
+    assert fluid.reports[-1].termination is not Termination.OPTIMAL
+    assert len(fluid.rated.rates) > 1
+    assert excess(wan, fluid.rated.trees, fluid.rated.rates) <= 1
+    assert fluid.rated.total <= fluid.bound
 
 
 @pytest.mark.parametrize("unit", ["hops", "ns"])
