@@ -105,7 +105,7 @@ class Store:
         fewer = self.rows.get(cell._replace(trees=cell.trees - 1)) if cell.trees else None
         any_number = self.rows.get(cell._replace(trees=None)) if cell.trees else None
         for known in (lower, fewer):
-            if known is None or not known["throughput"]:
+            if known is None or not known["throughput"] or (cell.trees == MOST and known["reduce_s"] is None):
                 continue
             most = [known["strength"], *([any_number["bound"]] if any_number else [])]
             if known["throughput"] >= min(most) * (1 - 1e-5):

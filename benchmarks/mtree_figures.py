@@ -1,6 +1,6 @@
 """Figures 6 to 8 and 11 to 13 of the MTree paper, heuristic and exact side by side, and a verdict on each of its claims.
 
-    python benchmarks/mtree_figures.py -o DIR                       # all parts, 20 seeds: rows.csv and plots; an hour and more
+    python benchmarks/mtree_figures.py -o DIR                       # all parts, 20 seeds: rows.csv and plots; about two hours
     python benchmarks/mtree_figures.py height trees -o DIR          # some parts
     python benchmarks/mtree_figures.py --seeds 0 -o DIR             # tables, plots and verdicts of what DIR has
     python benchmarks/mtree_figures.py --smoke                      # GScale, one seed, one skewness, to see that it runs
@@ -134,6 +134,8 @@ def points(store: Store, plot: Plot, series: Series, network: str) -> dict[float
 
 def found(store: Store, series: Series, network: str) -> Iterator[dict[str, Any]]:
     """Give the rows of a series; the height "ith" is that which ITH has chosen on the same network."""
+    if series.height == LOWEST and network != GSCALE:
+        return
     for cell, row in store.rows.items():
         if series.height != "ith":
             if series.has(cell, network):
