@@ -1,6 +1,6 @@
 """Figures 6 to 8 and 11 to 13 of the MTree paper, heuristic and exact side by side, and a verdict on each of its claims.
 
-    python benchmarks/mtree_figures.py -o DIR                       # all parts, 20 seeds: rows.csv and plots; about two hours
+    python benchmarks/mtree_figures.py -o DIR                       # all parts, 20 seeds: rows.csv and plots; about three hours
     python benchmarks/mtree_figures.py height trees -o DIR          # some parts
     python benchmarks/mtree_figures.py --seeds 0 -o DIR             # tables, plots and verdicts of what DIR has
     python benchmarks/mtree_figures.py --smoke                      # GScale, one seed, one skewness, to see that it runs
