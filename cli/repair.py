@@ -66,7 +66,7 @@ def repair(
         raise InputError("comes from PLAN and --change", source="-O", place=name)
     asked = {**given, "previous": [tree.model_dump() for tree in previous], "changes": list(changes)}
     request = Request("mtree-repair", solver, asked, seed, 1, parse_duration(time_limit, "--time-limit"))
-    with libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
+    with located(source=str(plan)), libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
         done = run_method(read.instance, request, progress)
     record: RunRecord = done.record
     if output is not None and done.answer is not None:
