@@ -164,7 +164,7 @@ def proved(store: Store) -> Iterator[str]:
     """Give a table of how many cells of `mtree` are proved, of those that have a tree; with K at the H of ITH, on GScale also at the lowest."""
     yield "\n| proved by mtree | any K | " + " | ".join(f"K = {count}" for count in COUNTS) + " |"
     yield "|---" * (len(COUNTS) + 2) + "|"
-    for network in NETWORKS:
+    for network in (name for name in NETWORKS if any(cell.network == name for cell in store.rows)):
         shown = []
         for count in (None, *COUNTS):
             kinds: tuple[int | str, ...] = ("x",) if count is None else ("ith", LOWEST)
