@@ -13,6 +13,7 @@ from ..core.design import Comparison, Design, LinearConstraint, Objective
 from ..core.instance import Instance
 from ..core.verdict import Verdict
 from .certificate import recomputed_bound, sweep_bound
+from .questions import question_of
 from .training import weighted_time, workload_time
 
 #: A linear constraint may be missed by this part of its largest term: solvers work in floating point.
@@ -50,7 +51,8 @@ def judge_bandwidth_plan(instance: Instance, plan: BandwidthPlan, certificate: C
         bound = recomputed_bound(instance, certificate)
     elif isinstance(certificate, SweepCertificate):
         bound = sweep_bound(instance, certificate)
-    return Verdict(tuple(violations), objective, bound, _metrics(instance, bandwidth, prices, time, cost))
+    metrics = question_of(instance, plan) | _metrics(instance, bandwidth, prices, time, cost)
+    return Verdict(tuple(violations), objective, bound, metrics)
 
 
 def violation(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> str | None:

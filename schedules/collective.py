@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..core.answers import ChunkOrders
+import numpy as np
+
+from ..core.answers import Answer, BoundOnly, ChunkOrders
 from ..core.bounds import (
     Certificate,
     CutCertificate,
@@ -24,6 +26,7 @@ from ..core.trace import SimulationMode
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from ..core.verdict import Verdict
+from .completion import Completion, completion_of
 from .epoch_bounds import recomputed_epochs
 from .multirail import evaluate, weighted_bound_s
 from .network_bounds import (
@@ -32,6 +35,7 @@ from .network_bounds import (
     recomputed_length_bound,
     recomputed_partition_bound,
 )
+from .questions import question_of
 from .simulate import simulate
 from .simulate.pipeline import pipeline
 from .verify import verify
@@ -55,10 +59,11 @@ def judge_collective(
     Returns
     -------
     Verdict
-        Objective: the completion time, congestion-aware; of trees the flow time, that of the most loaded link. Metrics:
-        ``completion_time_s``, ``algbw_GBps`` and ``busbw_GBps`` of the full buffer by the objective, ``lower_bound_s``; for a schedule
-        also ``alpha_beta_time_s``, ``warnings`` and ``busiest_link`` (its number and its share of the time); for trees ``busiest_link``, ``trees``,
-        ``max_height``, ``mean_height`` and ``pieces``, with the pipelined time as ``completion_time_s``.
+        Objective: the completion time; of trees the flow time, that of the most loaded link; on a grid the epochs. Metrics:
+        ``completion_time_s`` (:mod:`.completion`, for all answers the same model), ``algbw_GBps`` and ``busbw_GBps`` of the full buffer by it,
+        ``question`` and ``clock`` of the objective, ``lower_bound_s``; for a schedule also ``alpha_beta_time_s``, ``warnings`` and
+        ``busiest_link`` (its number and its share of the time); for trees ``pieces``, ``flow_time_s``, ``flow_algbw_GBps``,
+        ``flow_busbw_GBps``, ``busiest_link``, ``trees``, ``max_height`` and ``mean_height``.
     """
     if isinstance(answer, ChunkOrders):
         return _judge_orders(instance, answer, certificate, clock)
@@ -69,48 +74,62 @@ def judge_collective(
         return Verdict(violations)
     if isinstance(answer, TreePacking):
         with clock.phase("simulate"):
-            flow_s, measured = measures_of_trees(instance, answer)
-        return _measured(instance, float(flow_s), proved_flow_bound(instance, certificate), measured)
-    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees):
-        return _judge_epochs(instance, answer, certificate, len(report.warnings))
+            flow_s, completion, measured = measures_of_trees(instance, answer)
+        bound = proved_flow_bound(instance, certificate)
+        return _measured(instance, answer, float(flow_s), bound, completion, measured)
     with clock.phase("simulate"):
-        trace = simulate(instance, answer, SimulationMode.CONGESTION_AWARE)
+        completion = completion_of(instance, answer)
+    measured = {"busiest_link": _busiest(completion), "warnings": len(report.warnings)}
+    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees):
+        return _judge_epochs(instance, answer, certificate, completion, measured)
+    if completion.seconds is None:
+        return Verdict((completion.why,))
+    with clock.phase("simulate"):
         unaware = simulate(instance, answer, SimulationMode.ALPHA_BETA)
-    busiest = int(trace.link_busy_s.argmax())
-    share = float(trace.link_busy_s[busiest]) / trace.completion_s if trace.completion_s else 0.0
-    metrics: dict[str, object] = {
-        "alpha_beta_time_s": unaware.completion_s,
-        "busiest_link": [busiest, share],
-        "warnings": len(report.warnings),
-    }
-    return _measured(instance, trace.completion_s, proved_bound(instance, certificate), metrics)
+    measured["alpha_beta_time_s"] = unaware.completion_s
+    bound = proved_bound(instance, certificate)
+    return _measured(instance, answer, completion.seconds, bound, completion, measured)
 
 
-def measures_of_trees(instance: Instance, packing: TreePacking) -> tuple[Fraction, dict[str, object]]:
+def _busiest(completion: Completion) -> list[object]:
+    """Give the number of the link that is busy longest, and its share of the time."""
+    busiest = int(completion.busy_s.argmax())
+    return [busiest, float(completion.busy_s[busiest]) / completion.seconds if completion.seconds else 0.0]
+
+
+def measures_of_trees(instance: Instance, packing: TreePacking) -> tuple[Fraction, Completion, dict[str, object]]:
     """Measure trees that are right: ForestColl's exact flow time, and what cutting the data into pieces makes of it.
 
     In the flow model (ForestColl, section 3.2 and appendix B) data comes in infinitely small pieces, every tree runs at a constant rate, and
     latency is left out: the time is that of the most loaded link.
     """
     link, flow_s = heaviest_link(instance, packing)
-    pipelined = pipeline(instance, packing, flow_s)
-    seconds, pieces = pipelined.best()
-    heights, units = pipelined.heights.tolist(), packing.units.tolist()
+    line = pipeline(instance, packing, flow_s)
+    completion = completion_of(instance, packing, line=line)
+    heights, units = line.heights.tolist(), packing.units.tolist()
     weighted = sum(height * unit for height, unit in zip(heights, units, strict=True))
-    return flow_s, {
-        "completion_time_s": float(seconds[0]),
-        "pieces": int(pieces[0]),
-        "busiest_link": [link, 1.0 if flow_s else 0.0],
-        "trees": len(packing),
-        "max_height": max(heights, default=0),
-        "mean_height": float(Fraction(weighted, sum(units))) if units else 0.0,
-    }
+    return (
+        flow_s,
+        completion,
+        {
+            **_flow(instance, float(flow_s)),
+            "pieces": completion.pieces,
+            "busiest_link": [link, 1.0 if flow_s else 0.0],
+            "trees": len(packing),
+            "max_height": max(heights, default=0),
+            "mean_height": float(Fraction(weighted, sum(units))) if units else 0.0,
+        },
+    )
 
 
 def _judge_epochs(
-    instance: Instance, answer: Schedule | TranslatedTrees, certificate: Certificate | None, warnings: int
+    instance: Instance,
+    answer: Schedule | TranslatedTrees,
+    certificate: Certificate | None,
+    completion: Completion,
+    measured: dict[str, object],
 ) -> Verdict:
-    """Measure a schedule on a grid of epochs: it takes as long as the epochs up to its last arrival."""
+    """Measure a schedule on a grid of epochs: the objective is the epochs up to its last arrival, whatever they leave out."""
     assert instance.timing is not None  # noqa: S101 (the caller has looked)
     epoch_s = instance.timing.epoch_s
     try:
@@ -118,16 +137,19 @@ def _judge_epochs(
     except InputError as error:
         return Verdict((f"certificate: {error}",))
     epochs = finish_epochs(instance, answer) if isinstance(answer, Schedule) else translated_epochs(instance, answer)
+    time = float(epochs * epoch_s)
+    algbw, busbw = _bandwidths(instance, time)
     metrics: dict[str, object] = {
+        **measured,
         "epochs": epochs,
         "epoch_duration_s": float(epoch_s),
-        "lower_bound_epochs": None if bound is None else round(bound / float(epoch_s)),
+        "epochs_algbw_GBps": algbw,
+        "epochs_busbw_GBps": busbw,
         "timing": instance.timing.semantics.value,
-        "warnings": warnings,
     }
-    if bound is None:
-        del metrics["lower_bound_epochs"]  # the method's own claim stands, as one of its metrics
-    return _measured(instance, float(epochs * epoch_s), bound, metrics)
+    if bound is not None:  # without one the method's own claim stands, as one of its metrics
+        metrics["lower_bound_epochs"] = round(bound / float(epoch_s))
+    return _measured(instance, answer, time, bound, completion, metrics)
 
 
 def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
@@ -140,8 +162,10 @@ def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certific
     except InputError as error:
         return Verdict((str(error),))
     busy = [float(seconds) for seconds in pipeline.busy_s]
-    completion_s = float(pipeline.completion_s)
-    return _measured(instance, completion_s, proved_bound(instance, certificate), {"dimension_busy_s": busy})
+    seconds = float(pipeline.completion_s)
+    completion = Completion(seconds, np.array(busy), len(answer.orders))
+    bound = proved_bound(instance, certificate)
+    return _measured(instance, answer, seconds, bound, completion, {"dimension_busy_s": busy})
 
 
 def judge_bound(instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
@@ -153,19 +177,46 @@ def judge_bound(instance: Instance, certificate: Certificate | None, clock: Cloc
         return Verdict((f"certificate: {error}",))
     if proved is None:
         return Verdict(("a bound alone needs a certificate that can be recomputed",))
-    return _measured(instance, proved, proved, {})
+    nothing = Completion(None, np.zeros(0), 0, why="a bound alone, no schedule")
+    return _measured(instance, BoundOnly(), proved, proved, nothing, _flow(instance, proved))
 
 
-def _measured(instance: Instance, seconds: float, bound: float | None, metrics: dict[str, object]) -> Verdict:
-    """Give the verdict of a schedule that is right."""
-    algbw = busbw = None
-    if len(instance.demands) == 1 and seconds:  # of several collectives there is no one size
-        (demand,) = instance.demands
-        ranks = instance.npus if demand.ranks is None else len(demand.ranks)
-        algbw = float(demand.size_bytes) / seconds / 1e9
-        busbw = algbw * float(demand.collective.busbw_factor(ranks))
-    measured = {"completion_time_s": seconds, "algbw_GBps": algbw, "busbw_GBps": busbw, "lower_bound_s": bound}
-    return Verdict((), seconds, bound, measured | metrics)
+def _measured(
+    instance: Instance,
+    answer: Answer,
+    objective: float,
+    bound: float | None,
+    completion: Completion,
+    metrics: dict[str, object],
+) -> Verdict:
+    """Give the verdict of an answer that is right: the objective, and beside it the completion time, which is of the same model for all."""
+    algbw, busbw = _bandwidths(instance, completion.seconds)
+    measured: dict[str, object] = {
+        **question_of(instance, answer),
+        "completion_time_s": completion.seconds,
+        "algbw_GBps": algbw,
+        "busbw_GBps": busbw,
+        "lower_bound_s": bound,
+    }
+    if completion.seconds is None:
+        measured["no_completion_time"] = completion.why
+    return Verdict((), objective, bound, measured | metrics)
+
+
+def _flow(instance: Instance, seconds: float) -> dict[str, object]:
+    """Tell a time of the flow model, which leaves latency out, under names of its own."""
+    algbw, busbw = _bandwidths(instance, seconds)
+    return {"flow_time_s": seconds, "flow_algbw_GBps": algbw, "flow_busbw_GBps": busbw}
+
+
+def _bandwidths(instance: Instance, seconds: float | None) -> tuple[float | None, float | None]:
+    """Give algbw and busbw as nccl-tests counts them; None of several collectives, which have no one size."""
+    if len(instance.demands) != 1 or not seconds:
+        return None, None
+    (demand,) = instance.demands
+    ranks = instance.npus if demand.ranks is None else len(demand.ranks)
+    algbw = float(demand.size_bytes) / seconds / 1e9
+    return algbw, algbw * float(demand.collective.busbw_factor(ranks))
 
 
 def proved_bound(instance: Instance, certificate: Certificate | None) -> float | None:
