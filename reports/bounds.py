@@ -18,11 +18,16 @@ _RESTS_ON = {
 }
 
 
+#: Certificates that nobody can recompute, and none at all.
+_ON_A_WORD = ("solver", "")
+
+
 class Bounds:
     """Proved bounds of a ledger.
 
-    A bound holds for the runs of its own problem and clock (on a grid, of the same epochs). One that rests on the network alone, on a cut, a
-    partition, lengths of links or a distance, holds under every clock that charges for wire, or latency.
+    A bound holds for the runs of its own problem and question (on a grid, of the same epochs). One that rests on the network alone, on a cut, a
+    partition, lengths of links or a distance, holds under every clock that charges for wire, or latency. One on a solver's word holds for
+    what the solver was asked: where the method has options of its own, for runs of that method with the same ones.
 
     Parameters
     ----------
@@ -36,13 +41,17 @@ class Bounds:
         for run in runs:
             if (bound := _proved(run.record)) is None:
                 continue
-            _keep(self._of_scope, _scope(run), bound, run.record.sense)
-            if (certificate := _certificate(run.record)) in _RESTS_ON:
+            certificate = _certificate(run.record)
+            _keep(
+                self._of_scope, (_scope(run), _own(run) if certificate in _ON_A_WORD else ""), bound, run.record.sense
+            )
+            if certificate in _RESTS_ON:
                 _keep(self._of_network, (run.problem[:2], _RESTS_ON[certificate]), bound, run.record.sense)
 
     def best(self, run: Run) -> float | None:
         """Give the best bound that holds for a run; None where nobody proved one."""
-        found = [self._of_scope[_scope(run)]] if _scope(run) in self._of_scope else []
+        scopes = [(_scope(run), own) for own in {"", _own(run)}]
+        found = [self._of_scope[scope] for scope in scopes if scope in self._of_scope]
         if run.clock is not None:
             pays = CLOCKS[run.clock].pays
             found += [
@@ -73,9 +82,13 @@ def _certificate(record: RunRecord) -> str:
 
 
 def _scope(run: Run) -> Hashable:
-    """Tell what a bound holds for at least: the same problem, clock and grid."""
-    epoch = number(run.record.metrics.get("epoch_duration_s"))
-    return (run.problem, run.clock, epoch, run.fluid and epoch is not None)
+    """Tell what a bound holds for at least: the same problem, question and grid."""
+    return (run.problem, run.clock, run.question, number(run.record.metrics.get("epoch_duration_s")))
+
+
+def _own(run: Run) -> str:
+    """Tell the method where it has options of its own, which may narrow the question."""
+    return run.method if run.method != run.record.model else ""
 
 
 def _keep(bounds: dict[Hashable, float], key: Hashable, bound: float, sense: str) -> None:
