@@ -37,7 +37,7 @@ def check(file: Path, instance: str | None, as_json: bool) -> int:
     compared by its network. The exit status is 5 if the schedule is wrong, 2 if it cannot be read or is for
     another instance.
     """
-    from ..schedules.completion import completion_of
+    from ..schedules.completion import completion_if_any
     from ..schedules.files import read_schedule
     from ..schedules.verify import verify
 
@@ -47,7 +47,7 @@ def check(file: Path, instance: str | None, as_json: bool) -> int:
     report = verify(read.instance, read.answer)
     proof, missed = proof_of(read, right=report.ok)
     violations = [*map(str, report.violations), *missed]
-    completion = completion_of(read.instance, read.answer, read.pieces) if report.ok else None
+    completion = completion_if_any(read.instance, read.answer, read.pieces) if report.ok else None
     if as_json:
         click.echo(json.dumps(_verdict(file, read, report, proof, completion, violations), allow_nan=False))
     else:

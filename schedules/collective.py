@@ -26,7 +26,7 @@ from ..core.trace import SimulationMode
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from ..core.verdict import Verdict
-from .completion import Completion, completion_of
+from .completion import Completion, completion_if_any, completion_of
 from .epoch_bounds import recomputed_epochs
 from .multirail import evaluate, weighted_bound_s
 from .network_bounds import (
@@ -78,7 +78,7 @@ def judge_collective(
         bound = proved_flow_bound(instance, certificate)
         return _measured(instance, answer, float(flow_s), bound, completion, measured)
     with clock.phase("simulate"):
-        completion = completion_of(instance, answer)
+        completion = completion_if_any(instance, answer)
     measured = {"busiest_link": _busiest(completion), "warnings": len(report.warnings)}
     if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees):
         return _judge_epochs(instance, answer, certificate, completion, measured)

@@ -20,6 +20,7 @@ from ..core.trees import TreePacking
 from .simulate import simulate
 from .simulate.network import network_of, wires
 from .simulate.pipeline import Pipeline, pipeline
+from .simulate.reserved import CONSTANT
 from .simulate.translated import simulate_translated
 from .verify.translated import MAX_SENDS
 
@@ -78,22 +79,39 @@ def completion_of(
         Pieces of every tree, as they were chosen before; by default they are chosen here.
     line : Pipeline, optional
         The measures of a forest, if they are known already.
+
+    Raises
+    ------
+    InputError
+        If the answer is none of the instance, or its sends wait for each other.
     """
-    nothing = np.zeros(len(network_of(instance).links))
-    try:
-        if isinstance(answer, TreePacking):
-            return _of_trees(instance, answer, pieces, line or pipeline(instance, answer))
-        if isinstance(answer, TranslatedTrees):
-            if (found := simulate_translated(instance, answer)) is not None:
-                return Completion(*found, answer.sends)
-            if answer.sends > MAX_SENDS:
-                why = f"links by one generator differ, and {answer.sends:,} sends are too many to be simulated"
-                return Completion(None, nothing, answer.sends, why=why)
-        trace = simulate(instance, answer)
-    except InputError as error:
-        sends = len(answer.parent) if isinstance(answer, TreePacking) else 0
-        return Completion(None, nothing, sends, why=str(error))
+    if isinstance(answer, TreePacking):
+        if instance.timing is not None and instance.timing.changes:
+            return nothing_of(instance, CONSTANT)
+        return _of_trees(instance, answer, pieces, line or pipeline(instance, answer))
+    if isinstance(answer, TranslatedTrees):
+        if (found := simulate_translated(instance, answer)) is not None:
+            return Completion(*found, answer.sends)
+        if answer.sends > MAX_SENDS:
+            why = f"links by one generator differ, and {answer.sends:,} sends are too many to be simulated"
+            return nothing_of(instance, why)
+    trace = simulate(instance, answer)
     return Completion(trace.completion_s, trace.link_busy_s, len(trace.start_s))
+
+
+def nothing_of(instance: Instance, why: str) -> Completion:
+    """Say why the model does not play an answer."""
+    return Completion(None, np.zeros(len(network_of(instance).links)), 0, why=why)
+
+
+def completion_if_any(
+    instance: Instance, answer: StepSchedule | Schedule | TreePacking | TranslatedTrees, pieces: int | None = None
+) -> Completion:
+    """Tell it of an answer that the verifier finds right; where sends wait for each other in this model alone, say so."""
+    try:
+        return completion_of(instance, answer, pieces)
+    except InputError as error:
+        return nothing_of(instance, str(error))
 
 
 def mode_of(answer: object) -> SimulationMode:

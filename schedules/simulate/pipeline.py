@@ -136,12 +136,10 @@ def pipeline(instance: Instance, packing: TreePacking, flow_s: Fraction | None =
     Raises
     ------
     InputError
-        If the instance has no explicit network or no collective, its bandwidths vary over time, or a path names a link that does not exist.
+        If the instance has no explicit network or no collective, or a path names a link that does not exist.
     """
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
-    if instance.timing is not None and instance.timing.changes:
-        raise InputError("trees share links of constant bandwidth only", place="timing.changes")
     latency_s = wires(network_of(instance)).latency_s
     flow_s = heaviest_load(instance, packing) if flow_s is None else flow_s
     fronts, heights = [], np.zeros(len(packing), dtype=np.int64)

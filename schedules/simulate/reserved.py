@@ -19,6 +19,9 @@ from .pipeline import pipeline
 from .run import timeline_of, trace_of
 from .transfers import Transfers, transfers_of
 
+#: Why trees have no times where a bandwidth varies.
+CONSTANT = "trees keep rates on links of constant bandwidth only"
+
 #: Sends of trees, chunk by chunk, that are simulated at most.
 MOST_SENDS = 5 * 10**6
 
@@ -55,12 +58,14 @@ def simulate_reserved(
     Raises
     ------
     InputError
-        If the packing is not for the instance, or chunks are too many to be sent one by one.
+        If the packing is not for the instance, a bandwidth varies over time, or chunks are too many to be sent one by one.
     """
     most, edges = int(plan.chunks.max(initial=1)), sum(len(part.parent) for part in packing.passes)
     if most * edges > MOST_SENDS:
         problem = f"{most:,} chunks over {edges:,} edges of trees; expected at most {MOST_SENDS:,} sends"
         raise InputError(problem, place="pieces")
+    if instance.timing is not None and instance.timing.changes:
+        raise InputError(CONSTANT, place="timing.changes")
     transfers = transfers_of(instance, packing, pieces=plan.chunks)
     columns = wires(network_of(instance))
     alone, own = _apart(transfers, columns, plan, float(overhead_s))

@@ -225,7 +225,7 @@ def test_trees_share_constant_bandwidths_only(make):
     )
     made = packing(instance, TreeKind.OUT, [[(0, 1)]], [1])
     with pytest.raises(InputError, match="constant bandwidth"):
-        pipeline(instance, made)
+        simulate(instance, made, SHARES)
     found = completion_of(instance, made)
     assert found.seconds is None
     assert "constant bandwidth" in found.why
