@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
 
-from ..core.record import RunRecord
+from ..core.record import NONE, PROOFS, RECOMPUTED, RunRecord
 from .clocks import CLOCKS
 from .numbers import number
 from .runs import Run
@@ -22,7 +23,7 @@ class Bounds:
     """Proved bounds of a ledger.
 
     A bound holds for the runs of its own problem and clock (on a grid, of the same epochs). One that rests on the network alone, on a cut, a
-    partition, lengths of links or a distance, holds under every clock that charges for wire, or latency.
+    partition, lengths of links or a distance, and that the judge recomputed, holds under every clock that charges for wire, or latency.
 
     Parameters
     ----------
@@ -31,17 +32,32 @@ class Bounds:
     """
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        self._of_scope: dict[Hashable, float] = {}
-        self._of_network: dict[Hashable, float] = {}
+        self._of_scope: dict[Hashable, _Known] = {}
+        self._of_network: dict[Hashable, _Known] = {}
         for run in runs:
-            if (bound := _proved(run.record)) is None:
+            if (value := _proved(run.record)) is None:
                 continue
+            bound = _Known(value, run.record.proof)
             _keep(self._of_scope, _scope(run), bound, run.record.sense)
-            if (certificate := _certificate(run.record)) in _RESTS_ON:
+            if bound.proof == RECOMPUTED and (certificate := _certificate(run.record)) in _RESTS_ON:
                 _keep(self._of_network, (run.problem[:2], _RESTS_ON[certificate]), bound, run.record.sense)
 
     def best(self, run: Run) -> float | None:
         """Give the best bound that holds for a run; None where nobody proved one."""
+        known = self._best(run)
+        return None if known is None else known.value
+
+    def proof(self, run: Run) -> str:
+        """Tell how the best bound is known: ``recomputed``, ``attested`` or ``none``."""
+        known = self._best(run)
+        return NONE if known is None else known.proof
+
+    def proofs(self, runs: Iterable[Run]) -> str:
+        """Tell how the bounds of some runs are known, all together; empty where there is none."""
+        found = {self.proof(run) for run in runs} - {NONE}
+        return " and ".join(proof for proof in PROOFS if proof in found)
+
+    def _best(self, run: Run) -> _Known | None:
         found = [self._of_scope[_scope(run)]] if _scope(run) in self._of_scope else []
         if run.clock is not None:
             pays = CLOCKS[run.clock].pays
@@ -50,7 +66,7 @@ class Bounds:
                 for needs in set(_RESTS_ON.values())
                 if needs <= pays and (run.problem[:2], needs) in self._of_network
             ]
-        return (min if run.record.sense == "maximize" else max)(found, default=None)
+        return max(found, key=lambda known: known.strength(run.record.sense), default=None)
 
     def gap(self, run: Run) -> float | None:
         """Give the relative gap of a run's answer to the best bound; negative where one of the two is wrong."""
@@ -78,6 +94,16 @@ def _scope(run: Run) -> Hashable:
     return (run.problem, run.clock, epoch, run.fluid and epoch is not None)
 
 
-def _keep(bounds: dict[Hashable, float], key: Hashable, bound: float, sense: str) -> None:
-    known = bounds.get(key, bound)
-    bounds[key] = min(known, bound) if sense == "maximize" else max(known, bound)
+class _Known(NamedTuple):
+    """A bound and how it is known."""
+
+    value: float
+    proof: str
+
+    def strength(self, sense: str) -> tuple[float, bool]:
+        """Order bounds: the tighter one counts, of equal ones the one that was recomputed."""
+        return (-self.value if sense == "maximize" else self.value, self.proof == RECOMPUTED)
+
+
+def _keep(bounds: dict[Hashable, _Known], key: Hashable, bound: _Known, sense: str) -> None:
+    bounds[key] = max(bounds.get(key, bound), bound, key=lambda known: known.strength(sense))

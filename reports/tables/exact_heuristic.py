@@ -16,6 +16,7 @@ from .collective import (
     INSTANCE,
     KIND,
     METHOD,
+    PROOF,
     RUNS,
     SIZE,
     SOLVER,
@@ -23,9 +24,10 @@ from .collective import (
     entry_of,
     fact,
     interval,
+    with_their_row,
 )
 
-_KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, KIND, SOLVER, CLOCK, Key("objective_unit", "Unit", optional=True))
+_KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, KIND, SOLVER, CLOCK, PROOF, Key("objective_unit", "Unit", optional=True))
 
 _HEURISTIC = "heuristic"
 
@@ -43,11 +45,12 @@ def _entries(records: Sequence[RunRecord]) -> list[Entry]:
         kinds.setdefault(run.problem, set()).add(run.record.kind == _HEURISTIC)
         if (seconds := _exact_seconds(run)) is not None:
             fastest[run.problem] = min(seconds, fastest.get(run.problem, seconds))
-    return [
+    entries = [
         entry_of(run, bounds, _KEYS, time_ratio=_ratio(run, fastest.get(run.problem)))
         for run in runs
         if len(kinds[run.problem]) == 2
     ]
+    return with_their_row(_KEYS, entries)
 
 
 def _exact_seconds(run: Run) -> float | None:

@@ -9,6 +9,7 @@ from ...core.record import RunRecord
 from ..libra import PERF, PERF_PER_COST, libra_runs, network_name, workload_name
 from ..numbers import NumberFormat, geometric_mean, largest, number
 from ..spec import Column, Entry, Footer, Group, Key, TableSpec
+from .collective import attested, bound_remarks
 
 #: Phases that a comparison of solvers is about; verification is the judge's time.
 _SOLVING = ("build", "transfer", "solve")
@@ -25,7 +26,12 @@ def _seconds(entry: Entry) -> float | None:
 
 def _entries(records: Sequence[RunRecord]) -> list[Entry]:
     return [
-        Entry(run.record, (run.workload, run.network, run.budget_GBps, run.record.solver), run.objective)
+        Entry(
+            run.record,
+            (run.workload, run.network, run.budget_GBps, run.record.solver),
+            run.objective,
+            attested(run.record.proof),
+        )
         for run in libra_runs(records)
     ]
 
@@ -66,4 +72,5 @@ SPEC = TableSpec(
         "Speedup and Perf/cost are ratios over EqualBW of the same budget. Gap is relative, to the proved bound. "
         "Time is that of building, transferring and solving.",
     ),
+    remarks=bound_remarks,
 )

@@ -13,6 +13,7 @@ from .collective import (
     GAP,
     INSTANCE,
     METHOD,
+    PROOF,
     SIZE,
     SOLVER,
     TIME,
@@ -21,7 +22,7 @@ from .collective import (
     interval,
 )
 
-_KEYS = (INSTANCE, COLLECTIVE, METHOD, SOLVER, CLOCK, replace(SIZE, optional=False))
+_KEYS = (INSTANCE, COLLECTIVE, METHOD, SOLVER, CLOCK, PROOF, replace(SIZE, optional=False))
 
 SPEC = TableSpec(
     name="sizes",

@@ -9,7 +9,7 @@ from ..bounds import Bounds
 from ..numbers import NumberFormat, number
 from ..runs import OWN_SECONDS, runs_of
 from ..spec import ALONE, Column, Entry, Key, TableSpec
-from .collective import CLOCK, COLLECTIVE, INSTANCE, METHOD, SIZE, SOLVER, clock_remarks, entry_of, fact
+from .collective import CLOCK, COLLECTIVE, INSTANCE, METHOD, PROOF, SIZE, SOLVER, clock_remarks, entry_of, fact
 
 _KEYS = (
     INSTANCE,
@@ -18,6 +18,7 @@ _KEYS = (
     METHOD,
     SOLVER,
     CLOCK,
+    PROOF,
     Key("seed", "Seed", form=NumberFormat("general", 10), optional=True),
     Key("objective_unit", "Unit", optional=True),
 )

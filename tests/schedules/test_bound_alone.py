@@ -8,6 +8,7 @@ import pytest
 from cwb.core.answers import BoundOnly, to_json
 from cwb.core.bounds import CutCertificate, SolverBound
 from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.verdict import Verdict
 from cwb.instances import load
 from cwb.schedules import judge
 
@@ -25,9 +26,14 @@ def test_objective_and_bound_are_what_the_certificate_proves():
     assert verdict.objective == verdict.bound == verdict.metrics["lower_bound_s"] == 1
 
 
-@pytest.mark.parametrize("certificate", [None, SolverBound("highs", "1"), CutCertificate((7,))])
+def test_of_an_attested_bound_nothing_is_found():
+    """The word of a solver is neither wrong nor recomputed."""
+    assert judge(gathering(), BoundOnly(), SolverBound("highs", "1")) == Verdict()
+
+
+@pytest.mark.parametrize("certificate", [None, CutCertificate((7,))])
 def test_a_bound_without_proof_is_refused(certificate):
-    """Nothing, the word of a solver, and a cut through nodes that there are not are violations."""
+    """Nothing, and a cut through nodes that there are not, are violations."""
     verdict = judge(gathering(), BoundOnly(), certificate)
     assert not verdict.ok
     assert verdict.objective is None
