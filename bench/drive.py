@@ -155,7 +155,7 @@ class Drive:
         seconds_left = (time.perf_counter() - self._start_s) / done * left
         self._told(done=done, running=len(self._running), failed=failed, seconds_left=seconds_left)
         seconds = record.seconds.get("total", 0.0)
-        self._progress(f"{done}/{self.tally.total} {record.status} in {seconds:.2f} s: {task.cell}")
+        self._progress(f"{done}/{self.tally.total} {record.shown_status} in {seconds:.2f} s: {task.cell}")
 
     def _told(self, **changes: Any) -> None:
         self.tally = replace(self.tally, **changes)

@@ -154,7 +154,7 @@ class Runs:
                 self._progress(f"{made[-1].instance}: {wanted.nodes} nodes of degree {wanted.degree}")
             for cell in cells_of(self._paper, name, self._folder, self._limit_s):
                 made.append(run_cell(cell))
-                self._progress(f"{made[-1].status} in {made[-1].seconds.get('total', 0.0):.2f} s: {cell}")
+                self._progress(f"{made[-1].shown_status} in {made[-1].seconds.get('total', 0.0):.2f} s: {cell}")
             self._made[name] = made
         return self._made[name]
 

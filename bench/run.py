@@ -7,17 +7,18 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 from .. import solvers
-from ..core.answers import Answer, to_json
+from ..core.answers import Answer, BoundOnly, to_json
 from ..core.bounds import Certificate
 from ..core.budget import Budget, Progress, silent
 from ..core.errors import CwbError, ExitStatus, InputError, SolverUnavailable, Unsupported, located
 from ..core.fields import validated
 from ..core.instance import Instance
 from ..core.method import Method, Outcome, Status
-from ..core.record import EXIT_STATUS, RunRecord
+from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord
 from ..core.solver import relative_gap
 from ..core.verdict import Verdict
 from ..models import registry
@@ -32,6 +33,10 @@ __all__ = ["DEFAULT_SOLVER", "Request", "Run", "run", "run_one"]
 
 #: Relative difference at which a method's claim and the judge's number are not the same.
 CLAIM_TOLERANCE = 1e-9
+
+#: Relative difference up to which a bound that a solver attests may pass an answer: solvers keep to constraints and to their own
+#: optimum no better than this.
+ATTESTED_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -158,11 +163,17 @@ def _record(
     started_at: str,
 ) -> RunRecord:
     """Put together what the record says; where the judge has a number, it is the judge's."""
-    violations = [*verdict.violations, *_claims_missed(outcome, verdict)] if outcome.answer else []
-    objective = verdict.objective if outcome.answer is not None else None
-    bound = outcome.bound if verdict.bound is None else min(verdict.bound, objective or verdict.bound)
+    # Of a bound alone that somebody attests there is nothing to judge: the word is all that there is.
+    attested = isinstance(outcome.answer, BoundOnly) and verdict.ok and verdict.objective is None
+    objective = outcome.objective if attested else verdict.objective
+    violations = [*verdict.violations, *_claims_missed(outcome, verdict, objective, method.sense)]
+    if outcome.answer is None:
+        objective, violations = None, []
+    bound = outcome.bound if verdict.bound is None else verdict.bound
+    bound = bound if bound is not None and isfinite(bound) else None
+    proof = NONE if bound is None else ATTESTED if verdict.bound is None else RECOMPUTED
     status = outcome.status
-    verified = None if outcome.answer is None else not violations
+    verified = None if outcome.answer is None or (attested and not violations) else not violations
     if exit_status is None:
         exit_status = ExitStatus.VERIFICATION_FAILED if verified is False else EXIT_STATUS[status.value]
     return RunRecord(
@@ -202,22 +213,26 @@ def _record(
         limits=request.limits(),
         peak_rss_bytes=peak_rss_bytes(),
         environment=environment(),
+        proof=proof,
     )
 
 
-def _claims_missed(outcome: Outcome, verdict: Verdict) -> list[str]:
-    """Where the method claims more than the judge finds."""
+def _claims_missed(outcome: Outcome, verdict: Verdict, objective: float | None, sense: str) -> list[str]:
+    """Where the method claims more than the judge finds, or more than its own answer allows."""
     missed: list[str] = []
     if outcome.objective is not None and verdict.objective is not None:
         difference = abs(outcome.objective - verdict.objective)
         if not difference <= CLAIM_TOLERANCE * abs(verdict.objective):
             missed.append(f"claimed objective {outcome.objective!r}, the judge finds {verdict.objective!r}")
-    if outcome.bound is not None and verdict.bound is not None:
-        slack = CLAIM_TOLERANCE * abs(verdict.bound)
-        if outcome.bound > verdict.bound + slack:
+    sign = 1 if sense == "minimize" else -1
+    if outcome.bound is None:
+        if outcome.status is Status.OPTIMAL:
+            missed.append("claimed optimal without a bound")
+    elif verdict.bound is not None:
+        if not sign * (outcome.bound - verdict.bound) <= CLAIM_TOLERANCE * abs(verdict.bound):
             missed.append(f"claimed bound {outcome.bound!r}, its certificate proves {verdict.bound!r}")
-    if outcome.status is Status.OPTIMAL and outcome.bound is None:
-        missed.append("claimed optimal without a bound")
+    elif objective is not None and not sign * (outcome.bound - objective) <= ATTESTED_TOLERANCE * abs(objective):
+        missed.append(f"contradiction: attested bound {outcome.bound!r}, but the answer has {objective!r}")
     return missed
 
 

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from ..core.fabric import Fabric
 from ..core.instance import Instance
-from ..core.record import RunRecord
+from ..core.record import ATTESTED, RunRecord
 
 
 def show_record(instance: Instance, record: RunRecord) -> None:
@@ -72,14 +72,15 @@ def summary_table(record: RunRecord) -> Table:
     table.add_column()
     table.add_column(justify="right")
     question = record.metrics.get("question")
-    table.add_row("status", f"{record.status} ({question})" if question else record.status)
+    table.add_row("status", f"{record.shown_status} ({question})" if question else record.shown_status)
     for name, heading, unit, form in ROWS:
         if name in record.metrics:
             table.add_row(heading, _with_unit(record.metrics[name], unit, form))
     if record.objective is not None:
         table.add_row("objective", _with_unit(record.objective, record.objective_unit or "", "{:.12g}"))
     if record.objective is not None or record.bound is not None:
-        table.add_row("proved bound", _with_unit(record.bound, record.objective_unit or "", "{:.12g}"))
+        heading = "bound (attested)" if record.proof == ATTESTED else "proved bound"
+        table.add_row(heading, _with_unit(record.bound, record.objective_unit or "", "{:.12g}"))
     if record.objective is not None:
         table.add_row("gap", "n/a" if record.gap is None else f"{record.gap:.2e}")
     if record.verified is not None:

@@ -106,7 +106,7 @@ def solve(
         append_record(append, record)
     if record.exit_status != ExitStatus.OK:
         reason = "; ".join(record.violations) or record.message or record.status
-        click.echo(f"cwb: {record.status}: {reason}", err=True)
+        click.echo(f"cwb: {record.shown_status}: {reason}", err=True)
     sys.stdout.flush()
     return record.exit_status
 

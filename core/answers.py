@@ -58,7 +58,7 @@ class ChunkOrders:
 class BoundOnly:
     """No schedule: how long the collective takes at least is all that is answered.
 
-    The certificate proves it, and what the judge recomputes from that is objective and bound at once.
+    What the judge recomputes from the certificate is objective and bound at once; of a bound that a solver attests there is nothing to judge.
     """
 
 

@@ -13,6 +13,9 @@ from .jsonl import locked
 
 SCHEMA = "cwb-record/1"
 
+#: How a bound is known: the judge did the arithmetic, a solver or a method says so, or there is none.
+RECOMPUTED, ATTESTED, NONE = PROOFS = ("recomputed", "attested", "none")
+
 #: A line longer than this is not a record; nothing larger is taken into memory.
 MAX_LINE_BYTES = 64 * 2**20
 
@@ -39,6 +42,9 @@ class RunRecord:
         The most memory that the run's process held.
     environment : mapping of str to object
         Where it ran: ``python``, ``platform``, ``cpu``, ``cores`` and the ``packages`` by version.
+    proof : str
+        How ``bound`` is known: ``recomputed`` by the judge from the certificate, ``attested`` by a solver or the method, or
+        ``none`` where there is no bound. A bound of which a record does not say it is taken for attested.
     """
 
     cwb_version: str
@@ -75,7 +81,18 @@ class RunRecord:
     incumbent: Mapping[str, Any] | None = None
     peak_rss_bytes: int | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
+    proof: str = NONE
     schema: str = SCHEMA
+
+    def __post_init__(self) -> None:
+        if self.bound is not None and self.proof == NONE:
+            object.__setattr__(self, "proof", ATTESTED)
+
+    @property
+    def shown_status(self) -> str:
+        """The status as people are told: an optimum that rests on somebody's word is called so."""
+        attested = self.status == "optimal" and self.proof == ATTESTED
+        return f"{self.status} ({ATTESTED})" if attested else self.status
 
     def to_json(self) -> dict[str, Any]:
         """Give plain data, the schema first."""
@@ -96,6 +113,9 @@ class RunRecord:
         known = {name: value for name, value in data.items() if name in cls.__dataclass_fields__}
         if isinstance(violations := known.get("violations"), list):
             known["violations"] = tuple(violations)
+        if (proof := known.get("proof", NONE)) not in PROOFS:
+            text = f"{proof!r} is wrong; expected one of {', '.join(PROOFS)}"
+            raise InputError(text, source=source, place=f"{place}.proof")
         try:
             record = cls(**known)
         except TypeError as error:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
 
-from ..core.record import RunRecord
+from ..core.record import NONE, PROOFS, RECOMPUTED, RunRecord
 from .clocks import CLOCKS
 from .numbers import number
 from .runs import Run
@@ -18,16 +19,29 @@ _RESTS_ON = {
 }
 
 
-#: Certificates that nobody can recompute, and none at all.
-_ON_A_WORD = ("solver", "")
+#: Certificates that bound all answers to a question, whatever a method's options ask of its own answers.
+_OF_ALL = (
+    *_RESTS_ON,
+    "dimension-weights",
+    "lagrangian",
+    "sweep",
+    "epoch-distance",
+    "epoch-cut",
+    "epoch-chain",
+    "epoch-flow",
+    "epoch-prices",
+    "epoch-window-prices",
+    "epoch-partition",
+)
 
 
 class Bounds:
     """Proved bounds of a ledger.
 
     A bound holds for the runs of its own problem and question (on a grid, of the same epochs). One that rests on the network alone, on a cut, a
-    partition, lengths of links or a distance, holds under every clock that charges for wire, or latency. One on a solver's word holds for
-    what the solver was asked: where the method has options of its own, for runs of that method with the same ones.
+    partition, lengths of links or a distance, and that the judge recomputed, holds under every clock that charges for wire, or latency. One that
+    does not bound all answers to the question for certain, such as a solver's word, holds for what was asked: where the method has options of
+    its own, for runs of that method with the same ones.
 
     Parameters
     ----------
@@ -36,21 +50,34 @@ class Bounds:
     """
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        self._of_scope: dict[Hashable, float] = {}
-        self._of_network: dict[Hashable, float] = {}
+        self._of_scope: dict[Hashable, _Known] = {}
+        self._of_network: dict[Hashable, _Known] = {}
         for run in runs:
-            if (bound := _proved(run.record)) is None:
+            if (value := _proved(run.record)) is None:
                 continue
-            certificate = _certificate(run.record)
-            _keep(
-                self._of_scope, (_scope(run), _own(run) if certificate in _ON_A_WORD else ""), bound, run.record.sense
-            )
-            if certificate in _RESTS_ON:
+            bound, certificate = _Known(value, run.record.proof), _certificate(run.record)
+            general = bound.proof == RECOMPUTED and certificate in _OF_ALL
+            _keep(self._of_scope, (_scope(run), "" if general else _own(run)), bound, run.record.sense)
+            if bound.proof == RECOMPUTED and certificate in _RESTS_ON:
                 _keep(self._of_network, (run.problem[:2], _RESTS_ON[certificate]), bound, run.record.sense)
 
     def best(self, run: Run) -> float | None:
         """Give the best bound that holds for a run; None where nobody proved one."""
-        scopes = [(_scope(run), own) for own in {"", _own(run)}]
+        known = self._best(run)
+        return None if known is None else known.value
+
+    def proof(self, run: Run) -> str:
+        """Tell how the best bound is known: ``recomputed``, ``attested`` or ``none``."""
+        known = self._best(run)
+        return NONE if known is None else known.proof
+
+    def proofs(self, runs: Iterable[Run]) -> str:
+        """Tell how the bounds of some runs are known, all together; empty where there is none."""
+        found = {self.proof(run) for run in runs} - {NONE}
+        return " and ".join(proof for proof in PROOFS if proof in found)
+
+    def _best(self, run: Run) -> _Known | None:
+        scopes = [(_scope(run), own) for own in sorted({"", _own(run)})]
         found = [self._of_scope[scope] for scope in scopes if scope in self._of_scope]
         if run.clock is not None:
             pays = CLOCKS[run.clock].pays
@@ -59,7 +86,7 @@ class Bounds:
                 for needs in set(_RESTS_ON.values())
                 if needs <= pays and (run.problem[:2], needs) in self._of_network
             ]
-        return (min if run.record.sense == "maximize" else max)(found, default=None)
+        return max(found, key=lambda known: known.strength(run.record.sense), default=None)
 
     def gap(self, run: Run) -> float | None:
         """Give the relative gap of a run's answer to the best bound; negative where one of the two is wrong."""
@@ -91,6 +118,16 @@ def _own(run: Run) -> str:
     return run.method if run.method != run.record.model else ""
 
 
-def _keep(bounds: dict[Hashable, float], key: Hashable, bound: float, sense: str) -> None:
-    known = bounds.get(key, bound)
-    bounds[key] = min(known, bound) if sense == "maximize" else max(known, bound)
+class _Known(NamedTuple):
+    """A bound and how it is known."""
+
+    value: float
+    proof: str
+
+    def strength(self, sense: str) -> tuple[float, bool]:
+        """Order bounds: the tighter one counts, of equal ones the one that was recomputed."""
+        return (-self.value if sense == "maximize" else self.value, self.proof == RECOMPUTED)
+
+
+def _keep(bounds: dict[Hashable, _Known], key: Hashable, bound: _Known, sense: str) -> None:
+    bounds[key] = max(bounds.get(key, bound), bound, key=lambda known: known.strength(sense))

@@ -40,6 +40,7 @@ _FIELDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("seed", (int,), "an integer"),
     ("threads", (int,), "an integer"),
     ("stopped", (str, type(None)), "text or null"),
+    ("proof", (str,), "text"),
 )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ..core.errors import InputError
-from ..core.record import RunRecord
+from ..core.record import ATTESTED, RunRecord
 from .html_table import escape, fragment, plain_table, section
 from .marks import mark_of
 from .numbers import number, size_text
@@ -79,6 +79,7 @@ def _overview(records: Sequence[RunRecord], runs: Sequence[Run]) -> str:
     tiles = [
         _tile(len(runs), "runs"),
         _tile(statuses["optimal"], "optimal", "good"),
+        _tile(statuses[_ATTESTED], _ATTESTED, "good"),
         _tile(statuses["feasible"], "feasible", "good"),
         _tile(statuses["limit"], "at a limit", "warn"),
         _tile(statuses["unsupported"], "not supported", "warn"),
@@ -97,11 +98,12 @@ def _overview(records: Sequence[RunRecord], runs: Sequence[Run]) -> str:
     return f'<p class="lead">{escape(lead)}</p><div class="tiles">{"".join(tiles)}</div>'
 
 
-_TOLD = ("optimal", "feasible", "limit", "unsupported", "error", "invalid")
+_ATTESTED = f"optimal ({ATTESTED})"
+_TOLD = ("optimal", _ATTESTED, "feasible", "limit", "unsupported", "error", "invalid")
 
 
 def _status(record: RunRecord) -> str:
-    return "invalid" if record.verified is False else record.status
+    return "invalid" if record.verified is False else record.shown_status
 
 
 def _tile(count: int, what: str, tone: str = "") -> str:

@@ -154,7 +154,7 @@ def _row(spec: TableSpec, labels: tuple[Label, ...], found: _Found) -> Row:
 
 
 def _status(record: RunRecord) -> str:
-    return "invalid" if record.verified is False else record.status
+    return "invalid" if record.verified is False else record.shown_status
 
 
 def _ranked_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple[Row, ...]:

@@ -15,6 +15,7 @@ from ..core.bounds import (
     EpochBound,
     LengthCertificate,
     PartitionCertificate,
+    SolverBound,
 )
 from ..core.budget import Clock
 from ..core.errors import InputError
@@ -169,14 +170,19 @@ def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certific
 
 
 def judge_bound(instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
-    """Judge an answer that is a bound alone: what its certificate proves is objective and bound at once; to prove nothing is a violation."""
+    """Judge an answer that is a bound alone: what its certificate proves is objective and bound at once.
+
+    Of what a solver attests nothing is found; to prove nothing and to name nobody is a violation.
+    """
+    if isinstance(certificate, SolverBound):
+        return Verdict(metrics=question_of(instance, BoundOnly()))
     try:
         with clock.phase("verify"):
             proved = proved_bound(instance, certificate)
     except InputError as error:
         return Verdict((f"certificate: {error}",))
     if proved is None:
-        return Verdict(("a bound alone needs a certificate that can be recomputed",))
+        return Verdict(("a bound alone needs a certificate that can be recomputed, or a solver that attests it",))
     nothing = Completion(None, np.zeros(0), 0, why="a bound alone, no schedule")
     return _measured(instance, BoundOnly(), proved, proved, nothing, _flow(instance, proved))
 

@@ -73,7 +73,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     axes.set_ylim(-0.002, max(0.02, 1.7 * max(y for _, y, _ in places.values())))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set_xlabel("own time (s), geometric mean")
-    axes.set_ylabel("gap to the best bound, mean")
+    axes.set_ylabel(f"gap to the best bound ({bounds.proofs(runs)}), mean")
     axes.grid()
     more = len(found) - len(names)
     left_out(

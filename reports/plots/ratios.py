@@ -69,7 +69,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     axes.set_yticks(range(len(rows)), [short(_row_name(row), 40) for row in rows])
     axes.tick_params(length=0, labelsize=5.5)
     axes.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=axes, shrink=0.8, label="gap to the best bound")
+    bar = figure.colorbar(image, ax=axes, shrink=0.8, label=f"gap to the best bound ({bounds.proofs(kept)})")
     bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     left = (len(set(problems)) - len(rows), len(set(methods)) - len(columns))
     left_out(

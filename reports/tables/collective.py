@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
-from ...core.record import RunRecord
+from ...core.record import ATTESTED, NONE, RECOMPUTED, RunRecord
 from ..bounds import Bounds
 from ..clocks import COMPLETION, asked_of, explained, is_ranked
+from ..marks import mark_of
 from ..numbers import NumberFormat, number, size_text
 from ..runs import OWN_SECONDS, Run, runs_of
 from ..spec import ALONE, Column, Entry, Key, Label, TableSpec
@@ -41,8 +43,11 @@ KIND = Key("kind", "Kind")
 SOLVER = Key("solver", "Solver", optional=True)
 QUESTION = Key("question", "Question", optional=True)
 
+#: How the bound is known that a run is held against; where it is the same everywhere, a remark says so.
+PROOF = Key("proof", "Bound", optional=True)
+
 #: The keys of a table with a row a method.
-KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, SOLVER, QUESTION)
+KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, SOLVER, QUESTION, PROOF)
 
 #: Rows compete that have these in common: by completion time all that ask for the same, by objective those that answer the same question.
 ACROSS = ("instance", "collective", "size_bytes")
@@ -126,9 +131,24 @@ def entries_of(models: Sequence[str], keys: Sequence[Key] = KEYS) -> Callable[[S
         runs = [run for run in runs_of(records) if run.record.collective is not None]
         bounds = Bounds(runs)
         wanted = {run.problem[:2] for run in runs if not models or is_one_of(run.record.model, models)}
-        return [entry_of(run, bounds, keys) for run in runs if run.problem[:2] in wanted]
+        return with_their_row(keys, [entry_of(run, bounds, keys) for run in runs if run.problem[:2] in wanted])
 
     return entries
+
+
+def with_their_row(keys: Sequence[Key], entries: Sequence[Entry]) -> list[Entry]:
+    """Let runs without an answer, of which no bound is known to hold, stand in the row of the others that differ in nothing else."""
+    place = [key.name for key in keys].index("proof")
+
+    def others(entry: Entry) -> tuple[Label, ...]:
+        return (*entry.labels[:place], *entry.labels[place + 1 :])
+
+    known = {others(entry): entry.labels for entry in entries if mark_of(entry.record) is None}
+    return [entry if mark_of(entry.record) is None else _at(entry, known.get(others(entry))) for entry in entries]
+
+
+def _at(entry: Entry, labels: tuple[Label, ...] | None) -> Entry:
+    return entry if labels is None else replace(entry, labels=labels)
 
 
 def is_one_of(model: str, models: Sequence[str]) -> bool:
@@ -139,16 +159,36 @@ def is_one_of(model: str, models: Sequence[str]) -> bool:
 def entry_of(run: Run, bounds: Bounds, keys: Sequence[Key], **facts: float | None) -> Entry:
     """Place one run."""
     known = {"objective": run.objective, "bound": bounds.best(run), "gap": bounds.gap(run), "own_s": run.own_s}
-    labels = tuple(_LABELS[key.name](run) for key in keys)
+    known |= attested(bounds.proof(run))
+    labels = tuple(bounds.proof(run) if key is PROOF else _LABELS[key.name](run) for key in keys)
     # Columns of times are best where they are small; what is maximized is not ranked beside them.
     ranked = is_ranked(run.clock) and run.record.sense != "maximize"
     return Entry(run.record, labels, facts={**known, **facts}, ranked=ranked)
 
 
+#: What is said of bounds, by how they are known.
+_TOLD = {
+    RECOMPUTED: "recomputed by the judge, from certificates",
+    ATTESTED: "attested, the word of a solver or a method",
+}
+
+
+def attested(proof: str) -> dict[str, float | None]:
+    """Give, as a fact, whether a bound is somebody's word; None where there is no bound."""
+    return {"attested": None if proof == NONE else float(proof == ATTESTED)}
+
+
+def bound_remarks(entries: Sequence[Entry]) -> Sequence[str]:
+    """Say how the bounds of a table are known."""
+    found = {entry.facts.get("attested") for entry in entries}
+    told = [words for proof, words in _TOLD.items() if float(proof == ATTESTED) in found]
+    return [f"Bounds: {'; '.join(told)}."] if told else []
+
+
 def question_remarks(entries: Sequence[Entry]) -> Sequence[str]:
-    """Explain the objectives that occur."""
+    """Explain the objectives that occur, and how bounds are known."""
     asked = [asked_of(entry.record) for entry in entries]
-    return explained([one.clock for one in asked], [one.question for one in asked])
+    return [*explained([one.clock for one in asked], [one.question for one in asked]), *bound_remarks(entries)]
 
 
 def collective_table(

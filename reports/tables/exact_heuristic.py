@@ -14,6 +14,7 @@ from .collective import (
     INSTANCE,
     KIND,
     METHOD,
+    PROOF,
     QUESTION,
     RUNS,
     SIZE,
@@ -23,9 +24,20 @@ from .collective import (
     fact,
     interval,
     question_remarks,
+    with_their_row,
 )
 
-_KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, KIND, SOLVER, QUESTION, Key("objective_unit", "Unit", optional=True))
+_KEYS = (
+    INSTANCE,
+    COLLECTIVE,
+    SIZE,
+    METHOD,
+    KIND,
+    SOLVER,
+    QUESTION,
+    PROOF,
+    Key("objective_unit", "Unit", optional=True),
+)
 
 _HEURISTIC = "heuristic"
 
@@ -44,11 +56,12 @@ def _entries(records: Sequence[RunRecord]) -> list[Entry]:
         if (seconds := _exact_seconds(run)) is not None:
             asked = (*run.problem, run.question or "")
             fastest[asked] = min(seconds, fastest.get(asked, seconds))
-    return [
+    entries = [
         entry_of(run, bounds, _KEYS, time_ratio=_ratio(run, fastest.get((*run.problem, run.question or ""))))
         for run in runs
         if len(kinds[run.problem]) == 2
     ]
+    return with_their_row(_KEYS, entries)
 
 
 def _exact_seconds(run: Run) -> float | None:

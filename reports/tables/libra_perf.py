@@ -10,6 +10,7 @@ from ..libra import PERF, PERF_PER_COST, libra_runs, network_name, workload_name
 from ..numbers import NumberFormat, geometric_mean, largest, number
 from ..records import latest
 from ..spec import Column, Entry, Footer, Group, Key, TableSpec
+from .collective import attested, bound_remarks
 
 #: Phases that a comparison of solvers is about; verification is the judge's time.
 _SOLVING = ("build", "transfer", "solve")
@@ -26,7 +27,12 @@ def _seconds(entry: Entry) -> float | None:
 
 def _entries(records: Sequence[RunRecord]) -> list[Entry]:
     entries = [
-        Entry(run.record, (run.workload, run.network, run.budget_GBps, run.record.solver), run.objective)
+        Entry(
+            run.record,
+            (run.workload, run.network, run.budget_GBps, run.record.solver),
+            run.objective,
+            attested(run.record.proof),
+        )
         for run in libra_runs(records)
     ]
     # Runs of a cell differ in ways to the same optimum, if at all: the latest stands for all of them.
@@ -69,4 +75,5 @@ SPEC = TableSpec(
         "Speedup and Perf/cost are ratios over EqualBW of the same budget. Gap is relative, to the proved bound. "
         "Time is that of building, transferring and solving.",
     ),
+    remarks=bound_remarks,
 )

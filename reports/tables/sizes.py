@@ -13,6 +13,7 @@ from .collective import (
     INSTANCE,
     METHOD,
     OBJECTIVE,
+    PROOF,
     QUESTION,
     SIZE,
     SOLVER,
@@ -22,7 +23,7 @@ from .collective import (
     question_remarks,
 )
 
-_KEYS = (INSTANCE, COLLECTIVE, METHOD, SOLVER, QUESTION, replace(SIZE, optional=False))
+_KEYS = (INSTANCE, COLLECTIVE, METHOD, SOLVER, QUESTION, PROOF, replace(SIZE, optional=False))
 
 SPEC = TableSpec(
     name="sizes",

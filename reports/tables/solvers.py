@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from ...core.record import RunRecord
+from ...core.record import ATTESTED, RunRecord
 from ..numbers import NumberFormat, number
 from ..records import latest
 from ..runs import OWN_SECONDS, identity, own_seconds, plain
@@ -72,6 +72,7 @@ def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | 
         "time": mine if mine is not None else limit if limit is not None else longest,
         "tasks": 1.0,
         "solved": float(mine is not None),
+        "attested": float(mine is not None and record.proof == ATTESTED),
         **{"win": 0.0, "tie": 0.0, "loss": 0.0},
     }
     if mine is None:
@@ -98,6 +99,7 @@ SPEC = TableSpec(
     columns=(
         Column("tasks", "Tasks", fact("tasks"), _COUNT, over=total, every=True),
         Column("solved", "Solved", fact("solved"), _COUNT, best="largest", over=total, every=True),
+        Column("attested", "Attested", fact("attested"), _COUNT, over=total, every=True),
         Column(
             "time_s", "Time (SGM)", fact("time"), _SECONDS, "s", "smallest", over=shifted_geometric_mean, every=True
         ),
@@ -120,7 +122,8 @@ SPEC = TableSpec(
     notes=(
         f"SGM is the shifted geometric mean, shift {SHIFT_S:g} s, over the tasks that all solvers of the model took on; "
         f"{BOOTSTRAP}. A task that was not solved counts with its time limit, or without one with the longest time of the model.",
-        f"Solved is proved optimal, of a heuristic answered, and verified. Win, Tie, Loss: own time against the fastest "
+        "Solved is proved optimal, of a heuristic answered, and verified; Attested counts those whose bound is the solver's word.",
+        f"Win, Tie, Loss: own time against the fastest "
         f"other solver, a tie within {TIE:.0%}; what was not solved is a loss.".replace("%", " percent"),
         OWN_SECONDS,
     ),

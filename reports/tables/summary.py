@@ -9,7 +9,7 @@ from ..bounds import Bounds
 from ..numbers import NumberFormat, number
 from ..runs import OWN_SECONDS, runs_of
 from ..spec import ALONE, Column, Entry, Key, TableSpec
-from .collective import COLLECTIVE, INSTANCE, METHOD, QUESTION, SIZE, SOLVER, entry_of, fact, question_remarks
+from .collective import COLLECTIVE, INSTANCE, METHOD, PROOF, QUESTION, SIZE, SOLVER, entry_of, fact, question_remarks
 
 _KEYS = (
     INSTANCE,
@@ -18,6 +18,7 @@ _KEYS = (
     METHOD,
     SOLVER,
     QUESTION,
+    PROOF,
     Key("seed", "Seed", form=NumberFormat("general", 10), optional=True),
     Key("objective_unit", "Unit", optional=True),
 )

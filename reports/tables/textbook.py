@@ -9,7 +9,7 @@ from ...core.record import RunRecord
 from ..bounds import Bounds
 from ..runs import runs_of
 from ..spec import Entry, Group, TableSpec
-from .collective import ALGBW, COLLECTIVE, GAP, INSTANCE, SIZE, entry_of
+from .collective import ALGBW, COLLECTIVE, GAP, INSTANCE, SIZE, bound_remarks, entry_of
 
 #: The algorithms, each with the heading of its columns.
 _MODELS = {"ring": "Ring", "direct": "Direct", "rhd": "Halving-doubling", "dbt": "Double binary tree"}
@@ -37,4 +37,5 @@ SPEC = TableSpec(
     groups=tuple(Group(name, heading) for name, heading in _MODELS.items()),
     columns=(replace(ALGBW, best="largest"), GAP),
     notes=("algbw is the full buffer over the completion time.",),
+    remarks=bound_remarks,
 )

@@ -65,6 +65,7 @@ CONTRACT = [
     "message",
     "host",
     "started_at",
+    "proof",
 ]
 
 
@@ -78,6 +79,28 @@ def test_a_record_survives_json() -> None:
 def test_a_record_has_every_field_of_the_contract() -> None:
     """Scripts find all fields that the design lists, also where they are null."""
     assert set(CONTRACT) <= set(RECORD.to_json())
+
+
+def test_an_old_record_has_an_attested_bound() -> None:
+    """A record that does not say how its bound is known is read, and claims no more than somebody's word; without a bound there is none."""
+    old = {name: value for name, value in RECORD.to_json().items() if name != "proof"}
+    record = RunRecord.from_json(old, source="x", place="line 1")
+    assert (record.proof, record.shown_status) == ("attested", "optimal (attested)")
+    unbounded = RunRecord.from_json(old | {"bound": None}, source="x", place="line 1")
+    assert (unbounded.proof, unbounded.shown_status) == ("none", "optimal")
+
+
+def test_a_bound_that_the_judge_recomputed_is_plainly_optimal() -> None:
+    """Only an optimum that rests on somebody's word is called attested."""
+    assert replace(RECORD, proof="recomputed").shown_status == "optimal"
+    assert replace(RECORD, status="feasible").shown_status == "feasible"
+
+
+@pytest.mark.parametrize("proof", ["proved", "", None, 3])
+def test_a_proof_is_one_of_three_words(proof: object) -> None:
+    """Anything else is told with the place in the file."""
+    with pytest.raises(InputError, match=r"line 1\.proof: .* expected one of recomputed, attested, none"):
+        RunRecord.from_json(RECORD.to_json() | {"proof": proof}, source="x", place="line 1")
 
 
 def test_every_status_has_an_exit_status() -> None:

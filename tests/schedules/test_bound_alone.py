@@ -25,9 +25,16 @@ def test_objective_and_bound_are_what_the_certificate_proves():
     assert verdict.objective == verdict.bound == verdict.metrics["lower_bound_s"] == 1
 
 
-@pytest.mark.parametrize("certificate", [None, SolverBound("highs", "1"), CutCertificate((7,))])
+def test_of_an_attested_bound_nothing_is_found():
+    """The word of a solver is neither wrong nor recomputed."""
+    verdict = judge(gathering(), BoundOnly(), SolverBound("highs", "1"))
+    assert (verdict.violations, verdict.objective, verdict.bound) == ((), None, None)
+    assert set(verdict.metrics) == {"clock", "question"}
+
+
+@pytest.mark.parametrize("certificate", [None, CutCertificate((7,))])
 def test_a_bound_without_proof_is_refused(certificate):
-    """Nothing, the word of a solver, and a cut through nodes that there are not are violations."""
+    """Nothing, and a cut through nodes that there are not, are violations."""
     verdict = judge(gathering(), BoundOnly(), certificate)
     assert not verdict.ok
     assert verdict.objective is None
