@@ -17,7 +17,7 @@ from cwb.schedules.simulate.transfers import transfers_of
 from cwb.schedules.simulate.windows import simulate_by_windows
 from hypothesis import given, settings
 
-UNAWARE, AWARE, CUT, FAIR = SimulationMode
+UNAWARE, AWARE, CUT, FAIR, _ = SimulationMode
 QUEUED = [AWARE, CUT]
 
 

@@ -9,7 +9,7 @@ import pytest
 from cwb.core.trace import SimulationMode
 from cwb.schedules.simulate import simulate, utilization
 
-UNAWARE, AWARE, CUT, FAIR = SimulationMode
+UNAWARE, AWARE, CUT, FAIR, _ = SimulationMode
 
 
 def us(seconds):
