@@ -13,6 +13,9 @@ from cwb.core.fabric import parse_fabric
 from cwb.core.trace import SimulationMode
 from cwb.schedules.simulate import simulate, utilization
 
+#: Modes of any sends; shares are of trees alone.
+MODES = [mode for mode in SimulationMode if mode is not SimulationMode.SHARES]
+
 
 @pytest.fixture
 def case(make):
@@ -46,7 +49,7 @@ def test_numbers_out_of_range_are_refused(case, column, value):
     wrong = getattr(schedule.sends, column).copy()
     wrong[1] = value
     broken = replace(schedule, sends=replace(schedule.sends, **{column: wrong}))
-    for mode in SimulationMode:
+    for mode in MODES:
         with pytest.raises(InputError, match=f"names a {column}"):
             simulate(instance, broken, mode)
 
@@ -62,11 +65,14 @@ def test_options_that_do_not_fit_are_refused(case, make):
         simulate(instance, make.timed(instance, [4], [(0, 1, 0, (0,))]), barrier=True)
     with pytest.raises(InputError, match="holds a link"):
         simulate(instance, schedule, SimulationMode.FAIR_SHARE, hold_latency=True)
+    for barrier in (False, True):
+        with pytest.raises(InputError, match="only trees have shares"):
+            simulate(instance, schedule, SimulationMode.SHARES, barrier=barrier)
     with pytest.raises(InputError, match="parts of the time"):
         utilization(instance, schedule, simulate(instance, schedule), 0)
 
 
-@pytest.mark.parametrize("mode", SimulationMode)
+@pytest.mark.parametrize("mode", MODES)
 def test_sends_that_wait_for_each_other_are_refused(make, mode):
     """Two sends that take no time by their given times, each the source of the other, can never begin."""
     instance = make.network(2, [(0, 1, 1, 0), (1, 0, 1, 0)])
