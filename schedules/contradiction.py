@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+#: Relative difference up to which a bound that a solver attests may pass an answer: solvers keep to constraints and to their own
+#: optimum no better than this.
+ATTESTED_TOLERANCE = 1e-6
+
 
 def contradictions(
     reached: Fraction | float, proved: Fraction | float | None, margin: float = 0.0, unit: str = "s"
