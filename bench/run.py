@@ -23,6 +23,7 @@ from ..core.solver import relative_gap
 from ..core.verdict import Verdict
 from ..models import registry
 from ..schedules import judge
+from ..schedules.contradiction import ATTESTED_TOLERANCE
 from .clock import WallClock
 from .environment import cwb_version, environment, peak_rss_bytes
 from .interrupt import stop_on_interrupt
@@ -33,10 +34,6 @@ __all__ = ["DEFAULT_SOLVER", "Request", "Run", "run", "run_one"]
 
 #: Relative difference at which a method's claim and the judge's number are not the same.
 CLAIM_TOLERANCE = 1e-9
-
-#: Relative difference up to which a bound that a solver attests may pass an answer: solvers keep to constraints and to their own
-#: optimum no better than this.
-ATTESTED_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)

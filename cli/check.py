@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..core.instance import Instance
     from ..schedules.completion import Completion
     from ..schedules.files import ScheduleFile
+    from ..schedules.proof import Proof
     from ..schedules.verify import Report
 
 
@@ -30,6 +31,8 @@ def check(file: Path, instance: str | None, as_json: bool) -> int:
     cwb check s.json
     cwb check s.json.gz --instance instances/torus.json --json
 
+    An answer that is done before the bound that its own certificate proves is a contradiction, and wrong.
+
     Of trees, the time of the most loaded link is held against what the certificate proves, with exact fractions: where they
     meet, nothing is faster, and the file alone shows it.
 
@@ -39,15 +42,16 @@ def check(file: Path, instance: str | None, as_json: bool) -> int:
     """
     from ..schedules.completion import completion_if_any
     from ..schedules.files import read_schedule
+    from ..schedules.proof import proof_of
     from ..schedules.verify import verify
 
     read = read_schedule(file)
     if instance is not None:
         _same_instance(file, read.instance, instance)
     report = verify(read.instance, read.answer)
-    proof, missed = proof_of(read, right=report.ok)
-    violations = [*map(str, report.violations), *missed]
     completion = completion_if_any(read.instance, read.answer, read.pieces) if report.ok else None
+    proof, missed = proof_of(read, right=report.ok, completion_s=completion and completion.seconds)
+    violations = [*map(str, report.violations), *missed]
     if as_json:
         click.echo(json.dumps(_verdict(file, read, report, proof, completion, violations), allow_nan=False))
     else:
@@ -65,50 +69,6 @@ def _same_instance(file: Path, found: Instance, spec: str) -> None:
     if expected.sha256 != found.sha256:
         text = f"is for the instance {found.sha256[:12]}…, not for {spec} ({expected.sha256[:12]}…)"
         raise InputError(text, source=str(file), place="instance_sha256")
-
-
-@dataclass(frozen=True)
-class Proof:
-    """What the file itself proves, exactly.
-
-    Parameters
-    ----------
-    bound_s : Fraction or None
-        What the certificate proves.
-    time_s : Fraction or None
-        What trees take: the seconds of their most loaded link. None for other schedules, whose time a simulation tells.
-    """
-
-    bound_s: Fraction | None = None
-    time_s: Fraction | None = None
-
-    @property
-    def gap(self) -> Fraction | None:
-        """How far the time is above the bound, in parts of the time."""
-        if self.bound_s is None or not self.time_s:
-            return None
-        return (self.time_s - self.bound_s) / self.time_s
-
-
-def proof_of(read: ScheduleFile, *, right: bool) -> tuple[Proof, list[str]]:
-    """Recompute bound and time of a file; also say where the file claims more than it proves."""
-    from ..core.bounds import DistanceCertificate
-    from ..core.trees import TreePacking
-    from ..schedules.collective import exact_bound
-    from ..schedules.verify import heaviest_load
-
-    trees = right and isinstance(read.answer, TreePacking)
-    time = heaviest_load(read.instance, read.answer) if trees and isinstance(read.answer, TreePacking) else None
-    try:
-        bound = exact_bound(read.instance, read.certificate)
-    except InputError as error:
-        return Proof(None, time), [f"certificate: {error}"]
-    claimed = read.extra.get("bound_s")
-    missed = []
-    if bound is not None and isinstance(claimed, int | float) and claimed > float(bound) * (1 + 1e-9):
-        missed = [f"certificate: claimed bound {claimed!r} s, it proves {float(bound)!r} s"]
-    # The time of trees leaves latency out, so that a distance says nothing about it.
-    return Proof(bound, None if isinstance(read.certificate, DistanceCertificate) else time), missed
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.collective import CollectiveKind
-from ..core.errors import InputError
+from ..core.errors import ExitStatus, InputError
 from ..core.pipelining import LatencyModel
 from ..core.trace import SimulationMode
 from ..core.units import Kind, parse
@@ -83,7 +83,7 @@ def simulate(
     chunk_overhead: str | None,
     as_json: bool,
     trace_file: Path | None,
-) -> None:
+) -> int:
     """Simulate the schedule in FILE on its network.
 
     Without options, the time is that of 'cwb solve' and of every table: link by link, store and forward; latency delays
@@ -93,14 +93,18 @@ def simulate(
     link to one chunk at a time, which is stored before it goes on; in cut-through it goes on at once; in fair-share,
     chunks share links; in shares, every tree has its part of every link.
 
+    The file is not verified; 'cwb check' does that. But a schedule that is done before the bound that its own certificate
+    proves is told, and the exit status is 5.
+
     \b
     cwb simulate schedule.json
     cwb simulate trees.json.gz --mode cut-through --pieces 64 --trace trace.json
     cwb simulate trees.json.gz --reserve --latency-model occupancy
     """
     from ..core.trees import TreePacking
-    from ..schedules.completion import completion_of, mode_of
+    from ..schedules.completion import completion_if_any, completion_of, mode_of
     from ..schedules.files import read_schedule
+    from ..schedules.proof import proof_of
     from ..schedules.simulate import simulate as run
 
     if trace_file is not None and not trace_file.parent.is_dir():
@@ -141,10 +145,15 @@ def simulate(
         write_whole(trace_file, "".join(chrome_trace(instance, answer, trace, pieces=cut)).encode())
     found |= {"barrier": barrier, "latency_model": model.value, "reserve": reserve}
     found |= {"pieces": cut if isinstance(cut, int) else cut.tolist()}
+    # What is asked of another model of time is not what the certificate speaks of.
+    own = completion_if_any(instance, answer, read.pieces).seconds if read.certificate or read.extra else None
+    proof, violations = proof_of(read, right=True, completion_s=own)
+    found |= {"proved_bound_s": proof.bound_s and float(proof.bound_s), "violations": violations}
     if as_json:
         click.echo(json.dumps(found, allow_nan=False))
     else:
         show(found)
+    return int(ExitStatus.VERIFICATION_FAILED if violations else ExitStatus.OK)
 
 
 def _reserved(
@@ -256,3 +265,5 @@ def show(found: dict[str, Any]) -> None:
     console = Console(highlight=False, markup=False)
     console.print(summary)
     console.print(busiest)
+    for line in found["violations"]:
+        console.print(line, soft_wrap=True)

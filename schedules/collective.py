@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,7 +29,9 @@ from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from ..core.verdict import Verdict
 from .completion import Completion, completion_if_any, completion_of
+from .contradiction import contradictions
 from .epoch_bounds import recomputed_epochs
+from .files import Written
 from .multirail import evaluate, weighted_bound_s
 from .network_bounds import (
     recomputed_cut_bound,
@@ -44,6 +47,9 @@ from .verify.epochs import finish_epochs
 from .verify.grid import grid_of
 from .verify.translated import translated_epochs
 from .verify.trees import heaviest_link
+
+#: Relative rounding errors of a simulated time.
+SIMULATED = 1e-9
 
 #: Messages of a verdict.
 SHOWN = 20
@@ -76,8 +82,7 @@ def judge_collective(
     if isinstance(answer, TreePacking):
         with clock.phase("simulate"):
             flow_s, completion, measured = measures_of_trees(instance, answer)
-        bound = proved_flow_bound(instance, certificate)
-        return _measured(instance, answer, float(flow_s), bound, completion, measured)
+        return _measured(instance, answer, flow_s, certificate, completion, measured)
     with clock.phase("simulate"):
         completion = completion_if_any(instance, answer)
     measured = {"busiest_link": _busiest(completion), "warnings": len(report.warnings)}
@@ -88,8 +93,7 @@ def judge_collective(
     with clock.phase("simulate"):
         unaware = simulate(instance, answer, SimulationMode.ALPHA_BETA)
     measured["alpha_beta_time_s"] = unaware.completion_s
-    bound = proved_bound(instance, certificate)
-    return _measured(instance, answer, completion.seconds, bound, completion, measured)
+    return _measured(instance, answer, completion.seconds, certificate, completion, measured)
 
 
 def _busiest(completion: Completion) -> list[object]:
@@ -132,14 +136,9 @@ def _judge_epochs(
 ) -> Verdict:
     """Measure a schedule on a grid of epochs: the objective is the epochs up to its last arrival, whatever they leave out."""
     assert instance.timing is not None  # noqa: S101 (the caller has looked)
-    epoch_s = instance.timing.epoch_s
-    try:
-        bound = proved_bound(instance, certificate)
-    except InputError as error:
-        return Verdict((f"certificate: {error}",))
-    epochs = finish_epochs(instance, answer) if isinstance(answer, Schedule) else translated_epochs(instance, answer)
-    time = float(epochs * epoch_s)
-    algbw, busbw = _bandwidths(instance, time)
+    epoch_s, time = instance.timing.epoch_s, time_of_grid(instance, answer)
+    epochs = int(time / epoch_s)
+    algbw, busbw = _bandwidths(instance, float(time))
     metrics: dict[str, object] = {
         **measured,
         "epochs": epochs,
@@ -148,9 +147,18 @@ def _judge_epochs(
         "epochs_busbw_GBps": busbw,
         "timing": instance.timing.semantics.value,
     }
-    if bound is not None:  # without one the method's own claim stands, as one of its metrics
-        metrics["lower_bound_epochs"] = round(bound / float(epoch_s))
-    return _measured(instance, answer, time, bound, completion, metrics)
+    verdict = _measured(instance, answer, time, certificate, completion, metrics)
+    if verdict.bound is None:  # the method's own claim stands, as one of its metrics
+        return verdict
+    found = verdict.metrics | {"lower_bound_epochs": round(verdict.bound / float(epoch_s))}
+    return replace(verdict, metrics=found)
+
+
+def time_of_grid(instance: Instance, answer: Schedule | TranslatedTrees) -> Fraction:
+    """Seconds up to the last arrival on a grid of epochs."""
+    assert instance.timing is not None  # noqa: S101 (the caller has looked)
+    epochs = finish_epochs(instance, answer) if isinstance(answer, Schedule) else translated_epochs(instance, answer)
+    return epochs * instance.timing.epoch_s
 
 
 def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
@@ -163,10 +171,9 @@ def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certific
     except InputError as error:
         return Verdict((str(error),))
     busy = [float(seconds) for seconds in pipeline.busy_s]
-    seconds = float(pipeline.completion_s)
-    completion = Completion(seconds, np.array(busy), len(answer.orders))
-    bound = proved_bound(instance, certificate)
-    return _measured(instance, answer, seconds, bound, completion, {"dimension_busy_s": busy})
+    seconds = pipeline.completion_s
+    completion = Completion(float(seconds), np.array(busy), len(answer.orders))
+    return _measured(instance, answer, seconds, certificate, completion, {"dimension_busy_s": busy})
 
 
 def judge_bound(instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
@@ -178,24 +185,26 @@ def judge_bound(instance: Instance, certificate: Certificate | None, clock: Cloc
         return Verdict(metrics=question_of(instance, BoundOnly()))
     try:
         with clock.phase("verify"):
-            proved = proved_bound(instance, certificate)
+            proved = bound_of(instance, BoundOnly(), certificate)
     except InputError as error:
         return Verdict((f"certificate: {error}",))
     if proved is None:
         return Verdict(("a bound alone needs a certificate that can be recomputed, or a solver that attests it",))
     nothing = Completion(None, np.zeros(0), 0, why="a bound alone, no schedule")
-    return _measured(instance, BoundOnly(), proved, proved, nothing, _flow(instance, proved))
+    return _measured(instance, BoundOnly(), proved, certificate, nothing, _flow(instance, float(proved)))
 
 
 def _measured(
     instance: Instance,
     answer: Answer,
-    objective: float,
-    bound: float | None,
+    objective: Fraction | float,
+    certificate: Certificate | None,
     completion: Completion,
     metrics: dict[str, object],
 ) -> Verdict:
     """Give the verdict of an answer that is right: the objective, and beside it the completion time, which is of the same model for all."""
+    proved, violations = held_against(instance, answer, certificate, objective)
+    bound = None if proved is None else float(proved)
     algbw, busbw = _bandwidths(instance, completion.seconds)
     measured: dict[str, object] = {
         **question_of(instance, answer),
@@ -206,7 +215,50 @@ def _measured(
     }
     if completion.seconds is None:
         measured["no_completion_time"] = completion.why
-    return Verdict((), objective, bound, measured | metrics)
+    return Verdict(tuple(violations), float(objective), bound, measured | metrics)
+
+
+def held_against(
+    instance: Instance, answer: Answer, certificate: Certificate | None, objective: Fraction | float
+) -> tuple[Fraction | None, list[str]]:
+    """Hold an objective against what the certificate proves of it.
+
+    Parameters
+    ----------
+    instance, answer, certificate
+        What is judged.
+    objective : Fraction or float
+        The judge's own: exact of trees, on grids of epochs and of orders, a float where it is simulated.
+
+    Returns
+    -------
+    Fraction or None
+        What is proved.
+    list of str
+        What is wrong: a certificate that names what there is not, and an answer that contradicts it.
+    """
+    try:
+        proved = bound_of(instance, answer, certificate)
+    except InputError as error:
+        return None, [f"certificate: {error}"]
+    return proved, contradictions(objective, proved, 0.0 if isinstance(objective, Fraction) else SIMULATED)
+
+
+def objective_of(instance: Instance, answer: Written, completion_s: float | None) -> Fraction | float | None:
+    """Give the objective by which an answer is held against its certificate; None where its completion time is that, and there is none.
+
+    Parameters
+    ----------
+    instance, answer
+        A problem and a schedule or trees for it.
+    completion_s : float or None
+        Its completion time (:mod:`.completion`).
+    """
+    if isinstance(answer, TreePacking):
+        return heaviest_link(instance, answer)[1]
+    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees):
+        return time_of_grid(instance, answer)
+    return completion_s
 
 
 def _flow(instance: Instance, seconds: float) -> dict[str, object]:
@@ -225,31 +277,40 @@ def _bandwidths(instance: Instance, seconds: float | None) -> tuple[float | None
     return algbw, algbw * float(demand.collective.busbw_factor(ranks))
 
 
-def proved_bound(instance: Instance, certificate: Certificate | None) -> float | None:
-    """Recompute what a certificate proves, in seconds; None if there is none, or none that can be recomputed here.
+def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None) -> Fraction | None:
+    """Recompute what a certificate proves of an answer's objective, in seconds; None if there is none, or it proves nothing of it.
+
+    Of the flow model, which trees are measured by, a distance proves nothing, and epochs are those of what is on a grid alone.
 
     Raises
     ------
     InputError
         If the certificate names what the instance does not have.
     """
-    proved = exact_bound(instance, certificate)
-    return None if proved is None else float(proved)
-
-
-def proved_flow_bound(instance: Instance, certificate: Certificate | None) -> float | None:
-    """Recompute what a certificate proves of the flow model, which leaves latency out: a distance proves nothing there."""
-    return None if isinstance(certificate, DistanceCertificate) else proved_bound(instance, certificate)
+    if isinstance(answer, TreePacking) and isinstance(certificate, DistanceCertificate):
+        return None
+    if isinstance(answer, TreePacking | StepSchedule) and isinstance(certificate, EpochBound):
+        return None
+    return exact_bound(instance, certificate)
 
 
 def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction | None:
-    """Recompute what a certificate proves, exactly; see :func:`proved_bound`."""
+    """Recompute what a certificate proves, exactly; None if there is none, or none that can be recomputed here.
+
+    Raises
+    ------
+    InputError
+        If the certificate names what the instance does not have.
+    """
     if isinstance(certificate, EpochBound):
         return recomputed_epochs(instance, certificate) * grid_of(instance).timing.epoch_s
     proved: Fraction | None = None
     physical = (Semantics.STORE_AND_FORWARD, Semantics.CIRCUIT)
     if instance.timing is not None and instance.timing.semantics not in physical:
         return None  # bounds in seconds of wire and latency do not hold where some of both is not counted
+    faster = instance.timing is not None and any(change.factor > 1 for change in instance.timing.changes)
+    if faster and not isinstance(certificate, DistanceCertificate | SolverBound | None):
+        raise InputError("links are faster at times than this bound knows", place="certificate")
     match certificate:
         case CutCertificate():
             proved = recomputed_cut_bound(instance, certificate)

@@ -10,13 +10,14 @@ import gzip
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from sys import float_info
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.bounds import Certificate
 from ..core.collective import Demand
-from ..core.errors import InputError, located
+from ..core.errors import InputError, located, shown
 from ..core.instance import Instance, plain
 from ..core.schedule import Schedule, StepSchedule
 from ..core.timing import Timing
@@ -301,7 +302,15 @@ def read_schedule(path: Path) -> ScheduleFile:
             raise InputError(findings.violations[0].message, place=place)
         certificate = read_certificate(file.fields("certificate")) if file.has("certificate") else None
         extra = file.take("extra") if file.has("extra") else {}
-        Fields(extra, "extra")
+        _check_extra(extra)
         pieces = file.integer("pieces", 1, MOST_PIECES + 1) if kind == "tree-packing" and file.has("pieces") else None
         file.done()
         return ScheduleFile(instance, answer, certificate, extra, pieces)
+
+
+def _check_extra(extra: Any) -> None:
+    """Refuse what is no object, or whose claimed bound is no number of seconds."""
+    Fields(extra, "extra")
+    bound = extra.get("bound_s")
+    if bound is not None and (type(bound) not in (int, float) or not abs(bound) <= float_info.max):
+        raise InputError(f"{shown(bound)} is wrong; expected seconds or null", place="extra.bound_s")
