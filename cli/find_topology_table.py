@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InputError
+from ..core.units import exact
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
@@ -116,7 +117,7 @@ def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If a quantity is no finite decimal number, which the format needs.
+        If a quantity has more digits than the format takes.
     """
     from ..core.topology import Topology
 
@@ -124,7 +125,7 @@ def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(network, Topology) or demand is None:
         raise InputError("expected a network of nodes and links, and a collective", place="instance")
     link = network.links[0]
-    rate, latency = decimal(link.bandwidth_Bps, "B/s", "--bandwidth"), decimal(link.latency_s * 10**6, "us", "--alpha")
+    rate, latency = exact(link.bandwidth_Bps, "B/s"), exact(link.latency_s * 10**6, "us")
     return {
         "schema": "cwb-instance/1",
         "name": instance.name,
@@ -136,19 +137,5 @@ def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
                 {"source": e.source, "target": e.target, "bandwidth": rate, "latency": latency} for e in network.links
             ],
         },
-        "collective": {"kind": demand.collective.value, "size": decimal(demand.size_bytes, "B", "--size")},
+        "collective": {"kind": demand.collective.value, "size": exact(demand.size_bytes, "B")},
     }
-
-
-def decimal(value: Fraction, unit: str, option: str) -> str:
-    """Write a number in decimals, exactly."""
-    from decimal import Decimal, localcontext
-
-    with localcontext(prec=60):
-        text = Decimal(value.numerator) / value.denominator
-    if Fraction(text) != value:
-        raise InputError(
-            f"{value} {unit} is no finite decimal number, as an instance file needs; expected another value",
-            source=option,
-        )
-    return f"{text:f} {unit}"
