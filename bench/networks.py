@@ -135,14 +135,14 @@ def _closure(nodes: int, degree: int, circulants: bool) -> Closure:
 
 
 def _named(job: Job, name: str) -> Choice:
-    """Find a network that is kept by its name, on the frontier or not; a base network is always known."""
+    """Find a network that is kept by its name, on the frontier or not, with its least T_B; a base network is always known."""
     from ..models.topology.bases import bases
     from ..models.topology.finder import valued
 
     kept = _closure(job.nodes, job.degree, job.circulants).cells.get((job.nodes, job.degree), [])
     for one in (*kept, *bases(job.nodes, job.degree)):
         if str(one) == name:
-            return valued(one, job, generated)
+            return valued(one, job, generated)[-1]
     raise InputError(f"the topology finder keeps no {name!r} of {job.nodes} nodes and degree {job.degree}")
 
 

@@ -34,7 +34,9 @@ def plain(job: Job, choices: list[Choice], best: Choice, rates: list[float | Non
             "T_B": str(bandwidth),
             "all_reduce_s": float(2 * (steps * job.alpha_s + bandwidth * job.ratio_s)),
         },
-        "frontier": [_row(job, choice, rate) for choice, rate in zip(choices, rates, strict=True)],
+        "frontier": [
+            {**_row(job, choice, rate), "best": choice is best} for choice, rate in zip(choices, rates, strict=True)
+        ],
         "best": str(best.candidate),
     }
 
@@ -45,6 +47,7 @@ def _row(job: Job, choice: Choice, rate: float | None) -> dict[str, Any]:
 
     return {
         "topology": str(choice.candidate),
+        "all_gather": "breadth-first" if choice.candidate.breadth_first else "expanded",
         "degree": choice.candidate.degree,
         "bidirectional": choice.candidate.bidirectional,
         "T_L": choice.steps,
@@ -65,15 +68,14 @@ def show(found: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    title = f"{found['nodes']:,} nodes of degree {found['degree']}: networks that no other one beats"
+    title = f"{found['nodes']:,} nodes of degree {found['degree']}: the best of the families searched"
     table = Table(title=title, title_justify="left")
     table.add_column("topology", overflow="fold")
     for heading in ("T_L", "T_B", "", "all-reduce us", "diameter", "all-to-all rate", "us"):
         table.add_column(heading, justify="right")
     for row in found["frontier"]:
-        best = row["topology"] == found["best"]
         table.add_row(
-            f"{row['topology']} *" if best else row["topology"],
+            f"{row['topology']} *" if row["best"] else row["topology"],
             str(row["T_L"]),
             row["T_B"],
             f"{float(Fraction(row['T_B'])):.3f}",
@@ -97,7 +99,7 @@ def show(found: dict[str, Any]) -> None:
     for row in found["frontier"]:
         if row["also"]:
             console.print(f"as good as {row['topology']}: {', '.join(row['also'])}")
-    console.print(f"* best for {_job(found)}")
+    console.print(f"* best of these for {_job(found)}; networks of other kinds may be better")
     if made := found.get("schedule"):
         verdict = "verified" if made["verified"] else f"WRONG: {made['violations'][0]}"
         console.print(f"{made['collective']}: {made['steps']} steps, {made['sends']:,} sends, {verdict}")
