@@ -129,7 +129,8 @@ def _canonical(problem: Mapping[str, Any]) -> Iterator[str]:
 
 def _canonical_topology(topology: Topology) -> Iterator[str]:
     """Write a network in the same way; its millions of links would take minutes as objects of plain data."""
-    named = {node.name: _json(node.name) for node in topology.nodes}
+    size = len(topology.nodes)
+    named = {node.name: _json(node.name) for node in counted(topology.nodes, size, "names in its digest")}
     number: dict[int, str] = {}  # by identity: most links share their quantities, and a fraction is slow to hash
 
     def exact(value: Fraction | None) -> str:
@@ -150,7 +151,7 @@ def _canonical_topology(topology: Topology) -> Iterator[str]:
     yield '{"links":['
     yield from _listed(counted(links, len(topology.links), "links in its digest"))
     yield '],"nodes":['
-    yield from _listed(counted(nodes, len(topology.nodes), "nodes in its digest"))
+    yield from _listed(counted(nodes, size, "nodes in its digest"))
     yield "]}"
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from itertools import count
 
 from .errors import InputError, shown
@@ -100,9 +101,19 @@ def parse(text: object, kind: Kind, *, allow_zero: bool = True) -> Fraction:
     InputError
         If the text has no unit, a unit of another kind, or a number that is not finite, non-negative and of a sensible size.
     """
-    expected = f"expected {kind.label} with its unit, such as {kind.example!r}"
     if not isinstance(text, str):
-        raise InputError(f"{shown(text)} has no unit; {expected}")
+        raise InputError(f"{shown(text)} has no unit; {_expected(kind)}")
+    return _parsed(text, kind, allow_zero)
+
+
+def _expected(kind: Kind) -> str:
+    return f"expected {kind.label} with its unit, such as {kind.example!r}"
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str, kind: Kind, allow_zero: bool) -> Fraction:
+    """Read one text; a large network says the same few a million times."""
+    expected = _expected(kind)
     match = _QUANTITY.match(text)
     if match is None:
         raise InputError(f"{shown(text)} is not a quantity; {expected}")
