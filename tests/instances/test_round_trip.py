@@ -11,6 +11,7 @@ from cwb.bench import Request, run
 from cwb.cli.find_topology_table import instance_data
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
+from cwb.core.schedule import StepSchedule
 from cwb.core.topology import Link, Node, Topology
 from cwb.core.units import Kind, parse
 from cwb.instances import load
@@ -48,7 +49,7 @@ def test_schedule_files(rates_Bps: list[Fraction], latency_s: Fraction, size: Fr
     """A schedule file holds its instance exactly, every link with a bandwidth of its own."""
     instance = _ring(rates_Bps, latency_s, size)
     done = run(instance, Request("ring"))
-    assert done.answer is not None
+    assert isinstance(done.answer, StepSchedule)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "s.json"
         write_schedule(path, instance, done.answer)
