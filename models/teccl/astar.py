@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...core.budget import Budget
 from ...core.errors import Unsupported
 from ...core.instance import Instance
@@ -35,7 +37,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOption
     reports: list[SolverResult] = []
     begin = 0
     while any(commodity.targets for commodity in remaining(problem, state).commodities):
-        left = remaining(problem, state)
+        left = replace(remaining(problem, state), begin=begin)
         if budget.exhausted or (most is not None and begin >= most):
             return _unfinished(reports, begin, most)
         budget.progress(

@@ -80,6 +80,8 @@ class EpochProblem:
         What is moved.
     instance_sha256 : str
         Digest of the instance.
+    begin : int
+        Index of the instance's grid at which index 0 lies: where bandwidth varies, a part that begins later has other epochs.
     """
 
     topology: Topology
@@ -91,6 +93,7 @@ class EpochProblem:
     holds: tuple[int | None, ...]
     commodities: tuple[Commodity, ...]
     instance_sha256: str
+    begin: int = 0
 
     @property
     def nodes(self) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from ...core.errors import InputError
+from ...core.errors import InputError, Unsupported
 from .epochs import EpochProblem
 
 #: Links of the longest hyper-edge.
@@ -126,6 +126,13 @@ class Layout:
             return bool(commodity.after)
         return self.problem.stores(commodity, n) and self.problem.room[n] != 0
 
+    def most_sent(self, q: int, a: int) -> int:
+        """Copies of a chunk that can be of use over an arc in one epoch: several where the node at its end does not copy."""
+        arc, targets = self.arcs[a], len(self.problem.commodities[q].targets)
+        if targets == 1 or self.problem.copies[arc.target]:
+            return 1
+        return targets if self.problem.timing.changes else min(targets, self.problem.links[arc.links[0]].capacity)
+
     def most(self, q: int, n: int) -> int:
         """Largest B: 1, but once for every destination where a switch needs it as often as it sends it on."""
         return 1 if self.problem.copies[n] else len(self.problem.commodities[q].targets)
@@ -166,11 +173,38 @@ class Layout:
                 found[link][send[2] + offset].append(send)
         return found
 
+    @cached_property
+    def changed(self) -> frozenset[int]:
+        """Links whose bandwidth varies."""
+        return frozenset(change.link for change in self.problem.timing.changes)
+
+    @cached_property
+    def joint(self) -> dict[tuple[int, int, int], tuple[int, int, int]]:
+        """For the sends of contributions to a sum that has several: the chunk, arc and epoch, where they are added up and sent once."""
+        commodities = self.problem.commodities
+        count = Counter(c.chunk for c in commodities if c.summed)
+        several = {q: c.chunk for q, c in enumerate(commodities) if c.summed and count[c.chunk] > 1}
+        return {(q, a, k): (several[q], a, k) for q, a, k in self.sends if q in several}
+
+    @cached_property
+    def members(self) -> dict[int, frozenset[int]]:
+        """Nodes that have or need something of each chunk."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for c in self.problem.commodities:
+            found[c.chunk].update((c.source, *c.targets))
+        return {chunk: frozenset(nodes) for chunk, nodes in found.items()}
+
     def windows(self, link: int) -> range:
-        """First epochs of the windows of a link that need a row."""
-        at = self.loads[link]
+        """First epochs of the windows of a link that need a row.
+
+        With constant bandwidth a window that reaches beyond the first or last start allows no less than the one that ends there; where bandwidth
+        varies every window with a start in it counts.
+        """
+        at, window = self.loads[link], self.problem.links[link].window
         begin, end = min(at), max(at)
-        return range(begin, max(begin, end - self.problem.links[link].window + 1) + 1)
+        if link in self.changed:
+            return range(max(-self.problem.begin, begin - window + 1), end + 1)
+        return range(begin, max(begin, end - window + 1) + 1)
 
     def incoming(self, q: int, n: int, k: int) -> int:
         """Chunks that arrive though no send of the model brings them: none, but see :class:`.rounds.RoundLayout`."""
@@ -180,9 +214,10 @@ class Layout:
     def room(self, link: int, epoch: int) -> int:
         """Chunks that may start over a link in its window that begins with an epoch."""
         e, timing = self.problem.links[link], self.problem.timing
-        if not timing.changes:
+        if link not in self.changed:
             return e.capacity
-        return int(sum(e.rate * timing.factor(link, k) for k in range(epoch, epoch + e.window)) // 1)
+        first = epoch + self.problem.begin
+        return int(sum(e.rate * timing.factor(link, k) for k in range(first, first + e.window)) // 1)
 
 
 def layout(problem: EpochProblem, epochs: int, rules: Rules | None = None) -> Layout:
@@ -192,11 +227,15 @@ def layout(problem: EpochProblem, epochs: int, rules: Rules | None = None) -> La
     ------
     InputError
         If the epochs are fewer than the distances need.
+    Unsupported
+        If hyper-edges do not lead to a destination.
     """
     if epochs < problem.diameter:
         raise InputError(f"{epochs} epochs are too few: the distances alone need {problem.diameter}", place="epochs")
     rules = rules or Rules()
     arcs = tuple(hyper_edges(problem) if rules.switches == "hyper-edges" else single_links(problem))
+    if rules.switches == "hyper-edges":
+        _require_ways(problem, arcs)
     first, last = list[list[int]](), list[list[int]]()
     far = problem.distance.tolist()
     ready: list[int] = []
@@ -211,6 +250,21 @@ def layout(problem: EpochProblem, epochs: int, rules: Rules | None = None) -> La
             late = epochs - latest[q]
             last[q] = [x - late for x in last[q]]
     return Layout(problem, epochs, rules, arcs, first, last)
+
+
+def _require_ways(problem: EpochProblem, arcs: tuple[Arc, ...]) -> None:
+    """Refuse a network in which switches in a row are more than a hyper-edge has."""
+    for source, targets in {(c.source, c.targets) for c in problem.commodities}:
+        reached, todo = {source}, [source]
+        while todo:
+            node = todo.pop()
+            further = {arc.target for arc in arcs if arc.source == node} - reached
+            reached |= further
+            todo += further
+        if not reached.issuperset(targets):
+            names = [problem.topology.nodes[n].name for n in (source, min(set(targets) - reached))]
+            text = f"no hyper-edges of at most {MAX_HOPS} links lead from {names[0]!r} to {names[1]!r}"
+            raise Unsupported(f"{text}; solve with switches=as-they-are")
 
 
 def _latest_ready(problem: EpochProblem, epochs: int) -> list[int]:

@@ -75,12 +75,17 @@ class RoundLayout(Layout):
         """Whether a send of an earlier round arrives: Q of the last round."""
         return int((q, n, k) in self.state.coming)
 
+    def most_sent(self, q: int, a: int) -> int:
+        """Once in an epoch: the state of a round does not count copies."""
+        del q, a
+        return 1
+
     def windows(self, link: int) -> range:
         """First epochs of windows that need a row; some begin before the round."""
-        at = self.loads[link]
-        window = self.problem.links[link].window
-        begin = min(0, *at) - window + 1 if self.state.started else min(at)
-        return range(begin, max(begin, max(at) - window + 1) + 1)
+        usual = super().windows(link)
+        if not self.state.started or link in self.changed:
+            return usual
+        return range(min(0, *self.loads[link]) - self.problem.links[link].window + 1, usual.stop)
 
     def room(self, link: int, epoch: int) -> int:
         """Chunks that may start in a window beside those of earlier rounds."""
