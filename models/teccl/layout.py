@@ -11,13 +11,13 @@ from typing import Literal
 from ...core.errors import InputError, Unsupported
 from .epochs import EpochProblem
 
-#: Links of the longest hyper-edge.
+#: Links of the longest way through switches.
 MAX_HOPS = 4
 
 
 @dataclass(frozen=True)
 class Arc:
-    """A way that a chunk takes at once: a link, or a hyper-edge through switches (appendix C).
+    """A way that a chunk takes at once: a link, or several through switches, such as a hyper-edge (appendix C).
 
     Parameters
     ----------
@@ -90,13 +90,27 @@ class Layout:
         return tuple(tuple(i for i, a in enumerate(self.arcs) if a.target == n) for n in range(self.problem.nodes))
 
     @cached_property
+    def usable(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Arcs for what is copied, and for contributions to sums: these take a way from one node that adds to the next one at once."""
+        problem = self.problem
+        stops = tuple({n for n in range(problem.nodes) if _stops(problem, n, summed)} for summed in (False, True))
+        inner = [{problem.links[e].target for e in arc.links[:-1]} for arc in self.arcs]
+        whole = [
+            [a for a, arc in enumerate(self.arcs) if {arc.source, arc.target} <= stop and not inner[a] & stop]
+            for stop in stops
+        ]
+        single = [a for a, arc in enumerate(self.arcs) if len(arc.links) == 1]
+        return tuple(single if self.rules.switches == "as-they-are" else whole[0]), tuple(whole[1])
+
+    @cached_property
     def spans(self) -> list[dict[int, tuple[int, int]]]:
         """For each commodity, the arcs that it can use, with the first and last epoch of a start."""
         found: list[dict[int, tuple[int, int]]] = []
         for q, commodity in enumerate(self.problem.commodities):
             first, last = self.first[q], self.last[q]
             spans: dict[int, tuple[int, int]] = {}
-            for a, arc in enumerate(self.arcs):
+            for a in self.usable[commodity.summed]:
+                arc = self.arcs[a]
                 begin, end = first[arc.source], last[arc.target] - arc.delay
                 if begin <= end and arc.target != commodity.source:
                     spans[a] = (begin, end)
@@ -233,9 +247,10 @@ def layout(problem: EpochProblem, epochs: int, rules: Rules | None = None) -> La
     if epochs < problem.diameter:
         raise InputError(f"{epochs} epochs are too few: the distances alone need {problem.diameter}", place="epochs")
     rules = rules or Rules()
-    arcs = tuple(hyper_edges(problem) if rules.switches == "hyper-edges" else single_links(problem))
-    if rules.switches == "hyper-edges":
-        _require_ways(problem, arcs)
+    found = hyper_edges(problem, summed=False) if rules.switches == "hyper-edges" else single_links(problem)
+    if any(commodity.summed for commodity in problem.commodities):
+        found += hyper_edges(problem, summed=True)
+    arcs = tuple(dict.fromkeys(found))
     first, last = list[list[int]](), list[list[int]]()
     far = problem.distance.tolist()
     ready: list[int] = []
@@ -249,12 +264,16 @@ def layout(problem: EpochProblem, epochs: int, rules: Rules | None = None) -> La
         if commodity.summed:  # the sum must still go on from its owner
             late = epochs - latest[q]
             last[q] = [x - late for x in last[q]]
-    return Layout(problem, epochs, rules, arcs, first, last)
+    plan = Layout(problem, epochs, rules, arcs, first, last)
+    _require_ways(plan)
+    return plan
 
 
-def _require_ways(problem: EpochProblem, arcs: tuple[Arc, ...]) -> None:
-    """Refuse a network in which switches in a row are more than a hyper-edge has."""
-    for source, targets in {(c.source, c.targets) for c in problem.commodities}:
+def _require_ways(plan: Layout) -> None:
+    """Refuse a network in which more switches are in a row than a way may have."""
+    names = [node.name for node in plan.problem.topology.nodes]
+    for source, targets, summed in {(c.source, c.targets, c.summed) for c in plan.problem.commodities}:
+        arcs = [plan.arcs[a] for a in plan.usable[summed]]
         reached, todo = {source}, [source]
         while todo:
             node = todo.pop()
@@ -262,9 +281,8 @@ def _require_ways(problem: EpochProblem, arcs: tuple[Arc, ...]) -> None:
             reached |= further
             todo += further
         if not reached.issuperset(targets):
-            names = [problem.topology.nodes[n].name for n in (source, min(set(targets) - reached))]
-            text = f"no hyper-edges of at most {MAX_HOPS} links lead from {names[0]!r} to {names[1]!r}"
-            raise Unsupported(f"{text}; solve with switches=as-they-are")
+            ends = f"{names[source]!r} to {names[min(set(targets) - reached)]!r}"
+            raise Unsupported(f"no ways of at most {MAX_HOPS} links through switches lead from {ends}")
 
 
 def _latest_ready(problem: EpochProblem, epochs: int) -> list[int]:
@@ -282,14 +300,25 @@ def single_links(problem: EpochProblem) -> list[Arc]:
     return [Arc((i,), (0,), e.source, e.target, e.delay) for i, e in enumerate(problem.links)]
 
 
-def hyper_edges(problem: EpochProblem) -> list[Arc]:
+def _stops(problem: EpochProblem, node: int, summed: bool) -> bool:
+    """Whether ways end at a node: where a chunk can be stored, and where contributions can be added up."""
+    holds = problem.holds[node]
+    return not problem.switch[node] or (holds is None if summed else holds != 0)
+
+
+def switches_in_a_row(problem: EpochProblem, *, summed: bool) -> bool:
+    """Whether a link joins two switches that ways pass: then ways that are long, or come back to a switch, are left out."""
+    return not all(_stops(problem, e.source, summed) or _stops(problem, e.target, summed) for e in problem.links)
+
+
+def hyper_edges(problem: EpochProblem, *, summed: bool) -> list[Arc]:
     """Links between nodes that can store, and for every way through switches that cannot, one arc; Omega of table 5."""
     found: list[Arc] = []
 
     def extend(links: tuple[int, ...], offsets: tuple[int, ...], seen: frozenset[int], at: int) -> None:
         node = problem.links[links[-1]].target
         source = problem.links[links[0]].source
-        if problem.holds[node] != 0:
+        if _stops(problem, node, summed):
             if node != source:
                 found.append(Arc(links, offsets, source, node, at))
             return
@@ -299,6 +328,6 @@ def hyper_edges(problem: EpochProblem) -> list[Arc]:
                 extend((*links, e), (*offsets, at), seen | {link.target}, at + link.delay)
 
     for e, link in enumerate(problem.links):
-        if problem.holds[link.source] != 0:
+        if _stops(problem, link.source, summed):
             extend((e,), (0,), frozenset((link.source, link.target)), link.delay)
     return found

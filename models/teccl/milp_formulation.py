@@ -255,10 +255,14 @@ def makespan(m: Any, plan: Layout) -> None:
 
 
 def paper_objective(m: Any, plan: Layout, weights: Sequence[Fraction]) -> None:
-    """Maximize ``sum_{k, q, d} w / (k + 1) R[q, d, k]``, w the priority of the tenant (sections 3.1 and 5)."""
+    """Maximize ``sum_{k, q, d} w / (k + 1) R[q, d, k]``, w the priority of the tenant (sections 3.1 and 5).
+
+    Contributions count where their sum is needed; of an all-reduce the sums do.
+    """
     terms = []
+    goes_on = {p for commodity in plan.problem.commodities for p in commodity.after}
     for q, n, k in plan.holdings:
-        if k > 0 and n in _targets(plan, q) and not plan.problem.commodities[q].summed:
+        if k > 0 and n in _targets(plan, q) and q not in goes_on:
             tenant = plan.problem.commodities[q].tenant
             terms.append((float(weights[tenant]) if weights else 1.0) / k * m.B[q, n, k])
     m.objective = pyo.Objective(expr=pyo.quicksum(terms), sense=pyo.maximize)

@@ -15,7 +15,7 @@ from ...core.instance import Instance
 from ...core.timing import BandwidthChange
 from ...core.topology import NodeKind, Topology
 from .epochs import EpochProblem, chunk_bytes
-from .layout import MAX_HOPS, Rules
+from .layout import MAX_HOPS, Rules, switches_in_a_row
 from .options import EpochOptions, pose, supports
 
 SUMS = (CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.REDUCE)
@@ -150,15 +150,17 @@ def _with_limits(instance: Instance, options: ModelOptions) -> Instance:
 
 def restriction(problem: EpochProblem, rules: Rules) -> str:
     """Say what the model rules out though the instance allows it, so that what it proves holds for the model alone; empty if nothing."""
-    if rules != Rules():
-        return f"ways through switches are hyper-edges of at most {MAX_HOPS} links"
+    sums = any(commodity.summed for commodity in problem.commodities)
     if any(commodity.after for commodity in problem.commodities):
         return "each part of an all-reduce is summed at one rank, and each rank sums one part"
-    if any(commodity.summed for commodity in problem.commodities):
-        if any(switch and holds != 0 for switch, holds in zip(problem.switch, problem.holds, strict=True)):
-            return "switches add nothing"
-        if any(problem.room):
-            return "a rank that only passes on has room for each contribution"
+    if (rules != Rules() and switches_in_a_row(problem, summed=False)) or (
+        sums and switches_in_a_row(problem, summed=True)
+    ):
+        return f"ways through several switches have at most {MAX_HOPS} links and do not come back"
+    if sums and any(problem.holds):
+        return "switches with a limited buffer add nothing"
+    if sums and any(problem.room):
+        return "a rank that only passes on has room for each contribution"
     return ""
 
 

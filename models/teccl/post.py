@@ -55,10 +55,10 @@ def _before(problem: EpochProblem, brought: list[tuple[int, int]], q: int, node:
 
 
 def summed_up(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
-    """Turn the contributions to each sum into a tree: every rank adds up what it has received and sends it on once.
+    """Turn the contributions to each sum into a tree: whoever stores them adds up what it has received and sends it on once.
 
-    Of what a rank sends towards one sum, only the last send is kept: all contributions that it passes on have arrived by then, and where they go
-    from the next rank, that rank's last send has not started before. So nothing arrives later than before, and less is sent. A rank without a
+    Of what a node sends towards one sum, only the last send is kept: all contributions that it passes on have arrived by then, and where they go
+    from the next node, that node's last send has not started before. So nothing arrives later than before, and less is sent. A node without a
     contribution to which nothing comes any more sends nothing.
 
     Parameters
@@ -75,7 +75,7 @@ def summed_up(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSe
             last[commodities[send.commodity].chunk, problem.links[send.path[0]].source] = send
     holds = {(c.chunk, c.source) for c in commodities if c.summed}
     kept = [send for send in joined if not commodities[send.commodity].summed]
-    for (chunk, source), send in sorted(last.items(), key=lambda each: each[1].start):
+    for (chunk, source), send in sorted(last.items(), key=lambda each: (arrival(problem, each[1]), each[1].start)):
         if (chunk, source) in holds:
             holds.add((chunk, problem.links[send.path[-1]].target))
             kept.append(send)
@@ -83,13 +83,11 @@ def summed_up(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSe
 
 
 def _joined(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
-    """Join the hops of sums through switches that pass them on once: on a path nothing is added, and nothing is sent twice."""
+    """Join the hops of sums through switches that pass them on once: on a path nothing is sent twice."""
 
     def passes(q: int, node: int) -> bool:
         commodity = problem.commodities[q]
-        part_of_sum = commodity.summed or bool(commodity.after)
-        once = commodity.summed or not problem.copies[node]
-        return part_of_sum and once and not problem.stores(commodity, node)
+        return bool(commodity.after) and not problem.copies[node] and not problem.stores(commodity, node)
 
     onwards: dict[tuple[int, int, int], list[EpochSend]] = defaultdict(list)
     for send in sends:
