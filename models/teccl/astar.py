@@ -47,7 +47,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOption
         if found is None:
             return _unfinished(reports, begin, None)
         moved = state.moved(problem, found, epochs)
-        if moved.held == state.held and not moved.coming:
+        if moved.held == state.held and moved.coming <= state.coming:
             epochs *= 2  # a round too short for any chunk to come nearer
             continue
         sends += [EpochSend(s.start + begin, s.commodity, s.path) for s in found]
