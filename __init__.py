@@ -92,7 +92,7 @@ def verify(instance: Instance | str | Path, answer: Answer, certificate: Certifi
     return judge(instance if isinstance(instance, InstanceType) else load(instance), answer, certificate)
 
 
-def simulate(instance: Instance | str | Path, answer: Answer, mode: str = "congestion-aware", **settings: Any) -> Trace:
+def simulate(instance: Instance | str | Path, answer: Answer, mode: str | None = None, **settings: Any) -> Trace:
     """Simulate a schedule: when everything happens, and how busy the links are.
 
     Parameters
@@ -101,17 +101,24 @@ def simulate(instance: Instance | str | Path, answer: Answer, mode: str = "conge
         The instance or what :func:`load` takes.
     answer : StepSchedule, Schedule or TreePacking
         The schedule.
-    mode : str
-        ``alpha-beta``, ``congestion-aware``, ``cut-through`` or ``fair-share``.
+    mode : str, optional
+        ``alpha-beta``, ``congestion-aware``, ``cut-through``, ``fair-share`` or, of trees, ``shares``. By default the model of all completion
+        times: ``shares`` for trees, ``congestion-aware`` for all else.
     **settings
-        ``barrier``, ``pieces`` and ``hold_latency``, see :func:`cwb.schedules.simulate.simulate`.
+        ``barrier``, ``pieces`` and ``hold_latency``, see :func:`cwb.schedules.simulate.simulate`. Without ``pieces``, trees have as many as for
+        their completion time.
     """
     from .core.instance import Instance as InstanceType
     from .core.trace import SimulationMode
+    from .core.trees import TreePacking
+    from .schedules.completion import completion_of, mode_of
     from .schedules.simulate import simulate as run
 
     loaded = instance if isinstance(instance, InstanceType) else load(instance)
-    return run(loaded, answer, SimulationMode(mode), **settings)
+    chosen = mode_of(answer) if mode is None else SimulationMode(mode)
+    if isinstance(answer, TreePacking) and "pieces" not in settings:
+        settings["pieces"] = completion_of(loaded, answer).pieces or 1
+    return run(loaded, answer, chosen, **settings)
 
 
 def compare(suite: str | Path, output: str | Path, progress: Callable[[str], None] | None = None) -> list[RunRecord]:

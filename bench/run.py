@@ -19,23 +19,21 @@ from ..core.fields import validated
 from ..core.instance import Instance
 from ..core.method import Method, Outcome, Status
 from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord
-from ..core.solver import Solver, relative_gap
+from ..core.solver import relative_gap
 from ..core.verdict import Verdict
 from ..models import registry
 from ..schedules import judge
+from ..schedules.contradiction import ATTESTED_TOLERANCE
 from .clock import WallClock
 from .environment import cwb_version, environment, peak_rss_bytes
 from .interrupt import stop_on_interrupt
 from .request import DEFAULT_SOLVER, Listener, Request, plain_option
+from .watched import Watched, watched
 
 __all__ = ["DEFAULT_SOLVER", "Request", "Run", "run", "run_one"]
 
 #: Relative difference at which a method's claim and the judge's number are not the same.
 CLAIM_TOLERANCE = 1e-9
-
-#: Relative difference up to which a bound that a solver attests may pass an answer: solvers keep to constraints and to their own
-#: optimum no better than this.
-ATTESTED_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def run(
         If the method or solver is unknown or an option is wrong.
     """
     method = registry.get(request.model)
-    solver = solvers.get(request.solver) if method.needs_solver else None
+    solver = watched(solvers.get(request.solver)) if method.needs_solver else None
     with located(source="-O"):
         options = validated(lambda: method.options.model_validate(dict(request.options)))
     listener = listener or Listener(progress)
@@ -125,12 +123,13 @@ def run(
     listener.answered()
     if outcome.answer is not None:
         verdict = judge(posed, outcome.answer, outcome.certificate, clock)
-    record = _record(instance, posed, request, method, solver, outcome, verdict, exit_status, clock, started_at)
+    ran = solver if solver is not None and (solver.called or exit_status is ExitStatus.SOLVER_MISSING) else None
+    record = _record(instance, posed, request, method, ran, outcome, verdict, exit_status, clock, started_at)
     return Run(record, posed, outcome.answer, outcome.certificate)
 
 
 def _answer(
-    instance: Instance, method: Method, solver: Solver | None, budget: Budget, options: Any, listener: Listener
+    instance: Instance, method: Method, solver: Watched | None, budget: Budget, options: Any, listener: Listener
 ) -> tuple[Outcome, Instance, ExitStatus | None]:
     """Let the method answer; what it cannot do becomes an outcome with a reason."""
     posed = instance
@@ -156,7 +155,7 @@ def _record(
     posed: Instance,
     request: Request,
     method: Method,
-    solver: Solver | None,
+    solver: Watched | None,
     outcome: Outcome,
     verdict: Verdict,
     exit_status: ExitStatus | None,
@@ -165,7 +164,7 @@ def _record(
 ) -> RunRecord:
     """Put together what the record says; where the judge has a number, it is the judge's."""
     # Of a bound alone that somebody attests there is nothing to judge: the word is all that there is.
-    attested = isinstance(outcome.answer, BoundOnly) and verdict == Verdict()
+    attested = isinstance(outcome.answer, BoundOnly) and verdict.ok and verdict.objective is None
     objective = outcome.objective if attested else verdict.objective
     violations = [*verdict.violations, *_claims_missed(outcome, verdict, objective, method.sense)]
     if outcome.answer is None:
@@ -237,10 +236,10 @@ def _claims_missed(outcome: Outcome, verdict: Verdict, objective: float | None, 
     return missed
 
 
-def _solver_version(solver: Solver | None, outcome: Outcome) -> str | None:
-    if outcome.reports:
-        return outcome.reports[-1].version
-    return solver.installed().version if solver else None
+def _solver_version(solver: Watched | None, outcome: Outcome) -> str | None:
+    if solver is None:
+        return None
+    return outcome.reports[-1].version if outcome.reports else solver.installed().version
 
 
 class _NoSolver:

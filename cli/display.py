@@ -44,9 +44,14 @@ def allocation_table(fabric: Fabric, record: RunRecord) -> Table:
 ROWS = (
     ("iteration_time_s", "iteration time", "s", "{:.9g}"),
     ("completion_time_s", "completion time", "s", "{:.9g}"),
+    ("no_completion_time", "no completion time", "", "{}"),
+    ("pieces", "pieces of a tree", "", "{:,}"),
     ("alpha_beta_time_s", "without congestion", "s", "{:.9g}"),
     ("algbw_GBps", "algbw (size / time)", "GB/s", "{:.4f}"),
     ("busbw_GBps", "busbw", "GB/s", "{:.4f}"),
+    ("flow_time_s", "flow time, latency left out", "s", "{:.9g}"),
+    ("flow_algbw_GBps", "flow algbw", "GB/s", "{:.4f}"),
+    ("flow_busbw_GBps", "flow busbw", "GB/s", "{:.4f}"),
     ("T_L", "steps, T_L", "", "{}"),
     ("T_B", "bandwidth time, T_B", "M/B", "{}"),
     ("rate", "rate of every pair", "links", "{:.6g}"),
@@ -55,7 +60,6 @@ ROWS = (
     ("trees", "different trees", "", "{:,}"),
     ("max_height", "largest height", "", "{}"),
     ("mean_height", "mean height", "", "{:.3g}"),
-    ("pieces", "pieces of a tree", "", "{:,}"),
     ("network_cost_usd", "network cost", "USD", "{:,.2f}"),
     ("perf_per_cost", "perf-per-cost", "1/(s USD)", "{:.6g}"),
     ("speedup", "speedup over EqualBW", "x", "{:.4f}"),
@@ -68,7 +72,8 @@ def summary_table(record: RunRecord) -> Table:
     table = Table(show_header=False, title=f"{record.model} on {record.solver or 'no solver'}", title_justify="left")
     table.add_column()
     table.add_column(justify="right")
-    table.add_row("status", record.shown_status)
+    question = record.metrics.get("question")
+    table.add_row("status", f"{record.shown_status} ({question})" if question else record.shown_status)
     for name, heading, unit, form in ROWS:
         if name in record.metrics:
             table.add_row(heading, _with_unit(record.metrics[name], unit, form))

@@ -13,12 +13,12 @@ from .table import RECORDS
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
-    from ..core.trace import SimulationMode
+    from ..core.trace import SimulationMode, Trace
     from ..reports.plots.schedule_view import Traffic
     from ..schedules.files import ScheduleFile
 
-#: Simulation modes, the default first; not taken from their class, which would load numpy.
-MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share")
+#: Simulation modes; not taken from their class, which would load numpy.
+MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share", "shares")
 
 #: Pictures of a schedule.
 KINDS = ("heatmap", "gantt", "utilization", "trees", "network", "map")
@@ -40,7 +40,7 @@ _PARTS, _CELLS = 200, 20_000_000
 @click.option(
     "--mode",
     type=click.Choice(MODES),
-    help="How time passes on links, for a schedule.  [default: congestion-aware]",
+    help="What if time passed otherwise on links?  [default: the model of all completion times]",
 )
 @click.option("--tree", "trees", type=click.IntRange(0), multiple=True, help="Tree to draw, from 0; may be repeated.")
 @click.option(
@@ -77,7 +77,7 @@ def plot(
     if name is not None and name.endswith((".json", ".json.gz")):
         if records:
             raise InputError("a schedule is drawn from its own file alone; expected no records", source=str(records[0]))
-        plot_schedule(Path(name), kind, mode or MODES[0], output, trees, places)
+        plot_schedule(Path(name), kind, mode, output, trees, places)
         return
     from ..reports.plots import PLOTS, get, picture_format
     from ..reports.records import load_records
@@ -97,7 +97,7 @@ def plot(
 def plot_schedule(
     file: Path,
     kind: str | None,
-    mode: str,
+    mode: str | None,
     output: Path | None,
     trees: tuple[int, ...] = (),
     places: Path | None = None,
@@ -129,7 +129,8 @@ def plot_schedule(
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
     coordinates = None if places is None else read_places(places)
-    content = _drawn(read_schedule(file), kind or KINDS[0], SimulationMode(mode), form, file, trees, coordinates)
+    chosen = None if mode is None else SimulationMode(mode)
+    content = _drawn(read_schedule(file), kind or KINDS[0], chosen, form, file, trees, coordinates)
     write_whole(output, content)
 
 
@@ -159,7 +160,7 @@ def read_places(path: Path) -> dict[str, tuple[float, float]]:
 def _drawn(
     read: ScheduleFile,
     kind: str,
-    mode: SimulationMode,
+    mode: SimulationMode | None,
     form: str,
     file: Path,
     trees: tuple[int, ...],
@@ -178,7 +179,7 @@ def _drawn(
     )
     from ..reports.plots.look import look, to_bytes
     from ..schedules.simulate.network import network_of
-    from ..schedules.simulate.run import simulate, utilization
+    from ..schedules.simulate.run import utilization
 
     instance, answer = read.instance, read.answer
     if kind in OF_TREES:
@@ -191,22 +192,32 @@ def _drawn(
         picture = schedule_trees if kind == "trees" else schedule_network
         with look(), located(source=str(file)):
             return to_bytes(picture.draw(_title(instance, read), network_of(instance), answer, trees), form)
-    traffic = _traffic(read)
-    if form == "html":
-        return html.page(traffic, simulate(instance, answer, mode))
     with look():
-        if kind == "heatmap":
-            return to_bytes(schedule_heatmap.draw(traffic), form)
-        trace = simulate(instance, answer, mode)
+        if kind == "heatmap" and form != "html":
+            return to_bytes(schedule_heatmap.draw(_traffic(read, 1)), form)
+        trace, pieces = _played(read, mode)
+        traffic = _traffic(read, pieces)
+        if form == "html":
+            return html.page(traffic, trace)
         if kind == "gantt":
             return to_bytes(schedule_gantt.draw(traffic, trace), form)
         parts = min(_PARTS, max(20, _CELLS // max(1, len(traffic.topology.links))))
-        edges, used = utilization(instance, answer, trace, parts)
-        title = f"{traffic.title}, {mode.value}"
+        edges, used = utilization(instance, answer, trace, parts, pieces=pieces)
+        title = traffic.title if mode is None else f"{traffic.title}, {mode.value}"
         return to_bytes(schedule_utilization.draw(title, edges, used), form)
 
 
-def _traffic(read: ScheduleFile) -> Traffic:
+def _played(read: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int]:
+    """Play a schedule in the model of all completion times, or in a mode; also give the pieces of a tree."""
+    from ..schedules.completion import completion_of, mode_of
+    from ..schedules.simulate.run import simulate
+
+    instance, answer = read.instance, read.answer
+    pieces = read.pieces or completion_of(instance, answer).pieces or 1
+    return simulate(instance, answer, mode or mode_of(answer), pieces=pieces), pieces
+
+
+def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
     """Tell what a schedule sends, in the order of a simulation of it."""
     from ..core.schedule import StepSchedule
     from ..reports.plots.schedule_view import Traffic
@@ -214,7 +225,7 @@ def _traffic(read: ScheduleFile) -> Traffic:
     from ..schedules.simulate.transfers import sends_of
 
     instance, answer = read.instance, read.answer
-    sends, chunk_bytes = sends_of(instance, answer)
+    sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
     step = answer.step if isinstance(answer, StepSchedule) else None
     return Traffic(_title(instance, read), network_of(instance), sends, chunk_bytes, step)
 

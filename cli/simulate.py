@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.collective import CollectiveKind
-from ..core.errors import InputError
+from ..core.errors import ExitStatus, InputError
 from ..core.pipelining import LatencyModel
 from ..core.trace import SimulationMode
 from ..core.units import Kind, parse
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
-    from ..core.schedule import Ints
+    from ..core.schedule import Floats, Ints
     from ..core.trace import Trace
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -39,29 +39,35 @@ SIZES = {
 }
 
 
+#: What the modes are, for the heading.
+MODELS = {
+    SimulationMode.ALPHA_BETA: "what if links served all sends at once, alpha-beta",
+    SimulationMode.CONGESTION_AWARE: "what if links served sends as they come, congestion-aware",
+    SimulationMode.CUT_THROUGH: "what if sends went on while they come, cut-through",
+    SimulationMode.FAIR_SHARE: "what if sends shared links fairly, fair-share",
+    SimulationMode.SHARES: "what if every tree had its share of every link, shares",
+}
+
+
 @click.command()
 @click.argument("file", type=_FILE)
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in SimulationMode]),
-    default=SimulationMode.CONGESTION_AWARE.value,
-    show_default=True,
-    help="How time passes on links.",
+    help="What if time passed otherwise on links?  [default: shares for trees, congestion-aware for all else]",
 )
-@click.option("--barrier", is_flag=True, help="A step starts when the whole step before has ended.")
+@click.option("--barrier", is_flag=True, help="What if a step starts when the whole step before has ended?")
 @click.option(
     "--pieces",
     type=click.IntRange(1),
-    help="Pieces per tree, pipelined.  [default: 1; with --reserve the best number for each tree]",
+    help="Pieces per tree, pipelined.  [default: those of the file, else chosen; with --reserve the best for each tree]",
 )
 @click.option(
     "--latency-model",
     type=click.Choice([model.value for model in LatencyModel]),
-    default=LatencyModel.PROPAGATION.value,
-    show_default=True,
-    help="Whether latency only delays a chunk, or holds the link as well.",
+    help="Whether latency only delays a chunk, or holds the link as well.  [default: propagation]",
 )
-@click.option("--reserve", is_flag=True, help="Every tree keeps a rate of its own on its links, as MTree has it.")
+@click.option("--reserve", is_flag=True, help="What if every tree keeps the rate that is best for it, as MTree has it?")
 @click.option(
     "--chunk-overhead", metavar="DURATION", help="What a chunk costs a link beside its bytes, with --reserve."
 )
@@ -69,57 +75,91 @@ SIZES = {
 @click.option("--trace", "trace_file", type=_FILE, metavar="JSON", help="Write a Chrome trace (Perfetto opens it).")
 def simulate(
     file: Path,
-    mode: str,
+    mode: str | None,
     barrier: bool,
     pieces: int | None,
-    latency_model: str,
+    latency_model: str | None,
     reserve: bool,
     chunk_overhead: str | None,
     as_json: bool,
     trace_file: Path | None,
-) -> None:
+) -> int:
     """Simulate the schedule in FILE on its network.
 
-    alpha-beta overlooks congestion; congestion-aware gives a link to one chunk at a time, which is stored before it goes
-    on; in cut-through it goes on at once; in fair-share, chunks share links.
+    Without options, the time is that of 'cwb solve' and of every table: link by link, store and forward; latency delays
+    and does not hold a link; a link serves one piece at a time, and trees have their shares of every link.
+
+    The options ask what would be if time passed otherwise. alpha-beta overlooks congestion; congestion-aware gives a
+    link to one chunk at a time, which is stored before it goes on; in cut-through it goes on at once; in fair-share,
+    chunks share links; in shares, every tree has its part of every link.
+
+    The file is not verified; 'cwb check' does that. But a schedule that is done before the bound that its own certificate
+    proves is told, and the exit status is 5.
 
     \b
     cwb simulate schedule.json
     cwb simulate trees.json.gz --mode cut-through --pieces 64 --trace trace.json
     cwb simulate trees.json.gz --reserve --latency-model occupancy
     """
+    from ..core.trees import TreePacking
+    from ..schedules.completion import completion_if_any, completion_of, mode_of
     from ..schedules.files import read_schedule
+    from ..schedules.proof import proof_of
     from ..schedules.simulate import simulate as run
 
     if trace_file is not None and not trace_file.parent.is_dir():
         raise InputError("its folder does not exist", source=str(trace_file))
-    instance, answer = read_schedule(file)[:2]
-    model = LatencyModel(latency_model)
-    told: dict[str, Any] = {"barrier": barrier, "latency_model": latency_model, "reserve": reserve}
-    cut: int | Ints = pieces or 1
+    read = read_schedule(file)
+    instance, answer = read.instance, read.answer
+    model = LatencyModel(latency_model or LatencyModel.PROPAGATION)
+    held = model is LatencyModel.OCCUPANCY
+    chosen = mode_of(answer) if mode is None else SimulationMode(mode)
+    trace: Trace | None = None
+    cut: int | Ints
     if reserve:
         trace, cut = _reserved(instance, answer, mode, barrier, pieces, model, chunk_overhead)
+        found = measures(instance, trace.mode, len(trace.start_s), trace.completion_s, trace.link_busy_s)
+        found["model"] = f"what if every tree kept the rate that is best for it, {model.value}"
     elif chunk_overhead is not None:
         raise InputError("expected --reserve beside it", source="--chunk-overhead")
     else:
-        held = model is LatencyModel.OCCUPANCY
-        trace = run(instance, answer, SimulationMode(mode), barrier=barrier, pieces=pieces or 1, hold_latency=held)
-    if trace_file is not None:
+        if pieces is not None and not isinstance(answer, TreePacking):
+            raise InputError("only trees are cut into pieces", source="--pieces")
+        trees = isinstance(answer, TreePacking)
+        asked = chosen is not mode_of(answer) or barrier or held
+        completion = completion_of(instance, answer, pieces or read.pieces) if trees or not asked else None
+        cut = 1 if completion is None else completion.pieces or 1
+        if asked or trace_file is not None:
+            trace = run(instance, answer, chosen, barrier=barrier, pieces=cut, hold_latency=held)
+        if asked and trace is not None:
+            found = measures(instance, chosen, len(trace.start_s), trace.completion_s, trace.link_busy_s)
+            told = [MODELS[chosen], *(["with barriers"] if barrier else []), model.value]
+            found["model"] = ", ".join([*told, *([f"{cut:,} pieces of a tree"] if trees else [])])
+        elif completion is not None:
+            found = measures(instance, chosen, completion.sends, completion.seconds, completion.busy_s)
+            found |= {"model": completion.model, **({"no_completion_time": completion.why} if completion.why else {})}
+    if trace_file is not None and trace is not None:
         from ..core.files import write_whole
         from ..schedules.simulate.chrome import chrome_trace
 
         write_whole(trace_file, "".join(chrome_trace(instance, answer, trace, pieces=cut)).encode())
-    found = measures(instance, trace) | told | {"pieces": cut if isinstance(cut, int) else cut.tolist()}
+    found |= {"barrier": barrier, "latency_model": model.value, "reserve": reserve}
+    found |= {"pieces": cut if isinstance(cut, int) else cut.tolist()}
+    # What is asked of another model of time is not what the certificate speaks of.
+    own = completion_if_any(instance, answer, read.pieces).seconds if read.certificate or read.extra else None
+    proof, violations = proof_of(read, right=True, completion_s=own)
+    found |= {"proved_bound_s": proof.bound_s and float(proof.bound_s), "violations": violations}
     if as_json:
         click.echo(json.dumps(found, allow_nan=False))
     else:
         show(found)
+    return int(ExitStatus.VERIFICATION_FAILED if violations else ExitStatus.OK)
 
 
 def _reserved(
     instance: Instance,
     answer: object,
-    mode: str,
+    mode: str | None,
     barrier: bool,
     pieces: int | None,
     model: LatencyModel,
@@ -133,14 +173,16 @@ def _reserved(
 
     if not isinstance(answer, TreePacking):
         raise InputError("only trees keep rates of their own", source="--reserve")
-    if barrier or SimulationMode(mode) is not SimulationMode.CONGESTION_AWARE:
+    if barrier or mode not in (None, SimulationMode.CONGESTION_AWARE.value):
         raise InputError("expected the mode congestion-aware without barriers", source="--reserve")
     overhead_s = Fraction(0) if chunk_overhead is None else parse(chunk_overhead, Kind.TIME)
     plan = reserve(network_of(instance), answer, model, overhead_s, pieces)
     return simulate_reserved(instance, answer, plan, model, overhead_s=overhead_s), plan.chunks
 
 
-def measures(instance: Instance, trace: Trace) -> dict[str, Any]:
+def measures(
+    instance: Instance, mode: SimulationMode, sends: int, time: float | None, busy_s: Floats
+) -> dict[str, Any]:
     """Give what a simulation tells, as plain data; None where something cannot be told.
 
     Bandwidth bounds a schedule from below only where links are not used twice at once; the congestion-unaware model is held against latency alone.
@@ -148,21 +190,20 @@ def measures(instance: Instance, trace: Trace) -> dict[str, Any]:
     from ..models.common.schedule_bounds import best_bound, latency_bound
     from ..schedules.simulate.network import network_of
 
-    time = trace.completion_s
     found: dict[str, Any] = {
         "schema": "cwb-simulation/1",
         "instance": instance.name,
         "instance_sha256": instance.sha256,
-        "mode": trace.mode.value,
-        "sends": len(trace.start_s),
+        "mode": mode.value,
+        "sends": sends,
         "completion_time_s": time,
         **dict.fromkeys(("collective", "size_bytes", "size_of", "algbw_GBps", "busbw_GBps")),
         **dict.fromkeys(("lower_bound_s", "certificate")),
     }
     if (demand := instance.demand) is not None:
         ranks = instance.npus if demand.ranks is None else len(demand.ranks)
-        algbw = float(demand.size_bytes) / time / 1e9 if time else None
-        bound, certificate = (latency_bound if trace.mode is SimulationMode.ALPHA_BETA else best_bound)(instance)
+        algbw = float(demand.size_bytes) / time / 1e9 if time and not instance.also else None
+        bound, certificate = (latency_bound if mode is SimulationMode.ALPHA_BETA else best_bound)(instance)
         found |= {
             "collective": demand.collective.value,
             "size_bytes": float(demand.size_bytes),
@@ -173,18 +214,18 @@ def measures(instance: Instance, trace: Trace) -> dict[str, Any]:
             "certificate": type(certificate).__name__.removesuffix("Certificate").lower(),
         }
     links = network_of(instance).links
-    busiest = sorted(range(len(links)), key=lambda index: (-trace.link_busy_s[index], index))[:LISTED]
+    busiest = sorted(range(len(links)), key=lambda index: (-busy_s[index], index))[:LISTED]
     found["busiest_links"] = [
         {
             "link": index,
             "source": links[index].source,
             "target": links[index].target,
-            "busy_s": float(trace.link_busy_s[index]),
-            "utilization": float(trace.link_busy_s[index]) / time if time else None,
+            "busy_s": float(busy_s[index]),
+            "utilization": float(busy_s[index]) / time if time else None,
         }
         for index in busiest
     ]
-    found["mean_utilization"] = float(trace.link_busy_s.mean()) / time if time and links else None
+    found["mean_utilization"] = float(busy_s.mean()) / time if time and links else None
     return found
 
 
@@ -198,19 +239,22 @@ def show(found: dict[str, Any]) -> None:
     def told(key: str, form: str) -> str:
         return "n/a" if found[key] is None else form.format(found[key])
 
-    summary = Table(show_header=False, title=f"{found['instance']}, {found['mode']}", title_justify="left")
+    summary = Table(show_header=False, title=f"{found['instance']}: {found['model']}", title_justify="left")
     summary.add_column()
     summary.add_column(justify="right")
     size = found["size_bytes"]
     summary.add_row("sends", f"{found['sends']:,}")
-    summary.add_row("completion time", f"{found['completion_time_s'] * 1e6:,.6g} us")
+    time = found["completion_time_s"]
+    summary.add_row(
+        "completion time", f"n/a: {found['no_completion_time']}" if time is None else f"{time * 1e6:,.6g} us"
+    )
     if size is not None:
         summary.add_row(f"{found['collective']}: {found['size_of']}", quantity(size, "MiB"))
     summary.add_row("algbw (size / time)", told("algbw_GBps", "{:.6g} GB/s"))
     summary.add_row("busbw (algbw times the collective's factor)", told("busbw_GBps", "{:.6g} GB/s"))
     if (bound := found["lower_bound_s"]) is not None:
         summary.add_row(f"lower bound ({found['certificate']})", f"{bound * 1e6:,.6g} us")
-        summary.add_row("time / lower bound", f"{found['completion_time_s'] / bound:.4f}" if bound else "n/a")
+        summary.add_row("time / lower bound", f"{time / bound:.4f}" if bound and time is not None else "n/a")
     summary.add_row("mean utilization of all links", told("mean_utilization", "{:.1%}"))
     busiest = Table(title="busiest links", title_justify="left")
     for heading in ("link", "from", "to", "busy us", "utilization"):
@@ -221,3 +265,5 @@ def show(found: dict[str, Any]) -> None:
     console = Console(highlight=False, markup=False)
     console.print(summary)
     console.print(busiest)
+    for line in found["violations"]:
+        console.print(line, soft_wrap=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from ..core.errors import ExitStatus, InputError, located
 from ..core.files import write_whole
@@ -46,7 +47,9 @@ MAX_PRINTED_EDGES = 100_000
 @click.option("--append", type=click.Path(dir_okay=False, path_type=Path), help="Append the record to this JSONL file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as one JSON object on stdout.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@click.pass_context
 def solve(
+    context: click.Context,
     instance: str,
     model: str,
     solver: str,
@@ -89,6 +92,8 @@ def solve(
     with located(source=instance), libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
         done = run_loading(Cell(instance, request, collective, size, chunks), listener=Listener(progress))
     record = done.record
+    if record.solver is None and context.get_parameter_source("solver") is ParameterSource.COMMANDLINE:
+        click.echo(f"cwb: --solver {solver}: {model} has called no solver", err=True)
     if output is not None and done.instance is not None and done.answer is not None:
         record = replace(record, answer=write_answer(output, done.instance, done))
     if as_json:
@@ -134,7 +139,9 @@ def write_answer(path: Path, instance: Instance, done: Run) -> dict[str, str]:
         from ..schedules.files import write_schedule
 
         certificate = done.certificate
-        write_schedule(path, instance, done.answer, certificate, {"model": record.model, "bound_s": record.bound})
+        extra = {"model": record.model, "bound_s": record.bound}
+        pieces = record.metrics.get("pieces") if isinstance(done.answer, TreePacking) else None
+        write_schedule(path, instance, done.answer, certificate, extra, pieces)
         with path.open("rb") as stream:
             return {"path": str(path), "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
     data = {

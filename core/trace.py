@@ -19,6 +19,8 @@ class SimulationMode(Enum):
     CUT_THROUGH = "cut-through"
     #: Sends on a link share it, max-min fairly over their whole paths.
     FAIR_SHARE = "fair-share"
+    #: Of trees: link by link, store and forward; every tree has its share of every link, by its data.
+    SHARES = "shares"
 
 
 @dataclass(frozen=True, eq=False)

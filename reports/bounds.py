@@ -19,11 +19,29 @@ _RESTS_ON = {
 }
 
 
+#: Certificates that bound all answers to a question, whatever a method's options ask of its own answers.
+_OF_ALL = (
+    *_RESTS_ON,
+    "dimension-weights",
+    "lagrangian",
+    "sweep",
+    "epoch-distance",
+    "epoch-cut",
+    "epoch-chain",
+    "epoch-flow",
+    "epoch-prices",
+    "epoch-window-prices",
+    "epoch-partition",
+)
+
+
 class Bounds:
     """Proved bounds of a ledger.
 
-    A bound holds for the runs of its own problem and clock (on a grid, of the same epochs). One that rests on the network alone, on a cut, a
-    partition, lengths of links or a distance, and that the judge recomputed, holds under every clock that charges for wire, or latency.
+    A bound holds for the runs of its own problem and question (on a grid, of the same epochs). One that rests on the network alone, on a cut, a
+    partition, lengths of links or a distance, and that the judge recomputed, holds under every clock that charges for wire, or latency. One that
+    does not bound all answers to the question for certain, such as a solver's word, holds for what was asked: where the method has options of
+    its own, for runs of that method with the same ones.
 
     Parameters
     ----------
@@ -37,9 +55,10 @@ class Bounds:
         for run in runs:
             if (value := _proved(run.record)) is None:
                 continue
-            bound = _Known(value, run.record.proof)
-            _keep(self._of_scope, _scope(run), bound, run.record.sense)
-            if bound.proof == RECOMPUTED and (certificate := _certificate(run.record)) in _RESTS_ON:
+            bound, certificate = _Known(value, run.record.proof), _certificate(run.record)
+            general = bound.proof == RECOMPUTED and certificate in _OF_ALL
+            _keep(self._of_scope, (_scope(run), "" if general else _own(run)), bound, run.record.sense)
+            if bound.proof == RECOMPUTED and certificate in _RESTS_ON:
                 _keep(self._of_network, (run.problem[:2], _RESTS_ON[certificate]), bound, run.record.sense)
 
     def best(self, run: Run) -> float | None:
@@ -58,7 +77,8 @@ class Bounds:
         return " and ".join(proof for proof in PROOFS if proof in found)
 
     def _best(self, run: Run) -> _Known | None:
-        found = [self._of_scope[_scope(run)]] if _scope(run) in self._of_scope else []
+        scopes = [(_scope(run), own) for own in sorted({"", _own(run)})]
+        found = [self._of_scope[scope] for scope in scopes if scope in self._of_scope]
         if run.clock is not None:
             pays = CLOCKS[run.clock].pays
             found += [
@@ -89,9 +109,13 @@ def _certificate(record: RunRecord) -> str:
 
 
 def _scope(run: Run) -> Hashable:
-    """Tell what a bound holds for at least: the same problem, clock and grid."""
-    epoch = number(run.record.metrics.get("epoch_duration_s"))
-    return (run.problem, run.clock, epoch, run.fluid and epoch is not None)
+    """Tell what a bound holds for at least: the same problem, question and grid."""
+    return (run.problem, run.clock, run.question, number(run.record.metrics.get("epoch_duration_s")))
+
+
+def _own(run: Run) -> str:
+    """Tell the method where it has options of its own, which may narrow the question."""
+    return run.method if run.method != run.record.model else ""
 
 
 class _Known(NamedTuple):

@@ -1,4 +1,7 @@
-"""By which clock the objective of a record was measured: numbers by different clocks stand in one table, never in one ranking."""
+"""Which question the objective of a record answers, and by which clock: numbers that answer different ones are never in one ranking.
+
+Completion times are of one model for all answers (:data:`COMPLETION`), and are ranked across questions.
+"""
 
 from __future__ import annotations
 
@@ -36,64 +39,86 @@ _BOTH = frozenset({"wire", "latency"})
 CLOCKS: Mapping[str, Clock] = {
     clock.name: clock
     for clock in (
-        Clock("simulated", "the judge's congestion-aware simulation", pays=_BOTH),
+        Clock("simulated", "the completion time itself", pays=_BOTH),
         Clock("flow", "trees in the flow model: the most loaded link, without latency", pays=_WIRE),
         Clock("pipeline", "chunks through the dimensions of a fabric, in turn"),
         Clock("te-ccl", "epochs as the code of TE-CCL counts them: some latency and wire is free"),
         Clock("te-ccl-paid-switch", "the same, the last link after a switch paid in full"),
         Clock("store-and-forward", "epochs in which every link is paid in full", pays=_BOTH),
+        Clock(
+            "circuit",
+            "epochs in which a chunk holds its links for wire and latency, which are paid in full",
+            pays=_BOTH,
+        ),
         Clock("iteration", "the training iteration"),
         Clock("bound", "no schedule: a time that none can beat; not ranked", ranked=False, pays=_WIRE),
     )
 }
 
-#: Which metric tells the clock; the first that a record has.
-_TOLD_BY = (
-    ("pieces", "flow"),
-    ("dimension_busy_s", "pipeline"),
-    ("alpha_beta_time_s", "simulated"),
-    ("iteration_time_s", "iteration"),
+#: What a completion time is, in every table.
+COMPLETION = (
+    "Time is the completion time, in one model for all answers: link by link, store and forward; latency delays and does not hold a link; "
+    "a link serves one piece at a time, and trees have their shares of every link. algbw and busbw are by it."
 )
 
 
-def clock_of(record: RunRecord) -> str | None:
-    """Tell the clock of a record's objective; None where it has none, or does not tell."""
-    if record.objective is None:
-        return None
-    timing = record.metrics.get("timing")
-    if isinstance(timing, str) and timing in CLOCKS:
-        return timing
-    for metric, clock in _TOLD_BY:
-        if metric in record.metrics:
-            return clock
-    alone = record.answer is not None and record.answer.get("answer") == "bound-only"
-    return "bound" if alone or record.kind == "relaxation" else None
+@dataclass(frozen=True)
+class Asked:
+    """What the objective of a record is.
+
+    Parameters
+    ----------
+    clock : str or None
+        One of :data:`CLOCKS`; None where the record does not tell.
+    question : str or None
+        Everything that it is the answer to, in the judge's words.
+    """
+
+    clock: str | None = None
+    question: str | None = None
 
 
-def clocks_of(records: Sequence[RunRecord]) -> list[str | None]:
-    """Tell the clock of every record; of one without an objective that of the method's other runs, where they have but one."""
-    told = [clock_of(record) for record in records]
-    by_model: dict[str, set[str]] = {}
-    for record, clock in zip(records, told, strict=True):
-        if clock is not None:
-            by_model.setdefault(record.model, set()).add(clock)
-    found: list[str | None] = []
-    for record, clock in zip(records, told, strict=True):
-        others = by_model.get(record.model, set())
-        found.append(clock or (next(iter(others)) if len(others) == 1 else None))
-    return found
+def asked_of(record: RunRecord) -> Asked:
+    """Tell what the objective of a record is, if it has one."""
+    clock, question = record.metrics.get("clock"), record.metrics.get("question")
+    if record.objective is None or not isinstance(clock, str) or clock not in CLOCKS:
+        return Asked()
+    return Asked(clock, question if isinstance(question, str) else None)
+
+
+def all_asked(records: Sequence[RunRecord]) -> list[Asked]:
+    """Tell it of every record; of one without an objective what the method's runs of the same problem tell, else all of its runs, if they agree."""
+    told = [asked_of(record) for record in records]
+    by_scope: dict[tuple[str, ...], set[Asked]] = {}
+    for record, asked in zip(records, told, strict=True):
+        if asked.clock is not None:
+            for scope in _scopes(record):
+                by_scope.setdefault(scope, set()).add(asked)
+    return [asked if asked.clock else _agreed(record, by_scope) for record, asked in zip(records, told, strict=True)]
+
+
+def _scopes(record: RunRecord) -> tuple[tuple[str, ...], ...]:
+    return (record.model, record.instance_sha256, record.collective or ""), (record.model,)
+
+
+def _agreed(record: RunRecord, by_scope: Mapping[tuple[str, ...], set[Asked]]) -> Asked:
+    for scope in _scopes(record):
+        if len(others := by_scope.get(scope, set())) == 1:
+            return next(iter(others))
+    return Asked()
 
 
 def is_ranked(clock: str | None) -> bool:
-    """Whether a number by this clock may be the best of a table."""
-    return clock is None or CLOCKS[clock].ranked
+    """Whether an objective may be the best of a table: one that tells its clock, and is no bound alone."""
+    return clock is not None and CLOCKS[clock].ranked
 
 
-def explained(clocks: Iterable[str | None]) -> list[str]:
-    """Say what the clocks of a table are; one that is alone is told as well."""
+def explained(clocks: Iterable[str | None], questions: Iterable[str | None] = ()) -> list[str]:
+    """Say what the objectives of a table are; what is alone is told as well."""
     told = sorted({clock for clock in clocks if clock is not None})
     if not told:
         return []
     parts = "; ".join(f"{name}: {CLOCKS[name].meaning}" for name in told)
-    warning = " Numbers by different clocks are not ranked against one another." if len(told) > 1 else ""
-    return [f"Clocks. {parts}.{warning}"]
+    several = len(told) > 1 or len({question for question in questions if question is not None}) > 1
+    warning = " Objectives that answer different questions are not ranked against one another." if several else ""
+    return [f"Objectives. {parts}.{warning}"]

@@ -13,7 +13,7 @@ from math import fsum
 from typing import Any
 
 from ..core.record import RunRecord
-from .clocks import clock_of, clocks_of
+from .clocks import all_asked
 from .marks import mark_of
 from .numbers import number
 from .records import latest
@@ -31,9 +31,6 @@ _LIBRA, _LIBRA_WAYS = "libra", ("gap", "algorithm")
 #: Phases that are not the method's: those of the judge, compilation that happens once, and the sum of everything.
 _NOT_OWN = ("verify", "simulate", "total", "compile")
 
-#: TE-CCL's programs that may split chunks, so that what they prove holds where chunks may be split.
-_FLUID = ("teccl-lp", "teccl-all-to-all")
-
 #: Bytes and seconds beyond this are no measurement.
 _LARGEST = 1e18
 
@@ -48,8 +45,8 @@ class Run:
     ----------
     record : RunRecord
         The record.
-    clock : str or None
-        One of :data:`~cwb.reports.clocks.CLOCKS`.
+    clock, question : str or None
+        How the objective counts time, one of :data:`~cwb.reports.clocks.CLOCKS`, and everything that it is the answer to.
     size_bytes : float or None
         Size of the collective.
     ranks : int or None
@@ -60,6 +57,7 @@ class Run:
 
     record: RunRecord
     clock: str | None
+    question: str | None
     size_bytes: float | None
     ranks: int | None
     instance: str
@@ -99,10 +97,9 @@ class Run:
         return own_seconds(self.record)
 
     @property
-    def fluid(self) -> bool:
-        """Whether chunks may be split at will on the grid of epochs."""
-        record = self.record
-        return record.model in _FLUID or (record.model == "teccl" and record.collective == "all_to_all")
+    def completion_s(self) -> float | None:
+        """The judge's completion time of an answer that passed; None otherwise."""
+        return None if mark_of(self.record) is not None else number(self.record.metrics.get("completion_time_s"))
 
 
 def runs_of(records: Iterable[RunRecord]) -> list[Run]:
@@ -117,12 +114,12 @@ def runs_of(records: Iterable[RunRecord]) -> list[Run]:
             record.instance_sha256
         )
     runs: list[Run] = []
-    for record, clock in zip(found, clocks_of(found), strict=True):
+    for record, asked in zip(found, all_asked(found), strict=True):
         size = sizes.get(_asked(record))
         n = ranks.get(_asked(record))
         alone = len(same[record.instance, record.collective, size]) == 1
         name = record.instance if alone else f"{record.instance} #{record.instance_sha256[:6]}"
-        runs.append(Run(record, clock, size, None if n is None else round(n), name))
+        runs.append(Run(record, asked.clock, asked.question, size, None if n is None else round(n), name))
     return runs
 
 
@@ -184,21 +181,27 @@ def _shared(
 
 def _size_bytes(record: RunRecord) -> float | None:
     """Bytes that were asked for: bandwidth times time, of which rounding is taken away."""
-    algbw, seconds = number(record.metrics.get("algbw_GBps")), number(record.objective)
-    if algbw is None or seconds is None or clock_of(record) is None:
-        return None
-    size = algbw * seconds * 1e9
-    return float(round(size)) if 1 <= size < _LARGEST else None
+    for prefix in _MEASURES:
+        time = "completion_time_s" if not prefix else f"{prefix}time_s"
+        algbw, seconds = number(record.metrics.get(f"{prefix}algbw_GBps")), number(record.metrics.get(time))
+        if algbw is not None and seconds is not None:
+            size = algbw * seconds * 1e9
+            return float(round(size)) if 1 <= size < _LARGEST else None
+    return None
 
 
 def _ranks(record: RunRecord) -> float | None:
     """Ranks that take part, from the factor between the two bandwidths."""
-    algbw, busbw = number(record.metrics.get("algbw_GBps")), number(record.metrics.get("busbw_GBps"))
-    if not algbw or not busbw or record.collective not in _RANKED:
-        return None
-    factor = busbw / algbw / _RANKED[record.collective]
-    return float(round(1 / (1 - factor))) if 0 < factor < 1 - 1e-9 else None
+    for prefix in _MEASURES:
+        algbw, busbw = (number(record.metrics.get(f"{prefix}{name}_GBps")) for name in ("algbw", "busbw"))
+        if algbw and busbw and record.collective in _RANKED:
+            factor = busbw / algbw / _RANKED[record.collective]
+            return float(round(1 / (1 - factor))) if 0 < factor < 1 - 1e-9 else None
+    return None
 
+
+#: Beginnings of the names of a time and its two bandwidths: of the completion time, and of the flow where there is none.
+_MEASURES = ("", "flow_")
 
 #: Collectives whose factor tells the ranks: it is this times (n - 1) / n.
 _RANKED = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}

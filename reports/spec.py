@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from ..core.record import RunRecord
 from .numbers import NumberFormat
+from .statistics import mean
 
 #: What identifies a row: text, a number, or None where a record does not tell.
 Label: TypeAlias = str | float | None
@@ -65,7 +66,7 @@ class Entry:
     facts : mapping of str to number or None
         What the record does not tell by itself, such as its gap to the best bound of all records.
     ranked : bool
-        Whether its numbers may be the best ones.
+        Whether its numbers may be the best ones of the table's blocks.
     """
 
     record: RunRecord
@@ -91,12 +92,14 @@ class Column:
         How numbers are written; CSV files have them in full.
     best : str or None
         Which number, over the groups of a row or over the rows of a block, is in bold: the ``largest`` or the ``smallest``.
-    over : callable or None
-        Makes one number of those of several runs, such as seeds; None takes the latest run.
+    over : callable
+        Makes one number of those of several runs, such as seeds: in every column of a row of the same runs.
     every : bool
         Whether failed runs are asked for their number as well, because one stands for them: a count, a time at the limit.
     optional : bool
         Whether the column is left out where no cell has a number.
+    block : tuple of str or None
+        Names of the keys that rows have in common which compete in this column; by default those of the table.
     note : str
         What a reader has to know where the column is shown.
     """
@@ -107,9 +110,10 @@ class Column:
     form: NumberFormat
     unit: str = ""
     best: Literal["largest", "smallest"] | None = None
-    over: Callable[[Sequence[float]], float | None] | None = None
+    over: Callable[[Sequence[float]], float | None] = mean
     every: bool = False
     optional: bool = False
+    block: tuple[str, ...] | None = None
     note: str = ""
 
 

@@ -161,15 +161,17 @@ def _ranked_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple
     """Set the best numbers of every block of rows apart, where rows compete."""
     if not spec.block:
         return tuple(rows)
-    places = [i for i, key in enumerate(spec.keys) if key.name in spec.block]
-    blocks: dict[tuple[Label, ...], list[int]] = {}
-    for r, row in enumerate(rows):
-        if all(entry.ranked for group in spec.groups for entry in found.get((row.labels, group.name), ())):
-            blocks.setdefault(tuple(row.labels[i] for i in places), []).append(r)
     cells = [[list(line) for line in row.cells] for row in rows]
-    for block in blocks.values():
-        for g in range(len(spec.groups)):
-            for c, column in enumerate(spec.columns):
+    for c, column in enumerate(spec.columns):
+        names = spec.block if column.block is None else column.block
+        places = [i for i, key in enumerate(spec.keys) if key.name in names]
+        blocks: dict[tuple[Label, ...], list[int]] = {}
+        for r, row in enumerate(rows):
+            entries = (entry for group in spec.groups for entry in found.get((row.labels, group.name), ()))
+            if column.block is not None or all(entry.ranked for entry in entries):
+                blocks.setdefault(tuple(row.labels[i] for i in places), []).append(r)
+        for block in blocks.values():
+            for g in range(len(spec.groups)):
                 for r, cell in zip(block, _with_best(column, [cells[r][g][c] for r in block]), strict=True):
                     cells[r][g][c] = cell
     return tuple(replace(row, cells=tuple(map(tuple, lines))) for row, lines in zip(rows, cells, strict=True))
@@ -180,10 +182,9 @@ def _cell(column: Column, entries: Sequence[Entry]) -> Cell:
     if not entries:
         return Cell(MISSING.text)
     last = max(entries, key=lambda e: e.record.started_at)
-    asked = entries if column.over is not None else [last]
     values = [
         value
-        for entry in asked
+        for entry in entries
         if (column.every or mark_of(entry.record) is None) and (value := number(column.value(entry))) is not None
     ]
     value = _together(column, values)
@@ -194,8 +195,8 @@ def _cell(column: Column, entries: Sequence[Entry]) -> Cell:
 
 def _together(column: Column, values: Sequence[float]) -> float | None:
     """Make one number of several; None where there is none, or it is beyond all floats."""
-    if column.over is None or not values:
-        return values[0] if values else None
+    if not values:
+        return None
     try:
         return number(column.over(values))
     except OverflowError:

@@ -13,10 +13,15 @@ from ..core.design import Comparison, Design, LinearConstraint, Objective
 from ..core.instance import Instance
 from ..core.verdict import Verdict
 from .certificate import recomputed_bound, sweep_bound
+from .contradiction import contradictions
+from .questions import question_of
 from .training import weighted_time, workload_time
 
 #: A linear constraint may be missed by this part of its largest term: solvers work in floating point.
 TOLERANCE = 1e-7
+
+#: Relative rounding errors of the time and the cost of a plan, which are floats.
+ROUNDING = 1e-12
 
 
 def judge_bandwidth_plan(instance: Instance, plan: BandwidthPlan, certificate: Certificate | None) -> Verdict:
@@ -45,12 +50,46 @@ def judge_bandwidth_plan(instance: Instance, plan: BandwidthPlan, certificate: C
         violations.append("a dimension that carries traffic has no bandwidth")
     cost = None if prices is None else float(sum(p * b for p, b in zip(prices, bandwidth, strict=True)))
     objective = time if design.objective is Objective.PERF else None if cost is None else time * cost
-    bound = None
+    bound = proved_bound(instance, certificate)
+    if bound is None and _can_be_recomputed(certificate):
+        violations.append("certificate: its multipliers prove nothing")
+    if bound is not None and objective is not None:
+        least = proved_bound(instance, certificate, [_excess(c, bandwidth) for c in constraints])
+        # Without a bound at the limits that the plan keeps to, what the tolerance allows of a homogeneous constraint is left.
+        margin = ROUNDING if least is not None else 10 * TOLERANCE
+        unit = "s" if design.objective is Objective.PERF else "s USD"
+        violations += contradictions(objective, bound if least is None else least, margin, unit)
+    metrics = question_of(instance, plan) | _metrics(instance, bandwidth, prices, time, cost)
+    return Verdict(tuple(violations), objective, bound, metrics)
+
+
+def proved_bound(instance: Instance, certificate: Certificate | None, missed: Sequence[Fraction] = ()) -> float | None:
+    """Recompute what a certificate proves; None if there is none that can be recomputed, or it proves nothing.
+
+    Parameters
+    ----------
+    instance, certificate
+        The problem, and what is said of it.
+    missed : sequence of Fraction, optional
+        How far each limit is shifted: plans may miss them by :data:`TOLERANCE`, and then may be better than any that does not.
+    """
     if isinstance(certificate, LagrangianCertificate):
-        bound = recomputed_bound(instance, certificate)
-    elif isinstance(certificate, SweepCertificate):
-        bound = sweep_bound(instance, certificate)
-    return Verdict(tuple(violations), objective, bound, _metrics(instance, bandwidth, prices, time, cost))
+        return recomputed_bound(instance, certificate, missed)
+    return sweep_bound(instance, certificate, missed) if isinstance(certificate, SweepCertificate) else None
+
+
+def _can_be_recomputed(certificate: Certificate | None) -> bool:
+    if isinstance(certificate, SweepCertificate):
+        return all(isinstance(part, LagrangianCertificate) for _, part in certificate.parts)
+    return isinstance(certificate, LagrangianCertificate)
+
+
+def _excess(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> Fraction:
+    """Tell by how much a plan is beyond a limit, with its sign; 0 if it keeps to it."""
+    terms = (a * b for a, b in zip(constraint.coefficients, bandwidth_Bps, strict=True))
+    excess = sum(terms, Fraction(0)) - constraint.limit
+    kept = {Comparison.AT_MOST: excess < 0, Comparison.AT_LEAST: excess > 0, Comparison.EQUAL: False}
+    return Fraction(0) if kept[constraint.comparison] else excess
 
 
 def violation(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> str | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
-from ..core.answers import ChunkOrders
+import numpy as np
+
+from ..core.answers import Answer, BoundOnly, ChunkOrders
 from ..core.bounds import (
     Certificate,
     CutCertificate,
@@ -25,7 +28,10 @@ from ..core.trace import SimulationMode
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from ..core.verdict import Verdict
+from .completion import Completion, completion_if_any, completion_of
+from .contradiction import contradictions
 from .epoch_bounds import recomputed_epochs
+from .files import Written
 from .multirail import evaluate, weighted_bound_s
 from .network_bounds import (
     recomputed_cut_bound,
@@ -33,6 +39,7 @@ from .network_bounds import (
     recomputed_length_bound,
     recomputed_partition_bound,
 )
+from .questions import question_of
 from .simulate import simulate
 from .simulate.pipeline import pipeline
 from .verify import verify
@@ -40,6 +47,9 @@ from .verify.epochs import finish_epochs
 from .verify.grid import grid_of
 from .verify.translated import translated_epochs
 from .verify.trees import heaviest_link
+
+#: Relative rounding errors of a simulated time.
+SIMULATED = 1e-9
 
 #: Messages of a verdict.
 SHOWN = 20
@@ -56,10 +66,11 @@ def judge_collective(
     Returns
     -------
     Verdict
-        Objective: the completion time, congestion-aware; of trees the flow time, that of the most loaded link. Metrics:
-        ``completion_time_s``, ``algbw_GBps`` and ``busbw_GBps`` of the full buffer by the objective, ``lower_bound_s``; for a schedule
-        also ``alpha_beta_time_s``, ``warnings`` and ``busiest_link`` (its number and its share of the time); for trees ``busiest_link``, ``trees``,
-        ``max_height``, ``mean_height`` and ``pieces``, with the pipelined time as ``completion_time_s``.
+        Objective: the completion time; of trees the flow time, that of the most loaded link; on a grid the epochs. Metrics:
+        ``completion_time_s`` (:mod:`.completion`, for all answers the same model), ``algbw_GBps`` and ``busbw_GBps`` of the full buffer by it,
+        ``question`` and ``clock`` of the objective, ``lower_bound_s``; for a schedule also ``alpha_beta_time_s``, ``warnings`` and
+        ``busiest_link`` (its number and its share of the time); for trees ``pieces``, ``flow_time_s``, ``flow_algbw_GBps``,
+        ``flow_busbw_GBps``, ``busiest_link``, ``trees``, ``max_height`` and ``mean_height``.
     """
     if isinstance(answer, ChunkOrders):
         return _judge_orders(instance, answer, certificate, clock)
@@ -70,65 +81,84 @@ def judge_collective(
         return Verdict(violations)
     if isinstance(answer, TreePacking):
         with clock.phase("simulate"):
-            flow_s, measured = measures_of_trees(instance, answer)
-        return _measured(instance, float(flow_s), proved_flow_bound(instance, certificate), measured)
-    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees):
-        return _judge_epochs(instance, answer, certificate, len(report.warnings))
+            flow_s, completion, measured = measures_of_trees(instance, answer)
+        return _measured(instance, answer, flow_s, certificate, completion, measured)
     with clock.phase("simulate"):
-        trace = simulate(instance, answer, SimulationMode.CONGESTION_AWARE)
+        completion = completion_if_any(instance, answer)
+    measured = {"busiest_link": _busiest(completion), "warnings": len(report.warnings)}
+    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees):
+        return _judge_epochs(instance, answer, certificate, completion, measured)
+    if completion.seconds is None:
+        return Verdict((completion.why,))
+    with clock.phase("simulate"):
         unaware = simulate(instance, answer, SimulationMode.ALPHA_BETA)
-    busiest = int(trace.link_busy_s.argmax())
-    share = float(trace.link_busy_s[busiest]) / trace.completion_s if trace.completion_s else 0.0
-    metrics: dict[str, object] = {
-        "alpha_beta_time_s": unaware.completion_s,
-        "busiest_link": [busiest, share],
-        "warnings": len(report.warnings),
-    }
-    return _measured(instance, trace.completion_s, proved_bound(instance, certificate), metrics)
+    measured["alpha_beta_time_s"] = unaware.completion_s
+    return _measured(instance, answer, completion.seconds, certificate, completion, measured)
 
 
-def measures_of_trees(instance: Instance, packing: TreePacking) -> tuple[Fraction, dict[str, object]]:
+def _busiest(completion: Completion) -> list[object]:
+    """Give the number of the link that is busy longest, and its share of the time."""
+    busiest = int(completion.busy_s.argmax())
+    return [busiest, float(completion.busy_s[busiest]) / completion.seconds if completion.seconds else 0.0]
+
+
+def measures_of_trees(instance: Instance, packing: TreePacking) -> tuple[Fraction, Completion, dict[str, object]]:
     """Measure trees that are right: ForestColl's exact flow time, and what cutting the data into pieces makes of it.
 
     In the flow model (ForestColl, section 3.2 and appendix B) data comes in infinitely small pieces, every tree runs at a constant rate, and
     latency is left out: the time is that of the most loaded link.
     """
     link, flow_s = heaviest_link(instance, packing)
-    pipelined = pipeline(instance, packing, flow_s)
-    seconds, pieces = pipelined.best()
-    heights, units = pipelined.heights.tolist(), packing.units.tolist()
+    line = pipeline(instance, packing, flow_s)
+    completion = completion_of(instance, packing, line=line)
+    heights, units = line.heights.tolist(), packing.units.tolist()
     weighted = sum(height * unit for height, unit in zip(heights, units, strict=True))
-    return flow_s, {
-        "completion_time_s": float(seconds[0]),
-        "pieces": int(pieces[0]),
-        "busiest_link": [link, 1.0 if flow_s else 0.0],
-        "trees": len(packing),
-        "max_height": max(heights, default=0),
-        "mean_height": float(Fraction(weighted, sum(units))) if units else 0.0,
-    }
+    return (
+        flow_s,
+        completion,
+        {
+            **_flow(instance, float(flow_s)),
+            "pieces": completion.pieces,
+            "busiest_link": [link, 1.0 if flow_s else 0.0],
+            "trees": len(packing),
+            "max_height": max(heights, default=0),
+            "mean_height": float(Fraction(weighted, sum(units))) if units else 0.0,
+        },
+    )
 
 
 def _judge_epochs(
-    instance: Instance, answer: Schedule | TranslatedTrees, certificate: Certificate | None, warnings: int
+    instance: Instance,
+    answer: Schedule | TranslatedTrees,
+    certificate: Certificate | None,
+    completion: Completion,
+    measured: dict[str, object],
 ) -> Verdict:
-    """Measure a schedule on a grid of epochs: it takes as long as the epochs up to its last arrival."""
+    """Measure a schedule on a grid of epochs: the objective is the epochs up to its last arrival, whatever they leave out."""
     assert instance.timing is not None  # noqa: S101 (the caller has looked)
-    epoch_s = instance.timing.epoch_s
-    try:
-        bound = proved_bound(instance, certificate)
-    except InputError as error:
-        return Verdict((f"certificate: {error}",))
-    epochs = finish_epochs(instance, answer) if isinstance(answer, Schedule) else translated_epochs(instance, answer)
+    epoch_s, time = instance.timing.epoch_s, time_of_grid(instance, answer)
+    epochs = int(time / epoch_s)
+    algbw, busbw = _bandwidths(instance, float(time))
     metrics: dict[str, object] = {
+        **measured,
         "epochs": epochs,
         "epoch_duration_s": float(epoch_s),
-        "lower_bound_epochs": None if bound is None else round(bound / float(epoch_s)),
+        "epochs_algbw_GBps": algbw,
+        "epochs_busbw_GBps": busbw,
         "timing": instance.timing.semantics.value,
-        "warnings": warnings,
     }
-    if bound is None:
-        del metrics["lower_bound_epochs"]  # the method's own claim stands, as one of its metrics
-    return _measured(instance, float(epochs * epoch_s), bound, metrics)
+    verdict = _measured(instance, answer, time, certificate, completion, metrics)
+    if verdict.bound is None:  # the method's own claim stands, as one of its metrics
+        return verdict
+    found = verdict.metrics | {"lower_bound_epochs": round(verdict.bound / float(epoch_s))}
+    return replace(verdict, metrics=found)
+
+
+def time_of_grid(instance: Instance, answer: Schedule | TranslatedTrees) -> Fraction:
+    """Seconds up to the last arrival on a grid of epochs."""
+    assert instance.timing is not None  # noqa: S101 (the caller has looked)
+    epochs = finish_epochs(instance, answer) if isinstance(answer, Schedule) else translated_epochs(instance, answer)
+    return epochs * instance.timing.epoch_s
 
 
 def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
@@ -141,8 +171,9 @@ def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certific
     except InputError as error:
         return Verdict((str(error),))
     busy = [float(seconds) for seconds in pipeline.busy_s]
-    completion_s = float(pipeline.completion_s)
-    return _measured(instance, completion_s, proved_bound(instance, certificate), {"dimension_busy_s": busy})
+    seconds = pipeline.completion_s
+    completion = Completion(float(seconds), np.array(busy), len(answer.orders))
+    return _measured(instance, answer, seconds, certificate, completion, {"dimension_busy_s": busy})
 
 
 def judge_bound(instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
@@ -151,54 +182,135 @@ def judge_bound(instance: Instance, certificate: Certificate | None, clock: Cloc
     Of what a solver attests nothing is found; to prove nothing and to name nobody is a violation.
     """
     if isinstance(certificate, SolverBound):
-        return Verdict()
+        return Verdict(metrics=question_of(instance, BoundOnly()))
     try:
         with clock.phase("verify"):
-            proved = proved_bound(instance, certificate)
+            proved = bound_of(instance, BoundOnly(), certificate)
     except InputError as error:
         return Verdict((f"certificate: {error}",))
     if proved is None:
         return Verdict(("a bound alone needs a certificate that can be recomputed, or a solver that attests it",))
-    return _measured(instance, proved, proved, {})
+    nothing = Completion(None, np.zeros(0), 0, why="a bound alone, no schedule")
+    return _measured(instance, BoundOnly(), proved, certificate, nothing, _flow(instance, float(proved)))
 
 
-def _measured(instance: Instance, seconds: float, bound: float | None, metrics: dict[str, object]) -> Verdict:
-    """Give the verdict of a schedule that is right."""
-    algbw = busbw = None
-    if len(instance.demands) == 1 and seconds:  # of several collectives there is no one size
-        (demand,) = instance.demands
-        ranks = instance.npus if demand.ranks is None else len(demand.ranks)
-        algbw = float(demand.size_bytes) / seconds / 1e9
-        busbw = algbw * float(demand.collective.busbw_factor(ranks))
-    measured = {"completion_time_s": seconds, "algbw_GBps": algbw, "busbw_GBps": busbw, "lower_bound_s": bound}
-    return Verdict((), seconds, bound, measured | metrics)
+def _measured(
+    instance: Instance,
+    answer: Answer,
+    objective: Fraction | float,
+    certificate: Certificate | None,
+    completion: Completion,
+    metrics: dict[str, object],
+) -> Verdict:
+    """Give the verdict of an answer that is right: the objective, and beside it the completion time, which is of the same model for all."""
+    proved, violations = held_against(instance, answer, certificate, objective)
+    bound = None if proved is None else float(proved)
+    algbw, busbw = _bandwidths(instance, completion.seconds)
+    measured: dict[str, object] = {
+        **question_of(instance, answer),
+        "completion_time_s": completion.seconds,
+        "algbw_GBps": algbw,
+        "busbw_GBps": busbw,
+        "lower_bound_s": bound,
+    }
+    if completion.seconds is None:
+        measured["no_completion_time"] = completion.why
+    return Verdict(tuple(violations), float(objective), bound, measured | metrics)
 
 
-def proved_bound(instance: Instance, certificate: Certificate | None) -> float | None:
-    """Recompute what a certificate proves, in seconds; None if there is none, or none that can be recomputed here.
+def held_against(
+    instance: Instance, answer: Answer, certificate: Certificate | None, objective: Fraction | float
+) -> tuple[Fraction | None, list[str]]:
+    """Hold an objective against what the certificate proves of it.
+
+    Parameters
+    ----------
+    instance, answer, certificate
+        What is judged.
+    objective : Fraction or float
+        The judge's own: exact of trees, on grids of epochs and of orders, a float where it is simulated.
+
+    Returns
+    -------
+    Fraction or None
+        What is proved.
+    list of str
+        What is wrong: a certificate that names what there is not, and an answer that contradicts it.
+    """
+    try:
+        proved = bound_of(instance, answer, certificate)
+    except InputError as error:
+        return None, [f"certificate: {error}"]
+    return proved, contradictions(objective, proved, 0.0 if isinstance(objective, Fraction) else SIMULATED)
+
+
+def objective_of(instance: Instance, answer: Written, completion_s: float | None) -> Fraction | float | None:
+    """Give the objective by which an answer is held against its certificate; None where its completion time is that, and there is none.
+
+    Parameters
+    ----------
+    instance, answer
+        A problem and a schedule or trees for it.
+    completion_s : float or None
+        Its completion time (:mod:`.completion`).
+    """
+    if isinstance(answer, TreePacking):
+        return heaviest_link(instance, answer)[1]
+    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees):
+        return time_of_grid(instance, answer)
+    return completion_s
+
+
+def _flow(instance: Instance, seconds: float) -> dict[str, object]:
+    """Tell a time of the flow model, which leaves latency out, under names of its own."""
+    algbw, busbw = _bandwidths(instance, seconds)
+    return {"flow_time_s": seconds, "flow_algbw_GBps": algbw, "flow_busbw_GBps": busbw}
+
+
+def _bandwidths(instance: Instance, seconds: float | None) -> tuple[float | None, float | None]:
+    """Give algbw and busbw as nccl-tests counts them; None of several collectives, which have no one size."""
+    if len(instance.demands) != 1 or not seconds:
+        return None, None
+    (demand,) = instance.demands
+    ranks = instance.npus if demand.ranks is None else len(demand.ranks)
+    algbw = float(demand.size_bytes) / seconds / 1e9
+    return algbw, algbw * float(demand.collective.busbw_factor(ranks))
+
+
+def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None) -> Fraction | None:
+    """Recompute what a certificate proves of an answer's objective, in seconds; None if there is none, or it proves nothing of it.
+
+    Of the flow model, which trees are measured by, a distance proves nothing, and epochs are those of what is on a grid alone.
 
     Raises
     ------
     InputError
         If the certificate names what the instance does not have.
     """
-    proved = exact_bound(instance, certificate)
-    return None if proved is None else float(proved)
-
-
-def proved_flow_bound(instance: Instance, certificate: Certificate | None) -> float | None:
-    """Recompute what a certificate proves of the flow model, which leaves latency out: a distance proves nothing there."""
-    return None if isinstance(certificate, DistanceCertificate) else proved_bound(instance, certificate)
+    if isinstance(answer, TreePacking) and isinstance(certificate, DistanceCertificate):
+        return None
+    if isinstance(answer, TreePacking | StepSchedule) and isinstance(certificate, EpochBound):
+        return None
+    return exact_bound(instance, certificate)
 
 
 def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction | None:
-    """Recompute what a certificate proves, exactly; see :func:`proved_bound`."""
+    """Recompute what a certificate proves, exactly; None if there is none, or none that can be recomputed here.
+
+    Raises
+    ------
+    InputError
+        If the certificate names what the instance does not have.
+    """
     if isinstance(certificate, EpochBound):
         return recomputed_epochs(instance, certificate) * grid_of(instance).timing.epoch_s
     proved: Fraction | None = None
     physical = (Semantics.STORE_AND_FORWARD, Semantics.CIRCUIT)
     if instance.timing is not None and instance.timing.semantics not in physical:
         return None  # bounds in seconds of wire and latency do not hold where some of both is not counted
+    faster = instance.timing is not None and any(change.factor > 1 for change in instance.timing.changes)
+    if faster and not isinstance(certificate, DistanceCertificate | SolverBound | None):
+        raise InputError("links are faster at times than this bound knows", place="certificate")
     match certificate:
         case CutCertificate():
             proved = recomputed_cut_bound(instance, certificate)

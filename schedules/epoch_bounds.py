@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from ..core.bounds import (
     EpochBound,
     EpochChain,
@@ -122,10 +120,10 @@ def _partition(instance: Instance, grid: Grid, certificate: EpochPartition) -> i
         return 0
     ends = zip(grid.source.tolist(), grid.target.tolist(), strict=True)
     into = [e for e, (a, b) in enumerate(ends) if part_of[a] != part_of[b]]
-    delay, window, capacity = grid.delay[into], grid.window[into], grid.capacity[into]
+    columns = [column[into].tolist() for column in (grid.delay, grid.window, grid.capacity)]
 
     def enough(epochs: int) -> bool:
-        return int((capacity * np.maximum(0, (epochs - delay) // window + 1)).sum()) >= entries
+        return sum(c * max(0, (epochs - d) // w + 1) for d, w, c in zip(*columns, strict=True)) >= entries
 
     return _least(enough)
 

@@ -13,6 +13,9 @@ from .verify.grid import Grid
 #: Nodes of the network over time that are tried.
 MAX_NODES = 500_000
 
+#: The most chunks: what is left on a link and its way back together fits into the 32 bits of the flow's numbers.
+MAX_CHUNKS = 2**30 - 1
+
 
 def fewest_epochs_of_flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, epochs: int) -> int:
     """Give ``epochs`` if the chunks do not fit into one epoch less, else 0.
@@ -36,6 +39,8 @@ def fewest_epochs_of_flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: 
     if (horizon + 1) * len(grid.topology.nodes) > MAX_NODES:
         raise InputError(f"{epochs:,} epochs are too many to be checked", place="certificate.epochs")
     wanted = sum(count for _, count in sources)
+    if wanted > MAX_CHUNKS:
+        raise InputError(f"a flow of {wanted:,} chunks is too large to be checked", place="certificate")
     return epochs if _flow(grid, sources, sink, horizon, wanted) < wanted else 0
 
 
@@ -51,7 +56,8 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
     def add(a: np.ndarray, b: np.ndarray, capacity: int | np.ndarray) -> None:
         tails.append(a)
         heads.append(b)
-        room.append(np.broadcast_to(np.asarray(capacity), a.shape))
+        # More than all chunks never pass; so no sum of what is written here leaves 64 bits.
+        room.append(np.broadcast_to(np.minimum(capacity, wanted), a.shape))
 
     first = _first(grid, [source for source, _ in sources])
     # Where starts count in blocks, chunks may come too early or leave too late by their count: at the ends of such links they must be able to wait.
@@ -78,7 +84,8 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
     where = np.array([node * times for node, _ in sources])
     add(np.full(len(where), source), where, np.array([count for _, count in sources]))
     columns = tuple(np.concatenate(part) for part in (tails, heads, room))
-    graph = coo_array((columns[2].astype(np.int32), (columns[0], columns[1])), shape=(extra, extra)).tocsr()
+    graph = coo_array((columns[2], (columns[0], columns[1])), shape=(extra, extra)).tocsr()  # adds up what is parallel
+    graph.data = np.minimum(graph.data, wanted).astype(np.int32)
     return int(maximum_flow(graph, source, sink * times + horizon).flow_value)
 
 

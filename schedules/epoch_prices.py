@@ -80,7 +80,9 @@ def _cheapest(grid: Grid, sources: Sequence[int], prices: Ints, epochs: int) -> 
     nodes = grid.topology.nodes
     # A switch with any buffer is taken to hold all: that can only make ways cheaper.
     holds = np.array([node.kind is NodeKind.COMPUTE or node.buffer_bytes != 0 for node in nodes])
-    longest = int(grid.delay.max(initial=1))
+    longest = int(grid.delay[grid.delay <= epochs].max(initial=1))
+    if (longest + 1) * len(nodes) * len(sources) > MAX_STEPS:
+        raise InputError("too many epochs, nodes and sources to be checked", place="certificate.starts")
     # What is known of index k + d stands in row (k + d) modulo the longest delay and one.
     coming = np.full((longest + 1, len(nodes), len(sources)), _NO_WAY, dtype=np.int64)
     for column, source in enumerate(sources):

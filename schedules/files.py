@@ -10,13 +10,14 @@ import gzip
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from sys import float_info
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.bounds import Certificate
 from ..core.collective import Demand
-from ..core.errors import InputError, located
+from ..core.errors import InputError, located, shown
 from ..core.instance import Instance, plain
 from ..core.schedule import Schedule, StepSchedule
 from ..core.timing import Timing
@@ -30,6 +31,9 @@ from .verify.sizes import check_sizes
 from .verify.trees import check_tree_sizes
 
 SCHEMA = "cwb-schedule/1"
+
+#: Pieces of a tree beyond this many are not read.
+MOST_PIECES = 2**20
 
 #: Answers that have a file, by their name in it.
 KINDS = {
@@ -56,12 +60,15 @@ class ScheduleFile(NamedTuple):
         What its maker says of the bound.
     extra : mapping of str to object
         Whatever else was written; plain data.
+    pieces : int or None
+        Number of equal pieces that every tree is cut into, where it was chosen; None of what has no trees.
     """
 
     instance: Instance
     answer: Written
     certificate: Certificate | None
     extra: Mapping[str, Any]
+    pieces: int | None = None
 
 
 def write_schedule(
@@ -70,6 +77,7 @@ def write_schedule(
     answer: Written,
     certificate: Certificate | None = None,
     extra: Mapping[str, Any] | None = None,
+    pieces: int | None = None,
 ) -> None:
     """Write a schedule file, whole or not at all.
 
@@ -85,6 +93,8 @@ def write_schedule(
         Of a bound.
     extra : mapping of str to object
         Plain data to keep with it, such as the method and its options.
+    pieces : int, optional
+        Number of equal pieces that every tree is cut into; of a packing of trees alone.
 
     Raises
     ------
@@ -95,6 +105,8 @@ def write_schedule(
         raise InputError("the schedule is for another instance", source=str(path))
     if instance.workloads or instance.transformers or instance.cost_model or instance.design:
         raise InputError("expected a network and a collective, not a design to be trained on", source=str(path))
+    if pieces is not None and not isinstance(answer, TreePacking):
+        raise InputError("only trees are cut into pieces", source=str(path), place="pieces")
     kind = next(name for name, type_ in KINDS.items() if type(answer) is type_)
     data = {
         "schema": SCHEMA,
@@ -102,6 +114,7 @@ def write_schedule(
         "instance_sha256": instance.sha256,
         "instance": _instance_data(instance),
         **_answer_data(answer),
+        **({} if pieces is None else {"pieces": pieces}),
         "certificate": None if certificate is None else certificate.to_json(),
         "extra": dict(extra or {}),
     }
@@ -289,6 +302,15 @@ def read_schedule(path: Path) -> ScheduleFile:
             raise InputError(findings.violations[0].message, place=place)
         certificate = read_certificate(file.fields("certificate")) if file.has("certificate") else None
         extra = file.take("extra") if file.has("extra") else {}
-        Fields(extra, "extra")
+        _check_extra(extra)
+        pieces = file.integer("pieces", 1, MOST_PIECES + 1) if kind == "tree-packing" and file.has("pieces") else None
         file.done()
-        return ScheduleFile(instance, answer, certificate, extra)
+        return ScheduleFile(instance, answer, certificate, extra, pieces)
+
+
+def _check_extra(extra: Any) -> None:
+    """Refuse what is no object, or whose claimed bound is no number of seconds."""
+    Fields(extra, "extra")
+    bound = extra.get("bound_s")
+    if bound is not None and (type(bound) not in (int, float) or not abs(bound) <= float_info.max):
+        raise InputError(f"{shown(bound)} is wrong; expected seconds or null", place="extra.bound_s")

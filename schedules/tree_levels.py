@@ -68,22 +68,22 @@ def edge_depths(packing: TreePacking) -> Ints:
     return depth
 
 
-def from_root(above: Ints, seconds: Floats) -> tuple[Ints, Floats]:
+def from_root(above: Ints, adds: Floats) -> tuple[Ints, Floats]:
     """Add up along the way from the root.
 
     Parameters
     ----------
     above : array of int, shape (edges,)
         The edge above each, see :func:`edges_above`.
-    seconds : array of float, shape (edges,)
+    adds : array of float, shape (edges,) or (edges, quantities)
         What every edge adds.
 
     Returns
     -------
-    array of int, array of float, shape (edges,)
-        Number of edges from the root to the end of each edge, and the sum of what they add.
+    array of int, array of float
+        Number of edges from the root to the end of each edge, and the sums of what they add.
     """
-    count, total = np.ones(len(above), dtype=np.int64), seconds.copy()
+    count, total = np.ones(len(above), dtype=np.int64), adds.copy()
     for number, level in enumerate(levels(above), start=1):
         count[level] = number
         if number > 1:

@@ -27,6 +27,9 @@ MOST_COPIES = 2**63
 #: Numbers of pieces that trees may be cut into.
 PIECES = tuple(2**i for i in range(11))
 
+#: Time beyond the least, in parts of it, that is accepted for fewer pieces.
+ENOUGH = 0.01
+
 
 @dataclass(frozen=True, eq=False)
 class Solved:
@@ -97,21 +100,22 @@ def solve_forest(
 
 
 def latency_of(problem: Problem, solved: Solved) -> float:
-    """Estimate when the last piece arrives, with the best number of pieces a tree, to choose between forests.
+    """Estimate when the last piece arrives, to choose between forests.
 
-    A tree of height h and latency l sends C pieces in ``l + (h - 1 + C) F / C``, where F is the time of the most loaded link; every
-    further piece costs one start-up, the largest latency of an edge.
+    A leaf that k links of latency l lead to has the last of C pieces after ``l + (k - 1 + C) F / C``, where F is the time of the most loaded link.
+    The number of pieces is the smallest that takes no more than a hundredth beyond the least.
     """
     packing, trees = solved.packing, len(solved.packing)
     link_s = np.array([float(link.latency_s) for link in problem.topology.links])
     edge_s = np.add.reduceat(link_s[packing.path_links], packing.path_offset[:-1]).reshape(trees, -1)
+    hops = np.diff(packing.path_offset).reshape(trees, -1)
     parent, child = packing.parent.reshape(trees, -1), packing.child.reshape(trees, -1)
     ranks = len(problem.topology.ranks)
     row = np.arange(trees)
-    far_s, depth = np.zeros((trees, ranks)), np.zeros((trees, ranks))
+    far_s, links = np.zeros((trees, ranks)), np.zeros((trees, ranks))
     for i in range(parent.shape[1]):
         far_s[row, child[:, i]] = far_s[row, parent[:, i]] + edge_s[:, i]
-        depth[row, child[:, i]] = depth[row, parent[:, i]] + 1
-    flow_s, startup_s = float(solved.seconds), float(edge_s.max(initial=0.0))
-    last_s = [float((far_s + (depth - 1 + pieces) * flow_s / pieces).max()) for pieces in PIECES]
-    return float(min(seconds + (pieces - 1) * startup_s for pieces, seconds in zip(PIECES, last_s, strict=True)))
+        links[row, child[:, i]] = links[row, parent[:, i]] + hops[:, i]
+    flow_s = float(solved.seconds)
+    last_s = [float((far_s + (links - 1 + pieces) * flow_s / pieces).max()) for pieces in PIECES]
+    return next(seconds for seconds in last_s if seconds <= min(last_s) * (1 + ENOUGH))

@@ -1,4 +1,7 @@
-"""``bandwidth``: busbw over the size of a collective, a panel for each instance and a line for each method, as users of nccl-tests read it."""
+"""``bandwidth``: busbw over the size of a collective, a panel for each instance and a line for each method, as users of nccl-tests read it.
+
+It is by the completion time, which is of one model for all methods.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 #: Panels at most: those with the most runs.
 _PANELS = 4
 
-#: A panel: instance and collective; a line: series and clock.
+#: A panel: instance and collective.
 _Panel = tuple[str, str]
 
 
@@ -53,13 +56,13 @@ def draw(records: Sequence[RunRecord]) -> Figure:
         raise nothing("bandwidth", records, "answered collectives of at least two sizes on one instance")
     kept = sorted(found, key=lambda panel: (-len(found[panel]), natural(panel[0]), panel[1]))[:_PANELS]
     kept.sort(key=lambda panel: (natural(panel[0]), panel[1]))
-    everything = [_name(run, solvers) for panel in kept for run in found[panel]]
+    everything = [series_name(run, solvers) for panel in kept for run in found[panel]]
     names = most_common(everything)
     styles = strokes(names)
     figure, axes = panels(len(kept), legend_lines(names), 1.5)
     for axis, panel in zip(axes, kept, strict=True):
         for name in names:
-            points = _points([run for run in found[panel] if _name(run, solvers) == name])
+            points = _points([run for run in found[panel] if series_name(run, solvers) == name])
             if points:
                 axis.plot(*zip(*points, strict=True), **styles[name])
         _frame(axis, panel, sorted({run.size_bytes or 0.0 for run in found[panel]}))
@@ -79,10 +82,6 @@ def draw(records: Sequence[RunRecord]) -> Figure:
 def _busbw(run: Run) -> float | None:
     value = None if mark_of(run.record) is not None else number(run.record.metrics.get("busbw_GBps"))
     return value if drawable(value) else None
-
-
-def _name(run: Run, solvers: bool) -> str:
-    return f"{series_name(run, solvers)} [{run.clock}]"
 
 
 def _points(runs: Sequence[Run]) -> list[tuple[float, float]]:

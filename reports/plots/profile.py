@@ -35,12 +35,17 @@ if TYPE_CHECKING:
 #: Value of every series on every problem.
 _Values: TypeAlias = dict[tuple[Any, ...], dict[str, float]]
 
-#: Panels of answers, one a clock: those with the most problems.
+#: Panels of objectives, one a clock: those with the most problems.
 _CLOCKS = 2
+
+#: What is compared: own time, the completion time, or the objective by a clock.
+_OWN, _COMPLETION = "own time", "completion time"
 
 
 def draw(records: Sequence[RunRecord]) -> Figure:
-    """Draw a panel of own times, and one of the answers for each of the clocks with the most problems.
+    """Draw a panel of own times, one of completion times, and one of the objectives for each of the clocks with the most problems.
+
+    Completion times are of one model, and are compared across all methods; objectives only where they answer the same question.
 
     Raises
     ------
@@ -49,12 +54,11 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     """
     runs = runs_of(records)
     solvers = several_solvers(runs)
-    found = {"own time": _values(runs, solvers, clock=None)}
-    by_clock = {
-        clock: _values(runs, solvers, clock) for clock in sorted({r.clock for r in runs if r.clock}) if is_ranked(clock)
-    }
+    found = {what: _values(runs, solvers, what) for what in (_OWN, _COMPLETION)}
+    clocks = sorted({run.clock for run in runs if run.clock and is_ranked(run.clock)} - {"simulated"})
+    by_clock = {clock: _values(runs, solvers, clock) for clock in clocks}
     for clock in sorted(by_clock, key=lambda c: (-len(by_clock[c]), c))[:_CLOCKS]:
-        found[f"answer, clock: {clock}"] = by_clock[clock]
+        found[f"objective, {clock}"] = by_clock[clock]
     found = {title: values for title, values in found.items() if values}
     if not found:
         raise nothing("performance-profile", records, "a problem that two methods or solvers answered")
@@ -71,15 +75,16 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     return figure
 
 
-def _values(runs: Sequence[Run], solvers: bool, clock: str | None) -> _Values:
-    """Give the values of the problems that at least two series answered: seconds of the methods, or objectives by one clock."""
+def _values(runs: Sequence[Run], solvers: bool, what: str) -> _Values:
+    """Give the values of the problems that at least two series answered: own times, completion times, or objectives by one clock."""
     found: _Values = {}
     for run in runs:
-        value = run.own_s if clock is None else run.objective
+        value = run.own_s if what == _OWN else run.completion_s if what == _COMPLETION else run.objective
         if run.objective is None or value is None or not drawable(value) or run.record.sense == "maximize":
             continue
-        if clock is None or run.clock == clock:
-            key = (run.problem, run.record.seed, run.record.threads)
+        if what in (_OWN, _COMPLETION) or run.clock == what:
+            question = None if what in (_OWN, _COMPLETION) else run.question
+            key = (run.problem, question, run.record.seed, run.record.threads)
             found.setdefault(key, {})[series_name(run, solvers)] = value
     return {problem: line for problem, line in found.items() if len(line) > 1}
 

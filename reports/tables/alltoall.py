@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .collective import ALGBW, BUSBW, GAP, OWN, RUNS, TIME, collective_table, interval
+from .collective import ALGBW, BUSBW, GAP, OBJECTIVE, OWN, RUNS, TIME, collective_table, interval
 
 SPEC = collective_table(
     "all-to-all",
     "All-to-all against the maximum concurrent flow",
     ("all-to-all-mcf", "teccl-all-to-all"),
-    (TIME, interval(TIME), ALGBW, BUSBW, GAP, OWN, interval(OWN), RUNS),
+    (TIME, interval(TIME), ALGBW, BUSBW, OBJECTIVE, GAP, OWN, interval(OWN), RUNS),
 )

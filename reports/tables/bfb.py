@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ..numbers import NumberFormat
 from ..spec import Column
-from .collective import BUSBW, GAP, OWN, RUNS, TIME, collective_table, interval, metric
+from .collective import BUSBW, GAP, OBJECTIVE, OWN, RUNS, TIME, collective_table, interval, metric
 
 SPEC = collective_table(
     "bfb",
     "BFB against other schedules",
     ("bfb*",),
     (
-        Column("T_L", "T_L", metric("T_L"), NumberFormat("fixed", 0), "steps", optional=True),
+        Column("T_L", "T_L", metric("T_L"), NumberFormat("general", 5), "steps", optional=True),
         Column(
             "T_B",
             "T_B",
@@ -24,6 +24,7 @@ SPEC = collective_table(
         TIME,
         interval(TIME),
         BUSBW,
+        OBJECTIVE,
         GAP,
         OWN,
         interval(OWN),

@@ -9,12 +9,12 @@ from fractions import Fraction
 
 from ...core.record import ATTESTED, NONE, RECOMPUTED, RunRecord
 from ..bounds import Bounds
-from ..clocks import explained, is_ranked
+from ..clocks import COMPLETION, asked_of, explained, is_ranked
 from ..marks import mark_of
 from ..numbers import NumberFormat, number, size_text
 from ..runs import OWN_SECONDS, Run, runs_of
 from ..spec import ALONE, Column, Entry, Key, Label, TableSpec
-from ..statistics import T_INTERVAL, count, mean, t_half_width
+from ..statistics import T_INTERVAL, count, t_half_width
 
 #: How a label is taken out of a run.
 _LABELS: dict[str, Callable[[Run], Label]] = {
@@ -25,7 +25,7 @@ _LABELS: dict[str, Callable[[Run], Label]] = {
     "method": lambda run: run.method,
     "kind": lambda run: run.record.kind,
     "solver": lambda run: run.record.solver,
-    "clock": lambda run: run.clock,
+    "question": lambda run: run.question,
     "seed": lambda run: float(run.record.seed),
     "objective_unit": lambda run: run.record.objective_unit,
 }
@@ -41,16 +41,17 @@ SIZE = Key("size_bytes", "Size", words=size_text, optional=True)
 METHOD = Key("method", "Method")
 KIND = Key("kind", "Kind")
 SOLVER = Key("solver", "Solver", optional=True)
-CLOCK = Key("clock", "Clock", optional=True)
+QUESTION = Key("question", "Question", optional=True)
 
 #: How the bound is known that a run is held against; where it is the same everywhere, a remark says so.
 PROOF = Key("proof", "Bound", optional=True)
 
 #: The keys of a table with a row a method.
-KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, SOLVER, CLOCK, PROOF)
+KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, SOLVER, QUESTION, PROOF)
 
-#: Rows compete that have these in common.
-BLOCK = ("instance", "collective", "size_bytes", "clock")
+#: Rows compete that have these in common: by completion time all that ask for the same, by objective those that answer the same question.
+ACROSS = ("instance", "collective", "size_bytes")
+BLOCK = (*ACROSS, "question")
 
 
 def metric(name: str) -> Callable[[Entry], float | None]:
@@ -87,10 +88,13 @@ def interval(column: Column) -> Column:
 
 _US = NumberFormat("general", 5, 1e-6)
 
-TIME = Column("time_s", "Time", fact("objective"), _US, "us", best="smallest", over=mean)
-ALGBW = Column("algbw_GBps", "algbw", metric("algbw_GBps"), NumberFormat("general", 5), "GB/s", over=mean)
+TIME = Column(
+    "completion_time_s", "Time", metric("completion_time_s"), _US, "us", best="smallest", block=ACROSS, note=COMPLETION
+)
+OBJECTIVE = Column("objective_s", "Objective", fact("objective"), _US, "us", best="smallest")
+ALGBW = Column("algbw_GBps", "algbw", metric("algbw_GBps"), NumberFormat("general", 5), "GB/s")
 BUSBW = Column(
-    "busbw_GBps", "busbw", metric("busbw_GBps"), NumberFormat("general", 5), "GB/s", best="largest", over=mean
+    "busbw_GBps", "busbw", metric("busbw_GBps"), NumberFormat("general", 5), "GB/s", best="largest", block=ACROSS
 )
 GAP = Column(
     "gap",
@@ -98,10 +102,9 @@ GAP = Column(
     fact("gap"),
     NumberFormat("fixed", 2, 0.01),
     "percent",
-    over=mean,
-    note="Gap is to the best proved bound of all records of the problem that holds by the same clock.",
+    note="Gap is of the objective, to the best proved bound of all records of the problem that holds for its question.",
 )
-OWN = Column("own_s", "Own time", fact("own_s"), NumberFormat("fixed", 3), "s", over=mean, note=OWN_SECONDS)
+OWN = Column("own_s", "Own time", fact("own_s"), NumberFormat("fixed", 3), "s", note=OWN_SECONDS)
 RUNS = Column(
     "runs",
     "Runs",
@@ -182,15 +185,10 @@ def bound_remarks(entries: Sequence[Entry]) -> Sequence[str]:
     return [f"Bounds: {'; '.join(told)}."] if told else []
 
 
-def clock_remarks(keys: Sequence[Key]) -> Callable[[Sequence[Entry]], Sequence[str]]:
-    """Explain the clocks that occur, and how bounds are known."""
-    place = [key.name for key in keys].index("clock")
-
-    def remarks(entries: Sequence[Entry]) -> Sequence[str]:
-        labels = (entry.labels[place] for entry in entries)
-        return [*explained(label for label in labels if isinstance(label, str)), *bound_remarks(entries)]
-
-    return remarks
+def question_remarks(entries: Sequence[Entry]) -> Sequence[str]:
+    """Explain the objectives that occur, and how bounds are known."""
+    asked = [asked_of(entry.record) for entry in entries]
+    return [*explained([one.clock for one in asked], [one.question for one in asked]), *bound_remarks(entries)]
 
 
 def collective_table(
@@ -208,5 +206,5 @@ def collective_table(
         columns=tuple(columns),
         notes=tuple(notes),
         block=BLOCK,
-        remarks=clock_remarks(KEYS),
+        remarks=question_remarks,
     )

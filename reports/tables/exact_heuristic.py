@@ -9,30 +9,40 @@ from ..bounds import Bounds
 from ..numbers import NumberFormat
 from ..runs import OWN_SECONDS, Run, runs_of
 from ..spec import ALONE, Column, Entry, Key, TableSpec
-from ..statistics import mean
 from .collective import (
-    CLOCK,
     COLLECTIVE,
     INSTANCE,
     KIND,
     METHOD,
     PROOF,
+    QUESTION,
     RUNS,
     SIZE,
     SOLVER,
-    clock_remarks,
+    TIME,
     entry_of,
     fact,
     interval,
+    question_remarks,
     with_their_row,
 )
 
-_KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, KIND, SOLVER, CLOCK, PROOF, Key("objective_unit", "Unit", optional=True))
+_KEYS = (
+    INSTANCE,
+    COLLECTIVE,
+    SIZE,
+    METHOD,
+    KIND,
+    SOLVER,
+    QUESTION,
+    PROOF,
+    Key("objective_unit", "Unit", optional=True),
+)
 
 _HEURISTIC = "heuristic"
 
-_OBJECTIVE = Column("objective", "Objective", fact("objective"), NumberFormat("general", 6), best="smallest", over=mean)
-_OWN = Column("own_s", "Own time", fact("own_s"), NumberFormat("fixed", 3), "s", over=mean, note=OWN_SECONDS)
+_OBJECTIVE = Column("objective", "Objective", fact("objective"), NumberFormat("general", 6), best="smallest")
+_OWN = Column("own_s", "Own time", fact("own_s"), NumberFormat("fixed", 3), "s", note=OWN_SECONDS)
 
 
 def _entries(records: Sequence[RunRecord]) -> list[Entry]:
@@ -44,9 +54,10 @@ def _entries(records: Sequence[RunRecord]) -> list[Entry]:
     for run in runs:
         kinds.setdefault(run.problem, set()).add(run.record.kind == _HEURISTIC)
         if (seconds := _exact_seconds(run)) is not None:
-            fastest[run.problem] = min(seconds, fastest.get(run.problem, seconds))
+            asked = (*run.problem, run.question or "")
+            fastest[asked] = min(seconds, fastest.get(asked, seconds))
     entries = [
-        entry_of(run, bounds, _KEYS, time_ratio=_ratio(run, fastest.get(run.problem)))
+        entry_of(run, bounds, _KEYS, time_ratio=_ratio(run, fastest.get((*run.problem, run.question or ""))))
         for run in runs
         if len(kinds[run.problem]) == 2
     ]
@@ -71,18 +82,19 @@ SPEC = TableSpec(
     keys=_KEYS,
     groups=ALONE,
     columns=(
+        TIME,
         _OBJECTIVE,
-        Column("bound", "Best bound", fact("bound"), NumberFormat("general", 6), over=mean, every=True),
-        Column("gap", "Gap", fact("gap"), NumberFormat("fixed", 2, 0.01), "percent", over=mean),
+        Column("bound", "Best bound", fact("bound"), NumberFormat("general", 6), every=True),
+        Column("gap", "Gap", fact("gap"), NumberFormat("fixed", 2, 0.01), "percent"),
         _OWN,
         interval(_OWN),
-        Column("time_ratio", "Time ratio", fact("time_ratio"), NumberFormat("general", 3), over=mean),
+        Column("time_ratio", "Time ratio", fact("time_ratio"), NumberFormat("general", 3)),
         RUNS,
     ),
     notes=(
-        "Gap is to the best proved bound of all records of the problem that holds by the same clock. "
-        "Time ratio is over the own time of the fastest exact method that proved its answer optimal.",
+        "Gap is to the best proved bound of all records of the problem that holds for its question. "
+        "Time ratio is over the own time of the fastest exact method that proved its answer to the same question optimal.",
     ),
-    block=("instance", "collective", "size_bytes", "clock", "objective_unit"),
-    remarks=clock_remarks(_KEYS),
+    block=("instance", "collective", "size_bytes", "question", "objective_unit"),
+    remarks=question_remarks,
 )

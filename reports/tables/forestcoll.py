@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..numbers import NumberFormat
 from ..spec import Column
-from .collective import ALGBW, BUSBW, GAP, OWN, RUNS, TIME, collective_table, interval, metric
+from .collective import ALGBW, BUSBW, GAP, OBJECTIVE, OWN, RUNS, TIME, collective_table, interval, metric
 
 SPEC = collective_table(
     "forestcoll",
@@ -15,16 +15,10 @@ SPEC = collective_table(
         interval(TIME),
         ALGBW,
         BUSBW,
-        Column(
-            "completion_time_s",
-            "In pieces",
-            metric("completion_time_s"),
-            NumberFormat("general", 5, 1e-6),
-            "us",
-            note="In pieces: the completion time with latency, of trees the best pipeline of pieces.",
-        ),
-        Column("trees", "Trees", metric("trees"), NumberFormat("fixed", 0), optional=True),
-        Column("max_height", "Height", metric("max_height"), NumberFormat("fixed", 0), optional=True),
+        Column("pieces", "Pieces", metric("pieces"), NumberFormat("general", 5), optional=True),
+        Column("trees", "Trees", metric("trees"), NumberFormat("general", 6), optional=True),
+        Column("max_height", "Height", metric("max_height"), NumberFormat("general", 4), optional=True),
+        OBJECTIVE,
         GAP,
         OWN,
         interval(OWN),

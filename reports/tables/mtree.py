@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..numbers import NumberFormat
 from ..spec import Column
-from .collective import GAP, OWN, RUNS, collective_table, interval, metric
+from .collective import ACROSS, ALGBW, GAP, OWN, RUNS, TIME, collective_table, interval, metric
 
 SPEC = collective_table(
     "mtree",
@@ -29,10 +31,11 @@ SPEC = collective_table(
             best="largest",
             note="Share is of the network's strength, the most that any schedule can reach.",
         ),
-        Column("trees", "Trees", metric("trees"), NumberFormat("fixed", 0)),
+        Column("trees", "Trees", metric("trees"), NumberFormat("general", 5)),
         Column("mean_tree_height", "Height", metric("mean_tree_height"), NumberFormat("fixed", 2)),
         Column("mean_max_fanout", "Fanout", metric("mean_max_fanout"), NumberFormat("fixed", 2)),
-        Column("algbw_GBps", "algbw", metric("algbw_GBps"), NumberFormat("general", 5), "GB/s", best="largest"),
+        TIME,
+        replace(ALGBW, best="largest", block=ACROSS),
         GAP,
         OWN,
         interval(OWN),

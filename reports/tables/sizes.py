@@ -8,21 +8,22 @@ from ..spec import ALONE, TableSpec
 from .collective import (
     ALGBW,
     BUSBW,
-    CLOCK,
     COLLECTIVE,
     GAP,
     INSTANCE,
     METHOD,
+    OBJECTIVE,
     PROOF,
+    QUESTION,
     SIZE,
     SOLVER,
     TIME,
-    clock_remarks,
     entries_of,
     interval,
+    question_remarks,
 )
 
-_KEYS = (INSTANCE, COLLECTIVE, METHOD, SOLVER, CLOCK, PROOF, replace(SIZE, optional=False))
+_KEYS = (INSTANCE, COLLECTIVE, METHOD, SOLVER, QUESTION, PROOF, replace(SIZE, optional=False))
 
 SPEC = TableSpec(
     name="sizes",
@@ -31,11 +32,11 @@ SPEC = TableSpec(
     entries=entries_of((), _KEYS),
     keys=_KEYS,
     groups=ALONE,
-    columns=(TIME, interval(TIME), ALGBW, BUSBW, GAP),
+    columns=(TIME, interval(TIME), ALGBW, BUSBW, OBJECTIVE, GAP),
     notes=(
         "algbw is the full buffer over the time, busbw that times the factor of nccl-tests; "
         "sizes are binary, rates decimal.",
     ),
-    block=("instance", "collective", "size_bytes", "clock"),
-    remarks=clock_remarks(_KEYS),
+    block=("instance", "collective", "size_bytes", "question"),
+    remarks=question_remarks,
 )

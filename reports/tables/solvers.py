@@ -21,10 +21,15 @@ _Task: TypeAlias = tuple[str, ...]
 
 
 def _entries(records: Sequence[RunRecord]) -> list[Entry]:
-    """Place the runs of the tasks that all solvers of a model were given; failures count at the limit."""
+    """Place the runs of the tasks that all solvers of a model took on; failures count at the limit, what a solver does not support does not."""
     tasks: dict[str, dict[_Task, dict[str, RunRecord]]] = {}
+    refused: list[Entry] = []
     for record in latest(records, identity, lambda record: record).values():
-        if record.solver is not None:
+        if record.solver is None:
+            continue
+        if record.status == "unsupported":
+            refused.append(Entry(record, (record.model, record.solver), facts={"unsupported": 1.0}))
+        else:
             tasks.setdefault(record.model, {}).setdefault(_task(record), {})[record.solver] = record
     entries: list[Entry] = []
     for model, by_task in tasks.items():
@@ -37,7 +42,8 @@ def _entries(records: Sequence[RunRecord]) -> list[Entry]:
             times = {solver: own_seconds(record) if _solved(record) else None for solver, record in runs.items()}
             for solver, record in runs.items():
                 entries.append(_entry(model, solver, record, times, longest))
-    return entries
+    told = {entry.labels[0] for entry in entries}
+    return [*entries, *(entry for entry in refused if entry.labels[0] in told)]
 
 
 def _task(record: RunRecord) -> _Task:
@@ -64,6 +70,7 @@ def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | 
     limit = number(record.limits.get("time_limit_s"))
     facts: dict[str, float | None] = {
         "time": mine if mine is not None else limit if limit is not None else longest,
+        "tasks": 1.0,
         "solved": float(mine is not None),
         "attested": float(mine is not None and record.proof == ATTESTED),
         **{"win": 0.0, "tie": 0.0, "loss": 0.0},
@@ -90,7 +97,7 @@ SPEC = TableSpec(
     keys=(Key("model", "Model"), Key("solver", "Solver")),
     groups=ALONE,
     columns=(
-        Column("tasks", "Tasks", lambda entry: 1.0, _COUNT, over=total, every=True),
+        Column("tasks", "Tasks", fact("tasks"), _COUNT, over=total, every=True),
         Column("solved", "Solved", fact("solved"), _COUNT, best="largest", over=total, every=True),
         Column("attested", "Attested", fact("attested"), _COUNT, over=total, every=True),
         Column(
@@ -101,9 +108,19 @@ SPEC = TableSpec(
         Column("win", "Win", fact("win"), _COUNT, over=total, every=True),
         Column("tie", "Tie", fact("tie"), _COUNT, over=total, every=True),
         Column("loss", "Loss", fact("loss"), _COUNT, over=total, every=True),
+        Column(
+            "unsupported",
+            "Refused",
+            fact("unsupported"),
+            _COUNT,
+            over=total,
+            every=True,
+            optional=True,
+            note="Refused are tasks that a solver does not support; they count for none.",
+        ),
     ),
     notes=(
-        f"SGM is the shifted geometric mean, shift {SHIFT_S:g} s, over the tasks that all solvers of the model were given; "
+        f"SGM is the shifted geometric mean, shift {SHIFT_S:g} s, over the tasks that all solvers of the model took on; "
         f"{BOOTSTRAP}. A task that was not solved counts with its time limit, or without one with the longest time of the model.",
         "Solved is proved optimal, of a heuristic answered, and verified; Attested counts those whose bound is the solver's word.",
         f"Win, Tie, Loss: own time against the fastest "

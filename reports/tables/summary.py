@@ -9,7 +9,7 @@ from ..bounds import Bounds
 from ..numbers import NumberFormat, number
 from ..runs import OWN_SECONDS, runs_of
 from ..spec import ALONE, Column, Entry, Key, TableSpec
-from .collective import CLOCK, COLLECTIVE, INSTANCE, METHOD, PROOF, SIZE, SOLVER, clock_remarks, entry_of, fact
+from .collective import COLLECTIVE, INSTANCE, METHOD, PROOF, QUESTION, SIZE, SOLVER, entry_of, fact, question_remarks
 
 _KEYS = (
     INSTANCE,
@@ -17,7 +17,7 @@ _KEYS = (
     SIZE,
     METHOD,
     SOLVER,
-    CLOCK,
+    QUESTION,
     PROOF,
     Key("seed", "Seed", form=NumberFormat("general", 10), optional=True),
     Key("objective_unit", "Unit", optional=True),
@@ -52,8 +52,8 @@ SPEC = TableSpec(
         ),
     ),
     notes=(
-        "Best bound is the best that any record of the problem proved and that holds by the same clock; Gap is to it.",
+        "Best bound is the best that any record of the problem proved and that holds for its question; Gap is to it.",
         OWN_SECONDS,
     ),
-    remarks=clock_remarks(_KEYS),
+    remarks=question_remarks,
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ..numbers import NumberFormat
 from ..spec import Column
-from .collective import ALGBW, GAP, OWN, RUNS, TIME, collective_table, interval, metric
+from .collective import ALGBW, GAP, OBJECTIVE, OWN, RUNS, TIME, collective_table, interval, metric
 
 SPEC = collective_table(
     "teccl",
     "TE-CCL against other synthesizers",
     ("teccl*",),
     (
-        Column("epochs", "Epochs", metric("epochs"), NumberFormat("fixed", 0), optional=True),
+        Column("epochs", "Epochs", metric("epochs"), NumberFormat("general", 6), optional=True),
         Column(
             "epoch_duration_s",
             "Epoch",
@@ -23,10 +23,11 @@ SPEC = collective_table(
         TIME,
         interval(TIME),
         ALGBW,
+        OBJECTIVE,
         GAP,
         OWN,
         interval(OWN),
         RUNS,
     ),
-    notes=("algbw is the full buffer over the time.",),
+    notes=("algbw is the full buffer over the time; the objective is the epochs times their length.",),
 )

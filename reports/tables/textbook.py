@@ -36,6 +36,6 @@ SPEC = TableSpec(
     keys=_KEYS,
     groups=tuple(Group(name, heading) for name, heading in _MODELS.items()),
     columns=(replace(ALGBW, best="largest"), GAP),
-    notes=("algbw is the full buffer over the time of the judge's congestion-aware simulation.",),
+    notes=("algbw is the full buffer over the completion time.",),
     remarks=bound_remarks,
 )

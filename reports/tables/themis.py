@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .collective import ALGBW, BUSBW, GAP, OWN, RUNS, TIME, collective_table, interval
+from .collective import ALGBW, BUSBW, GAP, OBJECTIVE, OWN, RUNS, TIME, collective_table, interval
 
 SPEC = collective_table(
     "themis",
     "Themis against BlueConnect",
     ("themis*", "blueconnect"),
-    (TIME, ALGBW, BUSBW, GAP, OWN, interval(OWN), RUNS),
+    (TIME, ALGBW, BUSBW, OBJECTIVE, GAP, OWN, interval(OWN), RUNS),
 )

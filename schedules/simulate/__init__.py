@@ -9,8 +9,9 @@
 ``fair``             flows that share links, max-min fairly
 ``occupancy``        how busy the links are, over time
 ``timed``            schedules in steps and trees become schedules in time
-``pipeline``         closed form of forests in pieces, for the judge
-``reserved``         trees with rates of their own, in chunks of their own
+``pipeline``         closed form of forests whose trees have shares of links, in pieces
+``reserved``         trees with rates of their own, and those with shares, piece by piece
+``translated``       one tree that is moved to all ranks, by its own edges alone
 ===================  =====================================================================
 """
 

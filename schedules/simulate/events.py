@@ -83,6 +83,7 @@ class _Hops:
         self._link: list[int] = sends.path_links.tolist()
         self._serialization: list[float] = (size / wires.bandwidth_Bps[sends.path_links]).tolist()
         self._latency: list[float] = wires.latency_s.tolist()
+        self._varying = wires.varying
         self._free = [0.0] * len(wires)
         self._start = [0.0] * len(self._link)
         self._end = [0.0] * len(self._link)
@@ -91,7 +92,10 @@ class _Hops:
         """Let a chunk take the link of a hop; give when its first and its last byte are on the other side."""
         link = self._link[entry]
         begin = max(asks, self._free[link])
-        end = max(begin + self._serialization[entry], tail)
+        if link in self._varying:
+            end = max(self._varying[link].end_s(begin, self._serialization[entry]), tail)
+        else:
+            end = max(begin + self._serialization[entry], tail)
         latency = self._latency[link]
         if self._rules.contended:
             self._free[link] = end + latency if self._rules.hold_latency else end

@@ -10,6 +10,7 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
+from ...core.errors import InputError
 from ...core.schedule import Floats, Ints
 from .gates import gates_of
 from .network import Wires
@@ -29,7 +30,14 @@ def simulate_flows(transfers: Transfers, wires: Wires) -> Timeline:
         What is sent; its order does not matter.
     wires : Wires
         The links.
+
+    Raises
+    ------
+    InputError
+        If a bandwidth varies over time.
     """
+    if wires.varying:
+        raise InputError("flows share links of constant bandwidth only", place="timing.changes")
     sends = transfers.sends
     count = len(sends)
     delay = np.add.reduceat(wires.latency_s[sends.path_links], sends.path_offset[:-1]) if count else np.zeros(0)

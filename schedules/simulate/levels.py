@@ -32,11 +32,11 @@ def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Time
     Returns
     -------
     Timeline or None
-        None where sends overtake others of earlier levels, or the levels are small.
+        None where sends overtake others of earlier levels, the levels are small, or a bandwidth varies over time.
     """
     sends = transfers.sends
     starts = np.flatnonzero(np.diff(transfers.leaves, prepend=-1)).tolist()
-    if not len(sends) or len(sends) < WORTHWHILE * len(starts):
+    if wires.varying or not len(sends) or len(sends) < WORTHWHILE * len(starts):
         return None
     queues = Queues(wires, rules)
     asked, asked_by = np.full(len(wires), -1.0), np.full(len(wires), -1, dtype=np.int64)

@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Floats
+from ...core.timing import Timing
 from ...core.topology import Topology
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """The bandwidth of a link over time, in parts of its own.
+
+    Parameters
+    ----------
+    begin_s : list of float
+        When each stretch begins, the first one at 0; the last one never ends.
+    factor : list of float
+        Bandwidth in each stretch over the link's own; positive in the last one.
+    """
+
+    begin_s: list[float]
+    factor: list[float]
+
+    def end_s(self, begin_s: float, seconds: float) -> float:
+        """Tell when bytes that need so many seconds at the link's own bandwidth have left, if they begin at a time."""
+        stretch = bisect_right(self.begin_s, begin_s) - 1
+        now = begin_s
+        while stretch + 1 < len(self.begin_s):
+            done = (self.begin_s[stretch + 1] - now) * self.factor[stretch]
+            if done >= seconds:
+                break
+            now, seconds, stretch = self.begin_s[stretch + 1], seconds - done, stretch + 1
+        return now + seconds / self.factor[stretch] if seconds else now
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,10 +50,13 @@ class Wires:
     ----------
     bandwidth_Bps, latency_s : array of float, shape (links,)
         Bytes per second, and seconds that the first byte takes.
+    varying : mapping of int to Speeds
+        The links whose bandwidth varies over time.
     """
 
     bandwidth_Bps: Floats
     latency_s: Floats
+    varying: Mapping[int, Speeds] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.bandwidth_Bps)
@@ -42,9 +75,21 @@ def network_of(instance: Instance) -> Topology:
     return instance.network
 
 
-def wires(topology: Topology) -> Wires:
-    """Give the columns of a topology's links."""
+def wires(topology: Topology, timing: Timing | None = None) -> Wires:
+    """Give the columns of a topology's links, with the bandwidths that a timing changes."""
     return Wires(
         np.array([float(link.bandwidth_Bps) for link in topology.links]),
         np.array([float(link.latency_s) for link in topology.links]),
+        {} if timing is None else _speeds(timing),
     )
+
+
+def _speeds(timing: Timing) -> dict[int, Speeds]:
+    """Cut the time of every link that varies where its bandwidth changes."""
+    found: dict[int, Speeds] = {}
+    for link in {change.link for change in timing.changes}:
+        mine = [change for change in timing.changes if change.link == link]
+        ends = sorted({0, *(end for change in mine for end in (change.first, change.last))})
+        factors = [float(timing.factor(link, end)) for end in ends]
+        found[link] = Speeds([float(end * timing.epoch_s) for end in ends], factors)
+    return found

@@ -1,13 +1,17 @@
-"""Closed form of the time of a forest whose trees are cut into pieces that follow each other.
+"""Closed form of the time of a forest whose trees share links in constant parts and are cut into pieces that follow each other.
 
-With C pieces a tree, every tree sends a piece along an edge in F / C, where F is the flow time, that of the most loaded link: so every link
-serves all of its trees at their constant rates. The edges of a tree work one after the other for a piece and side by side for different ones. A leaf
-that k edges of latencies l_1, ..., l_k lead to has the last piece after ``sum l + (k - 1 + C) F / C``; each piece but the first costs one
-start-up more, the largest latency of an edge:
+Every tree has its share of every link that it uses, data of the tree over F bytes a second for each use, where F is the flow time, that of the
+most loaded link: so the fullest link is full, and no tree waits for another one. With C pieces a tree, a piece takes ``F / C`` on a link and the
+link's latency, which delays it and does not hold the link; it is stored before it goes on. A leaf that k links of latencies l_1, ..., l_k lead
+to has the last piece after
 
-``T(C) = max over trees and leaves (sum l + (k - 1 + C) F / C) + (C - 1) max l``.
+``T(C) = max over trees and leaves (sum l + (k - 1 + C) F / C)``,
 
-The latency of an edge is that of its path. In an in-out tree, the reduction and the broadcast are one pipeline: latencies and edges of both add up.
+which is what the simulation at these rates gives piece by piece (:mod:`.reserved`). In an in-out tree the reduction and the broadcast are one
+pipeline: latencies and links of both add up.
+
+Pieces cost nothing, so that more of them are never worse. The number that is taken is the smallest power of two up to 1,024 whose time is within
+a hundredth of the least.
 """
 
 from __future__ import annotations
@@ -29,24 +33,27 @@ from .network import network_of, wires
 #: Numbers of pieces that are tried.
 PIECES = tuple(2**k for k in range(11))
 
+#: Time beyond the least, in parts of it, that is accepted for fewer pieces.
+ENOUGH = 0.01
+
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """The leaves of every tree that can be the last, whatever the flow time is: no other is as far in both edges and latency.
+    """The leaves of every tree that can be the last, whatever the flow time is: no other is as far in both links and latency.
 
     Parameters
     ----------
     tree, offset : array of int, shape (trees,)
         The trees that have edges, and where the leaves of each begin.
-    edges : array of int, shape (leaves,)
-        Number of edges from the root, most first within a tree.
+    links : array of int, shape (leaves,)
+        Number of links from the root, most first within a tree.
     latency_s : array of float, shape (leaves,)
         Latency of all of them.
     """
 
     tree: Ints
     offset: Ints
-    edges: Ints
+    links: Ints
     latency_s: Floats
 
 
@@ -60,27 +67,16 @@ class Pipeline:
         Seconds that the most loaded link needs.
     size_bytes : Fraction
         Size of the (first) collective, to which the flow time is proportional.
-    trees : int
-        Number of trees.
+    heights : array of int, shape (trees,)
+        Number of edges between each root and the rank farthest from it; of in-out trees on the way that is longer.
     fronts : tuple of Front
         One for each way that the data takes: two for in-out trees.
-    startup_s : float
-        Largest latency of an edge.
     """
 
     flow_s: Fraction
     size_bytes: Fraction
-    trees: int
+    heights: Ints
     fronts: tuple[Front, ...]
-    startup_s: float
-
-    @property
-    def heights(self) -> Ints:
-        """Number of edges between each root and the rank farthest from it; of in-out trees on the way that is longer."""
-        most = np.zeros(self.trees, dtype=np.int64)
-        for front in self.fronts:
-            most[front.tree] = np.maximum(most[front.tree], front.edges[front.offset])
-        return most
 
     def seconds(self, pieces: int, flow_s: Sequence[float] | None = None) -> Floats:
         """Time with so many pieces a tree, for one or several flow times.
@@ -93,18 +89,18 @@ class Pipeline:
             Flow times in seconds; that of the forest by default.
         """
         flow = np.array([float(self.flow_s)] if flow_s is None else flow_s, dtype=np.float64)
-        if not any(len(front.edges) for front in self.fronts):
+        if not any(len(front.links) for front in self.fronts):
             return np.zeros(len(flow))
         piece_s = flow[:, None] / pieces
-        reach_s = np.zeros((len(flow), self.trees))
+        reach_s = np.zeros((len(flow), len(self.heights)))
         for front in self.fronts:
-            leaf_s = front.latency_s + front.edges * piece_s
+            leaf_s = front.latency_s + front.links * piece_s
             if len(front.tree):
                 reach_s[:, front.tree] += np.maximum.reduceat(leaf_s, front.offset, axis=1)
-        return np.asarray(reach_s.max(axis=1) + (pieces - 1) * (piece_s[:, 0] + self.startup_s), dtype=np.float64)
+        return np.asarray(reach_s.max(axis=1) + (pieces - 1) * piece_s[:, 0], dtype=np.float64)
 
     def best(self, sizes_bytes: Sequence[Fraction | int | float] | None = None) -> tuple[Floats, Ints]:
-        """Give the least time and its number of pieces, the smallest if there are several, for one or several sizes.
+        """Choose the number of pieces, for one or several sizes.
 
         Parameters
         ----------
@@ -116,12 +112,12 @@ class Pipeline:
         array of float, shape (sizes,)
             Seconds.
         array of int, shape (sizes,)
-            Pieces, one of :data:`PIECES`.
+            Pieces: the first of :data:`PIECES` that takes no more than :data:`ENOUGH` beyond the least.
         """
         sizes = [self.size_bytes] if sizes_bytes is None else [Fraction(size) for size in sizes_bytes]
         flow = [float(self.flow_s * size / self.size_bytes) for size in sizes]
         table = np.array([self.seconds(pieces, flow) for pieces in PIECES])
-        chosen = table.argmin(axis=0)
+        chosen = (table <= table.min(axis=0) * (1 + ENOUGH)).argmax(axis=0)
         return table[chosen, np.arange(len(flow))], np.array(PIECES, dtype=np.int64)[chosen]
 
 
@@ -146,30 +142,34 @@ def pipeline(instance: Instance, packing: TreePacking, flow_s: Fraction | None =
         raise InputError("expected a collective", place="collective")
     latency_s = wires(network_of(instance)).latency_s
     flow_s = heaviest_load(instance, packing) if flow_s is None else flow_s
-    fronts, startup_s = [], 0.0
+    fronts, heights = [], np.zeros(len(packing), dtype=np.int64)
     for part in packing.passes:
-        edge_s = np.zeros(0)
-        if len(part.path_links):
-            edge_s = np.asarray(np.add.reduceat(latency_s[part.path_links], part.path_offset[:-1]), dtype=np.float64)
-        startup_s = max(startup_s, float(edge_s.max(initial=0.0)))
-        fronts.append(_front(part, edge_s))
-    return Pipeline(flow_s, instance.demand.size_bytes, len(packing), tuple(fronts), startup_s)
+        front, edges = _front(part, latency_s)
+        fronts.append(front)
+        heights = np.maximum(heights, edges)
+    return Pipeline(flow_s, instance.demand.size_bytes, heights, tuple(fronts))
 
 
-def _front(packing: TreePacking, edge_s: Floats) -> Front:
-    """Find the leaves of every tree that can be the last."""
-    above = edges_above(packing)
-    edges, latency_s = from_root(above, edge_s)
+def _front(packing: TreePacking, link_latency_s: Floats) -> tuple[Front, Ints]:
+    """Find the leaves of every tree that can be the last, and the most edges of every tree."""
+    above, hops = edges_above(packing), np.diff(packing.path_offset)
+    way = np.zeros((len(hops), 2))
+    if len(hops):
+        way[:, 0] = hops
+        way[:, 1] = np.add.reduceat(link_latency_s[packing.path_links], packing.path_offset[:-1])
+    edges, total = from_root(above, way)
+    tree = np.repeat(np.arange(len(packing)), np.diff(packing.edge_offset))
+    heights = np.zeros(len(packing), dtype=np.int64)
+    np.maximum.at(heights, tree, edges)
     leaf = np.ones(len(above), dtype=np.bool_)
     leaf[above[above >= 0]] = False
-    tree = np.repeat(np.arange(len(packing)), np.diff(packing.edge_offset))[leaf]
-    edges, latency_s = edges[leaf], latency_s[leaf]
-    order = np.lexsort((-latency_s, -edges, tree))
-    tree, edges, latency_s = tree[order], edges[order], latency_s[order]
-    # Deepest first: a leaf counts if its latency is above that of all before it in its tree. Ranks of latencies keep trees apart.
+    tree, links, latency_s = tree[leaf], np.rint(total[leaf, 0]).astype(np.int64), total[leaf, 1]
+    order = np.lexsort((-latency_s, -links, tree))
+    tree, links, latency_s = tree[order], links[order], latency_s[order]
+    # Farthest first: a leaf counts if its latency is above that of all before it in its tree. Ranks of latencies keep trees apart.
     values, rank = np.unique(latency_s, return_inverse=True)
     key = tree * (len(values) + 1) + rank
     kept = key > np.concatenate([[-1], np.maximum.accumulate(key)[:-1]])[: len(key)]
-    tree, edges, latency_s = tree[kept], edges[kept], latency_s[kept]
+    tree, links, latency_s = tree[kept], links[kept], latency_s[kept]
     offset = np.flatnonzero(np.diff(tree, prepend=-1))
-    return Front(tree[offset], offset, edges, latency_s)
+    return Front(tree[offset], offset, links, latency_s), heights

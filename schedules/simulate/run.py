@@ -9,6 +9,7 @@ from ...core.instance import Instance
 from ...core.schedule import Floats, Ints, Sends
 from ...core.trace import SimulationMode, Trace
 from ...core.translated import TranslatedTrees
+from ...core.trees import TreePacking
 from ..verify.translated import expand
 from .events import simulate_by_events, simulate_in_order
 from .fair import simulate_flows
@@ -46,7 +47,7 @@ def simulate(
         What is simulated; it should have been verified. Of translated trees all sends, in time.
     mode : SimulationMode
         How time passes on links. In the cut-through mode the nodes on a send's path pass on what they receive while it comes; where a send
-        ends, its chunk is whole before it is sent on.
+        ends, its chunk is whole before it is sent on. Shares are of trees alone.
     barrier : bool
         Whether a step starts when the whole step before has ended; for schedules in steps.
     pieces : int
@@ -68,10 +69,16 @@ def simulate(
     """
     if isinstance(answer, TranslatedTrees):
         answer = expand(instance, answer)
+    if mode is SimulationMode.SHARES:
+        if not isinstance(answer, TreePacking) or barrier:
+            raise InputError("only trees have shares of links, and no barriers", place="mode")
+        from .reserved import simulate_shares
+
+        return simulate_shares(instance, answer, pieces, hold_latency=hold_latency)
     if hold_latency and mode not in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         raise InputError(f"nothing holds a link in the mode {mode.value}", place="hold_latency")
     transfers = transfers_of(instance, answer, barrier=barrier, pieces=pieces)
-    columns = wires(network_of(instance))
+    columns = wires(network_of(instance), instance.timing)
     timeline = timeline_of(transfers, columns, mode, hold_latency=hold_latency)
     return trace_of(mode, transfers, columns, timeline)
 
@@ -98,7 +105,7 @@ def utilization(
     if bins < 1:
         raise InputError(f"{bins} parts of the time; expected at least 1", place="bins")
     sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
-    columns = wires(network_of(instance))
+    columns = wires(network_of(instance), instance.timing)
     seconds = occupied_s(trace.mode, sends, chunk_bytes, columns, trace.hop_end_s - trace.hop_start_s)
     return utilization_over_time(len(columns), sends.path_links, seconds, trace, bins)
 
@@ -121,7 +128,7 @@ def timeline_of(transfers: Transfers, columns: Wires, mode: SimulationMode, *, h
 
 def _in_order(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
     """Simulate one send after the other; compiled where that is worth while."""
-    if len(transfers.sends) >= COMPILED:
+    if len(transfers.sends) >= COMPILED and not columns.varying:
         from .in_order import compiled_in_order
 
         if (found := compiled_in_order(transfers, columns, chosen)) is not None:

@@ -40,14 +40,14 @@ def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Tim
     Returns
     -------
     Timeline or None
-        None where windows are so short that too little happens in them.
+        None where windows are so short that too little happens in them, or a bandwidth varies over time.
     """
     sends, links = transfers.sends, transfers.sends.path_links
     owner = sends.hop_send
     serialization = transfers.chunk_bytes[sends.chunk][owner] / wires.bandwidth_Bps[links]
     latency = wires.latency_s[links]
     ahead = float((latency if rules.streaming else latency + serialization).min(initial=np.inf)) * (1 - MARGIN)
-    if ahead <= 0:
+    if ahead <= 0 or wires.varying:
         return None
     last = np.zeros(len(links), dtype=np.bool_)
     last[sends.path_offset[1:] - 1] = True

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.instance import Instance
 from ...core.schedule import Ints, Schedule
-from .grid import Grid, grid_of
+from .grid import LATEST, Grid, grid_of
 from .network import Network
 from .replay import AtSend, replay
 from .report import Findings, Violation
@@ -27,9 +27,6 @@ OFF_GRID = 1e-9
 
 #: Largest x, so that the parts of links have a common denominator.
 SLOWEST = 64
-
-#: Orders beyond this are replaced by their ranks, so that they fit beside the cells of a block.
-MAX_ORDER = 2**31
 
 
 def verify_circuits(instance: Instance, network: Network, schedule: Schedule, findings: Findings) -> None:
@@ -49,9 +46,6 @@ def verify_circuits(instance: Instance, network: Network, schedule: Schedule, fi
     begin, end, slowness = start
     _check_links(network, schedule, begin, end, slowness, at_send, findings)
     read, write = 2 * begin + 1, 2 * end  # what arrives at an instant can be sent on at that instant
-    if len(write) and int(write.max()) > MAX_ORDER:
-        _, ranked = np.unique(np.concatenate([read, write]), return_inverse=True)
-        read, write = ranked[: len(read)].astype(np.int64), ranked[len(read) :].astype(np.int64)
     replay(replace(network, buffer_bytes={}), schedule.chunks, schedule.sends, read, write, at_send, findings)
 
 
@@ -71,10 +65,10 @@ def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) 
     """Give starts, ends and slowness x of all sends; None if some are not those of their paths."""
     sends, tick = schedule.sends, float(grid.timing.epoch_s)
     times = schedule.start_s / tick, schedule.end_s / tick
-    begin, end = (np.rint(column).astype(np.int64) for column in times)
+    begin, end = (np.rint(np.minimum(column, LATEST)).astype(np.int64) for column in times)
     off = np.zeros(len(sends), dtype=np.bool_)
     for column, whole in zip(times, (begin, end), strict=True):
-        off |= np.abs(column - whole) > OFF_GRID * np.maximum(1, column)
+        off |= ~(np.abs(column - whole) <= OFF_GRID * np.maximum(1, column)) | (column >= LATEST)
     text = f"starts or ends between two ticks of {tick:.9g} s"
     bad = findings.add_each("grid", off, lambda send: at_send("grid", text, send))
     slowness = np.ones(len(sends), dtype=np.int64)

@@ -3,7 +3,8 @@
 A send that starts at index k over a link of delay d is at the other end at index k + d, and can be sent on from there at once; over a
 longer path it starts over every link at the index at which it arrives there. Starts and ends in seconds must be those of the grid, so
 that the schedule means the same in epochs and in seconds. Whole chunks are counted in windows, parts of chunks by the epoch.
-What reaches a switch that cannot store leaves at the same index or is lost; without multicast it leaves as often as it came.
+What reaches a switch that cannot store leaves at the same index or is lost; without multicast it leaves as often as it came. Where chunks
+may be split, nothing is copied, see :mod:`.uncopied`.
 Ranks with a limit are counted in :mod:`.buffers`.
 """
 
@@ -18,11 +19,12 @@ from ...core.schedule import Ints, Schedule
 from ...core.timing import Semantics
 from .buffers import check_rank_buffers
 from .capacity import check_capacity
-from .grid import Grid, grid_of
+from .grid import LATEST, Grid, grid_of
 from .network import Network
 from .replay import AtSend, replay
 from .report import Findings, Violation
 from .sends import check_shape
+from .uncopied import check_uncopied
 
 #: Difference between a time and its place on the grid that is taken for rounding: this part of it, or of an epoch.
 OFF_GRID = 1e-9
@@ -42,6 +44,7 @@ def verify_epochs(instance: Instance, network: Network, schedule: Schedule, find
     hop_start = _hop_starts(grid, schedule, start)
     if grid.timing.fluid:
         _check_rates(grid, schedule, hop_start, findings)
+        check_uncopied(grid, network, schedule, start, hop_start, OVERLOAD, findings)
     else:
         units = grid.chunk_bytes / schedule.chunks.unit_bytes
         whole = units.numerator if units.denominator == 1 else 0
@@ -71,17 +74,17 @@ def _check_grid(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findi
     """Starts and ends must be whole numbers of epochs, as far apart as the delays of the path; give the starts."""
     sends, epoch = schedule.sends, float(grid.timing.epoch_s)
     begin, end = schedule.start_s / epoch, schedule.end_s / epoch
-    start = np.rint(begin).astype(np.int64)
+    start = np.rint(np.minimum(begin, LATEST)).astype(np.int64)
 
     def off(place: str) -> str:
         return f"{place} between two epochs of {epoch:.9g} s"
 
-    wrong = np.abs(begin - start) > OFF_GRID * np.maximum(1, begin)
+    wrong = ~(np.abs(begin - start) <= OFF_GRID * np.maximum(1, begin)) | (begin >= LATEST)
     findings.add_each("grid", wrong, lambda send: at_send("grid", off("starts"), send))
     if not len(sends):
         return start
     needed = np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1])
-    late = np.abs(end - (start + needed)) > OFF_GRID * np.maximum(1, end)
+    late = ~(np.abs(end - (start + needed)) <= OFF_GRID * np.maximum(1, end)) | (end >= LATEST)
 
     def not_in_time(send: int) -> Violation:
         text = f"is said to take {end[send] - begin[send]:.9g} epochs, but takes {needed[send]}"

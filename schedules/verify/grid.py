@@ -5,8 +5,10 @@ Nothing here is shared with the methods, so that a slip in their table is a viol
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from sys import float_info
 
 import numpy as np
 
@@ -19,6 +21,15 @@ from .sizes import demanded_chunk
 
 #: TE-CCL's published code takes latency of up to this part of an epoch for nothing.
 TE_CCL_FREE = Fraction(1, 10)
+
+#: The most epochs that a link may take, so that sums of them along any path that is in memory fit into 64 bits.
+MAX_EPOCHS = 2**44
+
+#: An index at which nothing may happen any more: four times an index fits into 64 bits.
+LATEST = 2.0**58
+
+#: Chunks that a window may take count up to here: as many are in no schedule.
+MAX_CAPACITY = 2**60
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +72,8 @@ def grid_of(instance: Instance) -> Grid:
     if not isinstance(topology, Topology) or timing is None:
         raise InputError("expected a network of nodes and links, and a timing", place="timing")
     chunk = demanded_chunk(instance)
+    if not float_info.min <= timing.epoch_s <= float_info.max:
+        raise InputError("an epoch of so many seconds cannot be counted in", place="timing.epoch_s")
     if timing.semantics is Semantics.CIRCUIT:
         return _circuits(topology, timing, chunk)
     seconds = [chunk / link.bandwidth_Bps for link in topology.links]
@@ -70,7 +83,10 @@ def grid_of(instance: Instance) -> Grid:
         late + (1 if timing.fluid else 0 if _is_free(topology, e, timing) else busy)
         for e, (busy, late) in enumerate(zip(window, latency, strict=True))
     ]
-    capacity = [int(busy * timing.epoch_s / time) for busy, time in zip(window, seconds, strict=True)]
+    capacity = [
+        min(int(busy * timing.epoch_s / time), MAX_CAPACITY) for busy, time in zip(window, seconds, strict=True)
+    ]
+    _require_countable(topology, window, delay)
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     columns = np.array([delay, window, capacity], dtype=np.int64)
     rate = tuple(timing.epoch_s / time for time in seconds)
@@ -96,10 +112,20 @@ def _circuits(topology: Topology, timing: Timing, chunk: Fraction) -> Grid:
             least = (link.latency_s + (0 if switch[b] else wire)) // timing.epoch_s
             known[key] = (least if switch[a] or switch[b] else held), held, timing.epoch_s / wire
         rows.append(known[key])
+    _require_countable(topology, [row[0] for row in rows], [row[1] for row in rows])
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     delay, window = (np.array([row[index] for row in rows], dtype=np.int64) for index in (0, 1))
     one, rate = np.ones(len(rows), dtype=np.int64), tuple(row[2] for row in rows)
     return Grid(topology, timing, chunk, ends[:, 0].copy(), ends[:, 1].copy(), delay, window, one, rate)
+
+
+def _require_countable(topology: Topology, *columns: Sequence[int]) -> None:
+    """Refuse links that take more epochs than sums of them can be counted in."""
+    for column in columns:
+        for link, epochs in zip(topology.links, column, strict=True):
+            if epochs > MAX_EPOCHS:
+                text = f"a chunk takes more than 2^44 epochs from {link.source} to {link.target}, which are not counted"
+                raise InputError(text, place="timing.epoch_s")
 
 
 def _up(x: Fraction) -> int:

@@ -33,6 +33,8 @@ class Network:
         Switches that may not send one chunk on twice.
     buffer_bytes : dict of int to Fraction
         Limits of the switches that have one.
+    adds : array of bool, shape (nodes,)
+        Whether a node can add to what it holds: a switch that cannot store cannot.
     """
 
     topology: Topology
@@ -44,6 +46,7 @@ class Network:
     node_rank: Ints
     unicast: Bools
     buffer_bytes: dict[int, Fraction]
+    adds: Bools
 
     @property
     def nodes(self) -> int:
@@ -83,6 +86,8 @@ def network_of(instance: Instance) -> Network:
     switches = [(i, node) for i, node in enumerate(topology.nodes) if node.kind is NodeKind.SWITCH]
     unicast = np.zeros(len(topology.nodes), dtype=np.bool_)
     unicast[[i for i, node in switches if not node.multicast]] = True
+    adds = np.ones(len(topology.nodes), dtype=np.bool_)
+    adds[[i for i, node in switches if node.buffer_bytes == 0]] = False
     return Network(
         topology,
         ends[:, 0].copy(),
@@ -93,4 +98,5 @@ def network_of(instance: Instance) -> Network:
         node_rank,
         unicast,
         {i: node.buffer_bytes for i, node in switches if node.buffer_bytes is not None},
+        adds,
     )

@@ -17,6 +17,9 @@ from .report import KEPT, Findings, Violation
 from .sums import Sums
 from .switches import Stays, copied_by_switches, overfull, stays
 
+#: Orders beyond this are replaced by their ranks, so that they fit beside the cells of a block.
+MAX_ORDER = 2**31
+
 #: Makes a violation of a kind and text, placed at a send.
 AtSend = Callable[[str, str, int], Violation]
 
@@ -41,6 +44,9 @@ def replay(
     """
     members = Members.of(chunks, network)
     held: list[Stays] = []
+    if len(write) and int(write.max()) > MAX_ORDER:
+        _, ranked = np.unique(np.concatenate([read, write]), return_inverse=True)
+        read, write = ranked[: len(read)].astype(np.int64), ranked[len(read) :].astype(np.int64)
     for block in blocks(chunks, sends, read, write, network):
         needed = needers(block, chunks, members)
         final = block.version(needed, block.end)
@@ -72,7 +78,13 @@ def _check_reads(block: Block, network: Network, at_send: AtSend, findings: Find
         return at_send("not-a-sum", "is reduced, though the chunk is data to be copied", int(block.send[index]))
 
     missing = np.flatnonzero(block.payload == NOTHING)
+
+    def cannot_add(index: int) -> Violation:
+        name = network.name(int(block.cell[index]) % block.nodes)
+        return at_send("buffer", f"switch {name} cannot store, and so not add", int(block.send[index]))
+
     findings.add_each("not-held", missing[np.argsort(block.read[missing], kind="stable")], not_held)
+    findings.add_each("buffer", (block.beneath != NOTHING) & ~network.adds[block.cell % block.nodes], cannot_add)
     findings.add_each("not-a-sum", block.adds & ~block.sums, not_a_sum)
 
 

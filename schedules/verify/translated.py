@@ -101,7 +101,7 @@ def _check_generators(instance: Instance, network: Network, answer: TranslatedTr
         if answer.kind is (TreeKind.OUT if inwards else TreeKind.IN):
             continue
         for g in used.tolist():
-            links = _links(network, answer, g, inwards=inwards)
+            links = generator_links(network, answer, g, inwards=inwards)
             if (missing := np.flatnonzero(links < 0)).size:
                 rank = int(missing[0])
                 findings.add(Violation("path", f"has no link by generator {g}", rank=rank))
@@ -111,8 +111,8 @@ def _check_generators(instance: Instance, network: Network, answer: TranslatedTr
         findings.add(Violation("grid", "steps are not of equal length: links differ"))
 
 
-def _links(network: Network, answer: TranslatedTrees, generator: int, *, inwards: bool) -> Ints:
-    """The link from each rank by a generator, or back by it; -1 where there is none."""
+def generator_links(network: Network, answer: TranslatedTrees, generator: int, *, inwards: bool) -> Ints:
+    """Give the link from each rank by a generator, or back by it; -1 where there is none."""
     n = answer.ranks
     nodes = np.arange(n)
     other = moved(answer.sizes, nodes, np.array(generator), -1 if inwards else 1)
@@ -153,7 +153,7 @@ def expand(instance: Instance, answer: TranslatedTrees) -> Schedule:
         link = np.empty(len(a), dtype=np.int64)
         for g in np.unique(generator).tolist():
             here = generator == g
-            link[here] = _links(network, answer, g, inwards=inwards)[a[here]]
+            link[here] = generator_links(network, answer, g, inwards=inwards)[a[here]]
         when = length - 1 - step if inwards else step + length * (answer.phases - 1)
         parts.append((chunk, a, b, np.full(len(a), int(inwards)), link, when))
     chunks, source, target, adds, links, when = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -16,6 +16,7 @@ from cwb.core.method import Kind, Method
 from cwb.core.record import RunRecord
 from cwb.instances import load
 from cwb.models import registry
+from cwb.reports.clocks import CLOCKS, asked_of
 from pydantic import ValidationError
 
 METHODS = registry.names()
@@ -117,11 +118,18 @@ def test_a_method_says_what_it_is(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_answers_its_example_and_is_verified(name):
-    """Every method answers an example, the judge agrees, optimal comes with a bound, and the record is plain JSON that reads back."""
+    """Every method answers an example, the judge agrees and says to which question, optimal comes with a bound, and the record reads back."""
     record = run_one(example(name), request(name))
     assert record.exit_status == 0
     assert record.status in ("optimal", "feasible")
     assert record.verified is True, record.violations
+    assert asked_of(record).clock in CLOCKS
+    assert asked_of(record).question
+    if record.answer["answer"] not in ("bound-only", "bandwidth-plan"):
+        assert record.metrics["completion_time_s"] > 0
+        assert record.metrics["algbw_GBps"] > 0
+    else:
+        assert record.metrics.get("completion_time_s") is None
     if record.status == "optimal":
         assert record.bound is not None
         assert record.certificate is not None

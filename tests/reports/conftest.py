@@ -93,19 +93,27 @@ def handful(make_record: Callable[..., RunRecord]) -> list[RunRecord]:
 
 @pytest.fixture(scope="session")
 def make_run() -> Callable[..., RunRecord]:
-    """Make a record of a method on a collective; the clock is told by its metrics, as in records that were made."""
+    """Make a record of a method on a collective; its metrics tell question and clock, as in records that were made."""
     return collective_run
 
 
 #: What a record by each clock has that those by others have not.
 _BY_CLOCK: dict[str, dict[str, Any]] = {
-    "simulated": {"alpha_beta_time_s": 1e-6},
-    "flow": {"pieces": 64, "trees": 8, "max_height": 2},
-    "pipeline": {"dimension_busy_s": [1e-6]},
-    "te-ccl": {"timing": "te-ccl", "epochs": 4, "epoch_duration_s": 1e-6},
-    "store-and-forward": {"timing": "store-and-forward", "epochs": 4, "epoch_duration_s": 1e-6},
-    "bound": {},
+    "simulated": {"alpha_beta_time_s": 1e-6, "question": "completion time"},
+    "flow": {"pieces": 64, "trees": 8, "max_height": 2, "question": "flow, latency left out"},
+    "pipeline": {"dimension_busy_s": [1e-6], "question": "dimensions of a fabric in turn, whole chunks, c = 1"},
+    "te-ccl": {"epochs": 4, "epoch_duration_s": 1e-6, "question": "epochs of 1 us (te-ccl), whole chunks, c = 1"},
+    "store-and-forward": {
+        "epochs": 4,
+        "epoch_duration_s": 1e-6,
+        "question": "epochs of 1 us (store-and-forward), whole chunks, c = 1",
+    },
+    "circuit": {"epochs": 4, "epoch_duration_s": 1e-6, "question": "epochs of 1 us (circuit), whole chunks, c = 1"},
+    "bound": {"question": "a bound alone, no schedule"},
 }
+
+#: How much longer than its objective an answer takes by the one model of completion times.
+_LONGER = {"flow": 1.25, "te-ccl": 1.5}
 
 _RANKS = {"torus(2,2)": 4, "torus(3,3)": 9, "torus(4,4)": 16}
 
@@ -122,9 +130,12 @@ def collective_run(
     ranks = _RANKS.get(instance, 8)
     measured: dict[str, Any] = {"iterations": 0}
     if time_s is not None:
-        algbw = bytes_ / time_s / 1e9
-        measured |= {"completion_time_s": time_s, "algbw_GBps": algbw, "busbw_GBps": algbw * (ranks - 1) / ranks}
-        measured |= _BY_CLOCK[clock]
+        seconds = time_s * _LONGER.get(clock, 1.0)
+        for prefix, time in (("flow_", time_s), ("", seconds))[: {"bound": 1}.get(clock, 2)]:
+            algbw = bytes_ / time / 1e9
+            measured |= {f"{prefix}algbw_GBps": algbw, f"{prefix}busbw_GBps": algbw * (ranks - 1) / ranks}
+            measured |= {f"{prefix}time_s" if prefix else "completion_time_s": time}
+        measured |= _BY_CLOCK[clock] | {"clock": clock}
     fields: dict[str, Any] = {
         "cwb_version": "0.1.0",
         "model": model,

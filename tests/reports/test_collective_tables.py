@@ -57,29 +57,40 @@ def test_no_cell_is_blank(name: str, wide: list[RunRecord]) -> None:
             assert one.value is not None or any(f"{one.text} " in note for note in table.notes), one.text
 
 
-def test_clocks_are_not_ranked_together(make_run: Make) -> None:
-    """The best of each clock is in bold, a bound alone never is, and the table says which clock is which."""
+def test_questions_are_not_ranked_together(make_run: Make) -> None:
+    """The best objective of each question is in bold, a bound alone never is, and the best completion time is that of all methods."""
     records = [
         make_run("ring", 4e-5),
         make_run("bfb", 2e-5),
         make_run("forestcoll", 1e-5, clock="flow"),
         make_run("blink", 1.5e-5, clock="flow"),
+        make_run("tacos", 1.2e-5, clock="circuit"),
+        make_run("teccl", 3e-5, clock="te-ccl"),
         make_run("forestcoll-lp", 0.5e-5, clock="bound", kind="relaxation"),
         make_run("multitree", 1e-6, verified=False),
     ]
     table = build(get("forestcoll"), records)
-    best = {row.labels[3] for row in table.rows if cell(table, row, "time_s").best}
-    assert best == {"bfb", "forestcoll"}
-    assert "clock" in [key.name for key in table.keys]
+    assert {row.labels[3] for row in table.rows if cell(table, row, "objective_s").best} == {"bfb", "forestcoll"}
+    assert {row.labels[3] for row in table.rows if cell(table, row, "completion_time_s").best} == {"tacos"}
+    assert {row.labels[3] for row in table.rows if cell(table, row, "busbw_GBps").best} == {"tacos"}
+    assert "question" in [key.name for key in table.keys]
     assert any("not ranked against one another" in note for note in table.notes)
-    assert cell(table, rows_of(table, method="multitree")[0], "time_s").text == "inv."
+    assert cell(table, rows_of(table, method="multitree")[0], "completion_time_s").text == "inv."
+    assert cell(table, rows_of(table, method="forestcoll-lp")[0], "completion_time_s").value is None
 
 
-def test_one_clock_needs_no_column(make_run: Make) -> None:
-    """Where all runs have the same clock it is told below, not in every row."""
+def test_an_objective_without_a_question_is_not_ranked(make_run: Make) -> None:
+    """Records that do not tell what their objective is are in no ranking of objectives."""
+    records = [make_run("bfb", 1e-5, metrics={"clock": None}), make_run("ring", 2e-5, metrics={"clock": None})]
+    table = build(get("bfb"), records)
+    assert not any(cell(table, row, "objective_s").best for row in table.rows)
+
+
+def test_one_question_needs_no_column(make_run: Make) -> None:
+    """Where all runs answer the same question it is told below, not in every row."""
     table = build(get("bfb"), [make_run("ring", 4e-5), make_run("bfb", 2e-5)])
-    assert "clock" not in [key.name for key in table.keys]
-    assert any(note.startswith("Clocks. simulated:") for note in table.notes)
+    assert "question" not in [key.name for key in table.keys]
+    assert any(note.startswith("Objectives. simulated:") for note in table.notes)
 
 
 def test_seeds_are_averaged(make_run: Make) -> None:
@@ -87,17 +98,47 @@ def test_seeds_are_averaged(make_run: Make) -> None:
     records = [make_run("teccl", t, seed=seed, clock="te-ccl") for seed, t in enumerate((1e-5, 2e-5, 3e-5))]
     table = build(get("teccl"), [*records, make_run("teccl", None, seed=3)])
     (row,) = table.rows
-    assert cell(table, row, "time_s").value == pytest.approx(2e-5)
-    assert cell(table, row, "time_s_half_width").value == pytest.approx(4.302653e-5 / 3**0.5, rel=1e-6)
+    assert cell(table, row, "objective_s").value == pytest.approx(2e-5)
+    assert cell(table, row, "completion_time_s").value == pytest.approx(3e-5)
+    half = 1.5 * 4.302653e-5 / 3**0.5
+    assert cell(table, row, "completion_time_s_half_width").value == pytest.approx(half, rel=1e-6)
     assert cell(table, row, "runs").text == "4"
     assert row.statuses == ("feasible+limit",)
     assert any("Student's t" in note for note in table.notes)
 
 
+@pytest.mark.parametrize("name", sorted(set(TABLES) - {"libra-perf", "summary", "solvers"}))
+def test_all_columns_are_of_the_same_runs(name: str, make_run: Make) -> None:
+    """Over several seeds every number of a row is the mean of the same runs, in whatever order they came."""
+    spec = get(name)
+    model = {"mtree": "mtree", "textbook": "ring", "themis": "themis", "all-to-all": "teccl-all-to-all"}.get(name)
+    told = ("trees", "max_height", "pieces", "T_L", "T_B", "epochs", "epoch_duration_s", "allreduce_rate_Bps")
+    told = (*told, "normalized_throughput", "strength_share", "mean_tree_height", "mean_max_fanout")
+    records = [
+        make_run(model or name, (1 + seed) * 1e-5, seed=seed, clock="flow", metrics=dict.fromkeys(told, 2.0 + seed))
+        for seed in range(3)
+    ]
+    if name == "exact-heuristic":
+        records.append(make_run("exact", 1e-5, kind="exact", clock="flow"))
+    alone = [build(spec, [record, *records[3:]]) for record in records[:3]]
+    table = build(spec, records)
+    for c, column in enumerate(table.spec.columns):
+        if column.name.endswith("half_width") or column.name == "runs":
+            continue
+        values = []
+        for one in alone:
+            place = [other.name for other in one.spec.columns].index(column.name)
+            values += [row.cells[0][place].value for row in one.rows if row.labels[3 % len(row.labels)] != "exact"]
+        (row,) = [row for row in table.rows if row.labels[3 % len(row.labels)] != "exact"]
+        known = [value for value in values if value is not None]
+        expected = pytest.approx(sum(known) / len(known)) if known else None
+        assert row.cells[0][c].value == expected, column.name
+
+
 def test_no_interval_of_single_runs(make_run: Make) -> None:
     """Without repeated runs there is no column of intervals, and no note about it."""
     table = build(get("teccl"), [make_run("teccl", clock="te-ccl")])
-    assert "time_s_half_width" not in [column.name for column in table.spec.columns]
+    assert "completion_time_s_half_width" not in [column.name for column in table.spec.columns]
     assert not any("Student's t" in note for note in table.notes)
 
 
@@ -165,6 +206,20 @@ def test_solvers(make_run: Make) -> None:
     assert cell(table, highs, "time_s").best
     assert not cell(table, scip, "time_s").best
     assert any("shift 1 s" in note and "seed 0" in note for note in table.notes)
+
+
+def test_what_a_solver_does_not_support_is_no_time_out(make_run: Make) -> None:
+    """A task that a solver refuses counts for no solver, neither as solved nor at the limit; how many it refused is told."""
+    made: dict[str, Any] = {"kind": "exact", "status": "optimal", "seconds": {"solve": 2.0}}
+    records = [make_run("libra", 1e-5, solver=solver, seed=0, **made) for solver in ("highs", "scip")]
+    records.append(make_run("libra", 1e-5, solver="highs", seed=1, **made))
+    records.append(make_run("libra", None, solver="scip", seed=1, kind="exact", status="unsupported"))
+    table = build(get("solvers"), records)
+    highs, scip = table.rows
+    for row in (highs, scip):
+        assert [cell(table, row, name).text for name in ("tasks", "solved", "loss")] == ["1", "1", "0"]
+        assert cell(table, row, "time_s").value == pytest.approx(2.0)
+    assert (cell(table, highs, "unsupported").text, cell(table, scip, "unsupported").text) == ("--", "1")
 
 
 def test_an_answer_without_proof_is_not_solved(make_run: Make) -> None:

@@ -8,27 +8,29 @@ from typing import Any
 import pytest
 from cwb.core.record import RunRecord
 from cwb.reports.bounds import Bounds
-from cwb.reports.clocks import CLOCKS, clock_of, clocks_of, explained
+from cwb.reports.clocks import CLOCKS, Asked, all_asked, asked_of, explained
 from cwb.reports.numbers import size_text
 from cwb.reports.runs import own_seconds, runs_of
 
 Make = Callable[..., RunRecord]
 
 
-@pytest.mark.parametrize("clock", ["simulated", "flow", "pipeline", "te-ccl", "store-and-forward", "bound"])
-def test_clock(clock: str, make_run: Make) -> None:
-    """The clock is told by what the judge measured, also where the answer is in a file of its own."""
-    assert clock_of(make_run(clock=clock)) == clock
-    if clock != "bound":
-        assert clock_of(make_run(clock=clock, answer={"path": "x.json", "sha256": "0"})) == clock
+@pytest.mark.parametrize("clock", sorted(CLOCKS.keys() - {"iteration", "te-ccl-paid-switch"}))
+def test_asked(clock: str, make_run: Make) -> None:
+    """Clock and question are the judge's, also where the answer is in a file of its own."""
+    asked = asked_of(make_run(clock=clock))
+    assert asked.clock == clock
+    assert asked.question
+    assert asked_of(make_run(clock=clock, answer={"path": "x.json", "sha256": "0"})) == asked
 
 
-def test_clock_of_records_that_were_made() -> None:
-    """Methods of every kind of answer tell the clock that they are judged by."""
-    for model, clock in {"ring": "simulated", "forestcoll": "flow", "teccl": "te-ccl"}.items():
-        assert clock_of(_solve(model)) == clock, model
-    assert clock_of(_solve("libra-equal", "gpt-3-3d", None)) == "iteration"
-    assert clock_of(_solve("all-to-all-mcf", collective="all_to_all")) == "bound"
+def test_records_that_were_made_tell_their_question() -> None:
+    """Methods of every kind of answer tell the question that they answer."""
+    for model, clock in {"ring": "simulated", "forestcoll": "flow", "teccl": "te-ccl", "tacos": "circuit"}.items():
+        asked = asked_of(_solve(model))
+        assert (asked.clock, bool(asked.question)) == (clock, True), model
+    assert asked_of(_solve("libra-equal", "gpt-3-3d", None)).clock == "iteration"
+    assert asked_of(_solve("all-to-all-mcf", collective="all_to_all")).clock == "bound"
 
 
 def _solve(model: str, instance: str = "ring(4)", collective: str | None = "all_gather") -> RunRecord:
@@ -39,26 +41,34 @@ def _solve(model: str, instance: str = "ring(4)", collective: str | None = "all_
     return run_one(with_demand(load(instance), collective, None, None), Request(model))
 
 
-def test_a_failed_run_has_the_clock_of_its_method(make_run: Make) -> None:
-    """Without an answer the clock is that of the method's other runs, where they agree."""
+def test_a_failed_run_has_the_question_of_its_method(make_run: Make) -> None:
+    """Without an answer the question is that of the method's other runs of the problem, else of all of them, where they agree."""
     records = [make_run("ring"), make_run("ring", None), make_run("x", None), make_run("forestcoll", clock="flow")]
-    assert clocks_of(records) == ["simulated", "simulated", None, "flow"]
-    assert clocks_of([make_run("a"), make_run("a", clock="te-ccl"), make_run("a", None)])[2] is None
+    assert [asked.clock for asked in all_asked(records)] == ["simulated", "simulated", None, "flow"]
+    mixed = [
+        make_run("a"),
+        make_run("a", clock="te-ccl", bytes_=1e9),
+        make_run("a", None),
+        make_run("a", None, bytes_=7),
+    ]
+    assert [asked.clock for asked in all_asked(mixed)] == ["simulated", "te-ccl", "simulated", None]
 
 
 def test_foreign_clocks_are_not_believed(make_run: Make) -> None:
-    """A timing that nobody knows is none."""
-    assert clock_of(make_run(metrics={"timing": "<b>"})) == "simulated"
-    assert clock_of(make_run(metrics={"timing": 3})) == "simulated"
+    """A clock that nobody knows is none, and a question that is no text neither."""
+    assert asked_of(make_run(metrics={"clock": "<b>"})) == Asked()
+    assert asked_of(make_run(metrics={"clock": 3})) == Asked()
+    assert asked_of(make_run(metrics={"question": 3})) == Asked("simulated")
 
 
 def test_clocks_are_explained() -> None:
-    """Every clock that occurs is told, and that they are not compared if there are several."""
+    """Every clock that occurs is told, and that objectives are not compared if there are several questions."""
     assert explained([None]) == []
     (text,) = explained(["flow", "te-ccl", None])
     assert CLOCKS["flow"].meaning in text
     assert "not ranked against one another" in text
-    assert "not ranked against" not in explained(["flow"])[0]
+    assert "not ranked against" not in explained(["flow"], ["flow"])[0]
+    assert "not ranked against" in explained(["te-ccl"], ["epochs of 1 us", "epochs of 2 us"])[0]
 
 
 def test_size_and_ranks(make_run: Make) -> None:
@@ -131,17 +141,32 @@ def test_latency_bounds_no_flow(make_run: Make) -> None:
 
 
 def test_bounds_of_other_grids_and_problems_do_not_count(make_run: Make) -> None:
-    """Longer epochs, chunks that may be split, another size: each is another scope."""
+    """Longer epochs, chunks that may be split, another size: each is another question."""
     at: dict[str, Any] = {"clock": "te-ccl", "certificate": {"certificate": "epoch-distance"}}
+    fluid = {"question": "epochs of 1 us (te-ccl), chunks may be split"}
     records = [
         make_run("teccl", 4e-5, bound=1e-6, **at),
         make_run("teccl-milp", 4e-5, bound=2e-5, metrics={"epoch_duration_s": 2e-6}, **at),
-        make_run("teccl-lp", 4e-5, bound=2e-5, **at),
+        make_run("teccl-lp", 4e-5, bound=2e-5, metrics=fluid, **at),
         make_run("teccl-astar", 4e-5, bytes_=2.0**30, bound=2e-5, **at),
     ]
     runs = runs_of(records)
     (first,) = (run for run in runs if run.record.model == "teccl")
     assert Bounds(runs).best(first) == 1e-6
+
+
+def test_a_solvers_word_holds_for_what_it_was_asked(make_run: Make) -> None:
+    """A bound that nobody can recompute, of few trees, does not bound many; without options of the method it bounds the question."""
+    word: dict[str, Any] = {"clock": "flow", "certificate": {"certificate": "solver"}}
+    few = make_run("mtree", 3e-5, bound=2.5e-5, options={"trees": 2}, **word)
+    again = make_run("mtree", 3.5e-5, bound=1e-6, options={"trees": 2}, seed=1, **word)
+    many = make_run("gost", 2e-5, bound=None, certificate=None, clock="flow")
+    runs = {(run.record.model, run.record.seed): run for run in runs_of([few, again, many])}
+    bounds = Bounds(list(runs.values()))
+    assert bounds.best(runs["mtree", 1]) == 2.5e-5
+    assert bounds.best(runs["gost", 0]) is None
+    plain = runs_of([make_run("mtree", 3e-5, bound=1.5e-5, **word), many])
+    assert [Bounds(plain).best(run) for run in plain] == [1.5e-5, 1.5e-5]
 
 
 def test_what_is_maximized_has_its_bound_above(make_run: Make) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from cwb import solvers
-from cwb.core.bounds import LagrangianCertificate
+from cwb.core.bounds import LagrangianCertificate, SupportingLine
 from cwb.core.budget import Budget
 from cwb.core.cost import network_price
 from cwb.instances import load
@@ -101,6 +102,86 @@ def test_a_missing_multiplier_proves_nothing(case):
 @given(st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=1, max_size=6))
 def test_smallest_product_of_supporting_lines(points):
     """Lines that support a set of points never prove more than the smallest product of a point."""
-    lines = [(a, 1.0, min(a * t + c for t, c in points)) for a in (0.1, 0.5, 1.0, 2.0, 10.0)]
-    lines += [(1.0, 0.0, min(t for t, _ in points)), (0.0, 1.0, min(c for _, c in points))]
-    assert smallest_product(lines) <= min(t * c for t, c in points) * (1 + 1e-9)
+    exact = [(Fraction(t), Fraction(c)) for t, c in points]
+    one, zero = Fraction(1), Fraction(0)
+    lines = [(a, one, min(a * t + c for t, c in exact)) for a in map(Fraction, (0.1, 0.5, 1.0, 2.0, 10.0))]
+    lines += [(one, zero, min(t for t, _ in exact)), (zero, one, min(c for _, c in exact))]
+    assert smallest_product(lines) <= min(t * c for t, c in exact)
+
+
+def scaled(line: SupportingLine, factor: Fraction) -> SupportingLine:
+    """Multiply weights and multipliers by a factor, which proves the same as long as nothing is rounded."""
+    return replace(
+        line,
+        time_weight=float(line.time_weight * factor),
+        cost_weight=float(line.cost_weight * factor),
+        multipliers=tuple(float(u * factor) for u in map(Fraction, line.multipliers)),
+    )
+
+
+@given(exponent=st.integers(-1070, 1000))
+def test_multiples_of_a_line_prove_the_same(case, exponent):
+    """A certificate times a power of two proves the same bound, to the last digit, as long as its numbers keep theirs; else never more."""
+    instance, outcome = case
+    factor = Fraction(2) ** exponent
+    certificate = outcome.certificate
+    proved = recomputed_bound(instance, certificate)
+    try:
+        lines = tuple(
+            scaled(
+                replace(line, time_weight=Fraction(line.time_weight), cost_weight=Fraction(line.cost_weight)), factor
+            )
+            for line in certificate.lines
+        )
+    except OverflowError:
+        return
+    bound = recomputed_bound(instance, replace(certificate, lines=lines))
+    kept = all(
+        Fraction(x) == Fraction(y) * factor
+        for new, old in zip(lines, certificate.lines, strict=True)
+        for x, y in zip(
+            (new.time_weight, new.cost_weight, *new.multipliers),
+            (old.time_weight, old.cost_weight, *old.multipliers),
+            strict=True,
+        )
+    )
+    assert bound == proved if kept else bound is None or bound <= outcome.objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("factor", [1e-320, 1e-308, 1e-200, 2.36e-159, 1e-20, 1e20, 1e160, 1e250, 1e300])
+@pytest.mark.parametrize("which", ["all", "weights", "multipliers", "one line"])
+def test_no_scaling_proves_more_than_the_optimum(case, factor, which):
+    """Whatever is scaled, and however far, the bound is a number no larger than the best plan's, or there is none."""
+    instance, outcome = case
+    lines = []
+    for index, line in enumerate(outcome.certificate.lines):
+        whole = which == "all" or (which == "one line" and index == 0)
+        weights = factor if whole or which == "weights" else 1.0
+        multipliers = factor if whole or which == "multipliers" else 1.0
+        lines.append(
+            replace(
+                line,
+                time_weight=line.time_weight * weights,
+                cost_weight=line.cost_weight * weights,
+                multipliers=tuple(u * multipliers for u in line.multipliers),
+            )
+        )
+    bound = recomputed_bound(instance, replace(outcome.certificate, lines=tuple(lines)))
+    assert bound is None or bound <= outcome.objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
+def test_a_line_with_what_is_no_number_proves_nothing(case, number):
+    """Infinities and NaN, wherever they stand, make a line that proves nothing."""
+    instance, outcome = case
+    line = outcome.certificate.lines[0]
+    (*where, share), *rest = line.shares
+    forged = [
+        replace(line, time_weight=number),
+        replace(line, cost_weight=number),
+        replace(line, multipliers=(number,) * len(line.multipliers)),
+        replace(line, shares=((*where, (number,) * len(share)), *rest)),
+    ]
+    for wrong in forged:
+        if wrong.multipliers or wrong is not forged[2]:
+            assert recomputed_bound(instance, replace(outcome.certificate, lines=(wrong,))) is None

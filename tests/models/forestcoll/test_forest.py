@@ -9,7 +9,7 @@ import pytest
 from cwb.core.budget import Budget
 from cwb.core.errors import Unsupported
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from cwb.models.forestcoll.forest import PIECES, latency_of, solve_forest
+from cwb.models.forestcoll.forest import ENOUGH, PIECES, latency_of, solve_forest
 from cwb.models.forestcoll.optimum import fixed_k, optimum, smallest_k
 from cwb.models.forestcoll.options import ForestOptions
 from cwb.models.forestcoll.problem import pose as posed_ways
@@ -104,7 +104,7 @@ def test_too_many_trees_are_refused():
 
 
 def test_latency_is_that_of_walking_along_the_trees():
-    """The estimate is the best over the numbers of pieces of the last arrival, tree by tree and path by path."""
+    """The estimate is the last arrival, tree by tree and link by link, with the fewest pieces that are within a hundredth of the best."""
     rng = seeded(42)
     for i in range(12):
         network = random_network(rng, FAMILIES[i % 3])
@@ -113,7 +113,6 @@ def test_latency_is_that_of_walking_along_the_trees():
         _, problem, _, solved = solve(Topology(plain.nodes, tuple(slow)))
         packing, flow = solved.packing, solved.seconds
         delay = [link.latency_s for link in slow]
-        longest = Fraction(0)
         ends = []
         for t, root in enumerate(packing.root.tolist()):
             far, depth = {root: Fraction(0)}, {root: 0}
@@ -121,8 +120,8 @@ def test_latency_is_that_of_walking_along_the_trees():
                 path = packing.path_links[packing.path_offset[e] : packing.path_offset[e + 1]].tolist()
                 edge = sum(delay[link] for link in path)
                 parent, child = int(packing.parent[e]), int(packing.child[e])
-                longest = max(longest, edge)
-                far[child], depth[child] = far[parent] + edge, depth[parent] + 1
+                far[child], depth[child] = far[parent] + edge, depth[parent] + len(path)
             ends += [(far[v], depth[v]) for v in far]
-        wanted = min(max(a + (d - 1 + c) * flow / c for a, d in ends) + (c - 1) * longest for c in PIECES)
-        assert latency_of(problem, solved) == pytest.approx(float(wanted), rel=1e-12)
+        times = [float(max(a + (d - 1 + c) * flow / c for a, d in ends)) for c in PIECES]
+        wanted = next(time for time in times if time <= min(times) * (1 + ENOUGH))
+        assert latency_of(problem, solved) == pytest.approx(wanted, rel=1e-12)

@@ -15,7 +15,7 @@ import pytest
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, StepSchedule, sends_from_lists
-from cwb.core.topology import Link, Node, Topology
+from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode
 
 MiB = 2**20
@@ -23,12 +23,13 @@ BANDWIDTH = Fraction(50 * 2**30)
 LATENCY = Fraction(5, 10**7)
 
 
-def network(nodes, links) -> Instance:
-    """An instance of links (source, target, bandwidth, latency) between numbered ranks."""
-    names = [str(i) for i in range(nodes)]
+def network(nodes, links, switches=0) -> Instance:
+    """An instance of links (source, target, bandwidth, latency) between numbered ranks, and switches that are numbered after them."""
+    names = [str(i) for i in range(nodes + switches)]
+    kinds = [NodeKind.COMPUTE] * nodes + [NodeKind.SWITCH] * switches
     made = tuple(Link(names[a], names[b], Fraction(bw), Fraction(lat)) for a, b, bw, lat in links)
     demand = Demand(CollectiveKind.ALL_GATHER, Fraction(MiB))
-    return Instance("test", Topology(tuple(map(Node, names)), made), demand)
+    return Instance("test", Topology(tuple(map(Node, names, kinds)), made), demand)
 
 
 def line(nodes, bandwidth=BANDWIDTH, latency=LATENCY) -> Instance:

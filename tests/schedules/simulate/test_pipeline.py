@@ -1,4 +1,4 @@
-"""The closed form of a forest in pieces, by hand and against the simulation where trees do not share links unevenly."""
+"""The closed form of a forest in pieces, by hand and against the simulation in which every tree has its share of every link."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import InputError
+from cwb.core.timing import BandwidthChange, Semantics, Timing
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking
+from cwb.schedules.completion import completion_of
 from cwb.schedules.simulate import simulate
-from cwb.schedules.simulate.pipeline import PIECES, pipeline
+from cwb.schedules.simulate.pipeline import ENOUGH, PIECES, pipeline
 from cwb.schedules.tree_levels import edge_depths
 from cwb.schedules.verify import heaviest_load
 from hypothesis import given, settings
 
-AWARE = SimulationMode.CONGESTION_AWARE
+AWARE, SHARES = SimulationMode.CONGESTION_AWARE, SimulationMode.SHARES
 COLLECTIVE = {
     TreeKind.OUT: CollectiveKind.ALL_GATHER,
     TreeKind.IN: CollectiveKind.REDUCE_SCATTER,
@@ -54,7 +57,7 @@ def on(make, n, links, kind, size):
 
 def by_hand(instance, made, pieces):
     """The formula of the module, tree by tree and leaf by leaf."""
-    flow, startup, slowest = heaviest_load(instance, made), Fraction(0), []
+    flow, slowest = heaviest_load(instance, made), []
     for tree in range(len(made)):
         ways = []
         for part in made.passes:
@@ -62,13 +65,12 @@ def by_hand(instance, made, pieces):
             for e in range(part.edge_offset[tree], part.edge_offset[tree + 1]):
                 links = part.path_links[part.path_offset[e] : part.path_offset[e + 1]]
                 latency = sum((instance.network.links[i].latency_s for i in links), Fraction(0))
-                startup = max(startup, latency)
                 above = far[int(part.parent[e])]
-                far[int(part.child[e])] = above[0] + latency, above[1] + 1
+                far[int(part.child[e])] = above[0] + latency, above[1] + len(links)
             ways.append(far.values())
         pairs = [(sum(x[0] for x in way), sum(x[1] for x in way)) for way in product(*ways)]
         slowest.append(max(a + (k - 1 + pieces) * flow / pieces for a, k in pairs))
-    return max(slowest) + (pieces - 1) * startup
+    return max(slowest)
 
 
 @pytest.mark.parametrize("kind", TreeKind)
@@ -96,8 +98,9 @@ def test_the_closed_form_by_hand(make, kind):
         measured = pipeline(instance, made)
         for pieces in (1, 2, 16, 1024):
             assert measured.seconds(pieces)[0] == pytest.approx(float(by_hand(instance, made, pieces)), rel=1e-12)
-        best = min(PIECES, key=lambda pieces: by_hand(instance, made, pieces))
-        assert measured.best()[0][0] == pytest.approx(float(by_hand(instance, made, best)), rel=1e-12)
+        times = [float(by_hand(instance, made, pieces)) for pieces in PIECES]
+        chosen = next(time for time in times if time <= min(times) * (1 + ENOUGH) * (1 + 1e-12))
+        assert measured.best()[0][0] == pytest.approx(chosen, rel=1e-12)
         depths = [
             [int(edge_depths(part)[a:b].max()) + 1 for a, b in pairwise(part.edge_offset)] for part in made.passes
         ]
@@ -106,17 +109,82 @@ def test_the_closed_form_by_hand(make, kind):
     check()
 
 
+def through_switches(make, data, kind):
+    """A random forest on a star of switches and a clique: edges of one to four links, some of them shared by edges of the same tree."""
+    n = data.draw(st.integers(2, 5))
+    hub, far = n, n + 1
+    latency = st.integers(0, 9).map(lambda x: Fraction(x, 4))
+    ends = [(a, b) for a in range(n) for b in range(n) if a != b]
+    ends += [pair for r in range(n) for pair in ((r, hub), (hub, r), (r, far), (far, r))] + [(hub, far), (far, hub)]
+    links = [(a, b, data.draw(st.integers(1, 5)), data.draw(latency)) for a, b in ends]
+    instance = make.network(n, links, switches=2).with_changes(demand=Demand(COLLECTIVE[kind], Fraction(64)))
+    number = {pair: i for i, pair in enumerate(instance.network.link_ends)}
+
+    def way(a, b):
+        via = data.draw(st.sampled_from([(), (hub,), (far,), (hub, far), (far, hub)]))
+        stops = [a, *via, b]
+        return [number[pair] for pair in pairwise(stops)]
+
+    roots = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=4))
+    units = np.array(data.draw(st.lists(st.integers(1, 5), min_size=len(roots), max_size=len(roots))))
+
+    def forest(inwards):
+        parent, child, paths = [], [], []
+        for root in roots:
+            order = [root, *data.draw(st.permutations([r for r in range(n) if r != root]))]
+            for i in range(1, n):
+                parent.append(order[data.draw(st.integers(0, i - 1))])
+                child.append(order[i])
+                paths.append(way(child[-1], parent[-1]) if inwards else way(parent[-1], child[-1]))
+        return TreePacking(
+            instance.sha256,
+            TreeKind.IN if inwards else TreeKind.OUT,
+            np.array(roots),
+            units,
+            Fraction(64) / int(units.sum()),
+            np.arange(len(roots) + 1) * (n - 1),
+            np.array(parent),
+            np.array(child),
+            np.concatenate([[0], np.cumsum([len(path) for path in paths])]),
+            np.array([link for path in paths for link in path]),
+        )
+
+    there = None if kind is TreeKind.OUT else forest(True)
+    if kind is TreeKind.IN:
+        return instance, there
+    return instance, replace(forest(False), kind=kind, reduction=there)
+
+
 @pytest.mark.parametrize("kind", TreeKind)
-def test_one_tree_takes_what_the_simulation_says(make, kind):
-    """A tree alone on links of one speed and one latency takes exactly as long as the simulation in which links are held for their latency."""
+def test_forests_take_what_the_simulation_of_shares_says(make, kind):
+    """On random forests of all kinds, over switches and links that a tree uses several times, closed form and simulation agree to 1e-12."""
+
+    @settings(max_examples=80, deadline=None)
+    @given(st.data())
+    def check(data):
+        instance, made = through_switches(make, data, kind)
+        measured = pipeline(instance, made)
+        for pieces in (1, 2, 7, 32):
+            found = simulate(instance, made, SHARES, pieces=pieces)
+            assert measured.seconds(pieces)[0] == pytest.approx(found.completion_s, rel=1e-12)
+            assert completion_of(instance, made, pieces).seconds == measured.seconds(pieces)[0]
+            assert completion_of(instance, made, pieces).busy_s == pytest.approx(found.link_busy_s, rel=1e-12)
+        assert found.link_busy_s.max() == pytest.approx(float(measured.flow_s), rel=1e-12)
+
+    check()
+
+
+@pytest.mark.parametrize("kind", TreeKind)
+def test_one_tree_is_a_schedule_like_any_other(make, kind):
+    """A tree alone on links of one speed takes exactly as long as where links serve one piece at a time, as those of schedules in steps do."""
 
     @settings(max_examples=60, deadline=None)
     @given(st.data())
     def check(data):
         n = data.draw(st.integers(2, 7))
         pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
-        latency = Fraction(data.draw(st.integers(0, 6)), 4)
-        instance = on(make, n, [(a, b, 2, latency) for a, b in pairs], kind, 64)
+        links = [(a, b, 2, Fraction(data.draw(st.integers(0, 6)), 4)) for a, b in pairs]
+        instance = on(make, n, links, kind, 64)
         order = data.draw(st.permutations(range(n)))
         tree = [(order[data.draw(st.integers(0, i - 1))], order[i]) for i in range(1, n)]
         made = packing(
@@ -124,23 +192,14 @@ def test_one_tree_takes_what_the_simulation_says(make, kind):
         )  # the reduction of in-out trees takes the links back, which nobody else uses
         measured = pipeline(instance, made)
         for pieces in (1, 2, 8):
-            found = simulate(instance, made, AWARE, pieces=pieces, hold_latency=True).completion_s
+            found = simulate(instance, made, AWARE, pieces=pieces).completion_s
             assert measured.seconds(pieces)[0] == pytest.approx(found, rel=1e-12)
 
     check()
 
 
-def test_a_chain_of_different_latencies_takes_what_the_simulation_says(make):
-    """On one path the largest latency paces the pieces, wherever it is."""
-    instance = on(make, 5, [(i, i + 1, 2, a) for i, a in enumerate((1, 4, 2, 3))], TreeKind.OUT, 64)
-    made = packing(instance, TreeKind.OUT, [[(i, i + 1) for i in range(4)]], [1])
-    for pieces in PIECES[:6]:
-        found = simulate(instance, made, AWARE, pieces=pieces, hold_latency=True).completion_s
-        assert pipeline(instance, made).seconds(pieces)[0] == found
-
-
 def test_a_ring_with_chains_both_ways_by_hand(make):
-    """Four chains each way round a ring of four: 3 edges deep, 1.5 units of 16 bytes a link, T(C) = 3 a + (2 + C) F / C + (C - 1) a."""
+    """Four chains each way round a ring of four: 3 links deep, 1.5 units of 16 bytes a link, T(C) = 3 a + (2 + C) F / C."""
     n, latency = 4, Fraction(1, 4)
     links = [(i, (i + s) % n, 2, latency) for i in range(n) for s in (1, n - 1)]
     instance = on(make, n, links, TreeKind.OUT, 64)
@@ -151,17 +210,31 @@ def test_a_ring_with_chains_both_ways_by_hand(make):
         measured.flow_s == 12
     )  # three of the four chains that go this way, 8 bytes each, pass a link of 2 bytes a second
     for pieces in PIECES:
-        assert measured.seconds(pieces)[0] == float(
-            3 * latency + (2 + pieces) * Fraction(12, pieces) + (pieces - 1) * latency
-        )
+        assert measured.seconds(pieces)[0] == float(3 * latency + (2 + pieces) * Fraction(12, pieces))
+    # 12.75 + 24 / C, of which 24 / 1024 cannot be saved: the first within a hundredth has C = 256
     seconds, pieces = measured.best()
-    assert (seconds[0], pieces[0]) == (12 + 0.75 + 3 + 7 / 4, 8)
+    assert (seconds[0], pieces[0]) == (12.75 + 24 / 256, 256)
+
+
+def test_trees_share_constant_bandwidths_only(make):
+    """Where a bandwidth varies over time, there is no closed form, and the reason is told instead of a number."""
+    instance = on(make, 2, [(0, 1, 2, 0)], TreeKind.OUT, 64)
+    instance = instance.with_changes(
+        demand=Demand(CollectiveKind.BROADCAST, Fraction(64)),
+        timing=Timing(Semantics.STORE_AND_FORWARD, Fraction(1), changes=(BandwidthChange(0, 0, 2, Fraction(0)),)),
+    )
+    made = packing(instance, TreeKind.OUT, [[(0, 1)]], [1])
+    with pytest.raises(InputError, match="constant bandwidth"):
+        simulate(instance, made, SHARES)
+    found = completion_of(instance, made)
+    assert found.seconds is None
+    assert "constant bandwidth" in found.why
 
 
 def test_many_sizes_at_once(make):
     """Only the flow time grows with the size: every size gives what an instance of that size gives, and more pieces pay the larger it is."""
     links = [(i, j, 10**9, Fraction(1, 10**6)) for i in range(4) for j in range(4) if i != j]
-    sizes = [2**k for k in range(10, 31)]
+    sizes = [2**k for k in range(31)]
     trees = [[(r, (r + 1) % 4), ((r + 1) % 4, (r + 2) % 4), ((r + 1) % 4, (r + 3) % 4)] for r in range(4)]
     alone = []
     for size in sizes:

@@ -1,0 +1,137 @@
+"""The one model of time: when the last byte of an answer arrives.
+
+Link by link, store and forward. A piece takes its bytes over the link's rate, and the link's latency, which delays it and does not hold the
+link. A schedule's links serve one piece at a time (:mod:`.simulate`, congestion-aware); a forest's trees have their shares of every link, and
+their pieces follow each other (:mod:`.simulate.pipeline`). Every number that is called a completion time comes from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.errors import InputError
+from ..core.instance import Instance
+from ..core.schedule import Floats, Schedule, StepSchedule
+from ..core.trace import SimulationMode
+from ..core.translated import TranslatedTrees
+from ..core.trees import TreePacking
+from .simulate import simulate
+from .simulate.network import network_of, wires
+from .simulate.pipeline import Pipeline, pipeline
+from .simulate.reserved import CONSTANT
+from .simulate.translated import simulate_translated
+from .verify.translated import MAX_SENDS
+
+#: What a completion time means, in the words of reports.
+OF_SCHEDULES = "link by link, store and forward; a link serves one piece at a time"
+OF_FORESTS = "link by link, store and forward; every tree has its share of every link"
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """An answer in the one model of time.
+
+    Parameters
+    ----------
+    seconds : float or None
+        When the last byte arrived; None where the model cannot play the answer.
+    busy_s : array of float, shape (links,)
+        Seconds that the bytes of the answer take on every link.
+    sends : int
+        Number of sends, of trees for every piece.
+    pieces : int or None
+        Pieces of a tree; None for what has no trees.
+    why : str
+        Why there are no seconds.
+    """
+
+    seconds: float | None
+    busy_s: Floats
+    sends: int
+    pieces: int | None = None
+    why: str = ""
+
+    @property
+    def model(self) -> str:
+        """The model in words."""
+        if self.pieces is None:
+            return OF_SCHEDULES
+        return f"{OF_FORESTS}, {self.pieces:,} piece{'' if self.pieces == 1 else 's'} of a tree"
+
+
+def completion_of(
+    instance: Instance,
+    answer: StepSchedule | Schedule | TreePacking | TranslatedTrees,
+    pieces: int | None = None,
+    line: Pipeline | None = None,
+) -> Completion:
+    """Tell when the last byte of an answer arrives.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem, with an explicit network.
+    answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
+        What the verifier finds right.
+    pieces : int, optional
+        Pieces of every tree, as they were chosen before; by default they are chosen here.
+    line : Pipeline, optional
+        The measures of a forest, if they are known already.
+
+    Raises
+    ------
+    InputError
+        If the answer is none of the instance, or its sends wait for each other.
+    """
+    if isinstance(answer, TreePacking):
+        if instance.timing is not None and instance.timing.changes:
+            return nothing_of(instance, CONSTANT)
+        return _of_trees(instance, answer, pieces, line or pipeline(instance, answer))
+    if isinstance(answer, TranslatedTrees):
+        if (found := simulate_translated(instance, answer)) is not None:
+            return Completion(*found, answer.sends)
+        if answer.sends > MAX_SENDS:
+            why = f"links by one generator differ, and {answer.sends:,} sends are too many to be simulated"
+            return nothing_of(instance, why)
+    trace = simulate(instance, answer)
+    return Completion(trace.completion_s, trace.link_busy_s, len(trace.start_s))
+
+
+def nothing_of(instance: Instance, why: str) -> Completion:
+    """Say why the model does not play an answer."""
+    return Completion(None, np.zeros(len(network_of(instance).links)), 0, why=why)
+
+
+def completion_if_any(
+    instance: Instance, answer: StepSchedule | Schedule | TreePacking | TranslatedTrees, pieces: int | None = None
+) -> Completion:
+    """Tell it of an answer that the verifier finds right; where sends wait for each other in this model alone, say so."""
+    try:
+        return completion_of(instance, answer, pieces)
+    except InputError as error:
+        return nothing_of(instance, str(error))
+
+
+def mode_of(answer: object) -> SimulationMode:
+    """Give the mode in which a simulation of an answer plays it in the one model, send by send."""
+    return SimulationMode.SHARES if isinstance(answer, TreePacking) else SimulationMode.CONGESTION_AWARE
+
+
+def _of_trees(instance: Instance, packing: TreePacking, pieces: int | None, line: Pipeline) -> Completion:
+    """Take the closed form, with the pieces that were chosen before or are chosen now."""
+    if pieces is None:
+        times, numbers = line.best()
+        seconds, pieces = float(times[0]), int(numbers[0])
+    else:
+        seconds = float(line.seconds(pieces)[0])
+    columns = wires(network_of(instance))
+    loads, edges = np.zeros(len(columns)), 0
+    for part in packing.passes:
+        carried = np.repeat(
+            np.repeat(part.units * float(part.unit_bytes), np.diff(part.edge_offset)), np.diff(part.path_offset)
+        )
+        loads += np.bincount(part.path_links, carried, len(columns))
+        edges += len(part.parent)
+    return Completion(seconds, loads / columns.bandwidth_Bps, edges * pieces, pieces)

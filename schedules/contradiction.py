@@ -1,0 +1,30 @@
+"""An answer that is better than what its own certificate proves: one of the two is wrong, whoever made them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+#: Relative difference up to which a bound that a solver attests may pass an answer: solvers keep to constraints and to their own
+#: optimum no better than this.
+ATTESTED_TOLERANCE = 1e-6
+
+
+def contradictions(
+    reached: Fraction | float, proved: Fraction | float | None, margin: float = 0.0, unit: str = "s"
+) -> list[str]:
+    """Say that an answer contradicts its certificate; nothing if it does not.
+
+    Parameters
+    ----------
+    reached : Fraction or float
+        What the judge finds of the answer: a time.
+    proved : Fraction or float or None
+        What the certificate proves to be the least.
+    margin : float
+        Relative rounding errors of the two numbers: 0 where both are exact, or are exact numbers rounded to the nearest float.
+    unit : str
+        Of both.
+    """
+    if proved is None or reached >= proved * (1 - Fraction(margin)):
+        return []
+    return [f"contradiction: it takes {float(reached)!r} {unit}, but its certificate proves {float(proved)!r} {unit}"]

@@ -1,0 +1,75 @@
+"""What a schedule file itself proves, and where it claims more or contradicts itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..core.bounds import DistanceCertificate
+from ..core.errors import InputError
+from ..core.trees import TreePacking
+from .collective import exact_bound, held_against, objective_of
+from .contradiction import ATTESTED_TOLERANCE
+from .files import ScheduleFile
+
+#: Relative difference up to which a bound that a file claims is the one that its certificate proves.
+CLAIM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What the file itself proves, exactly.
+
+    Parameters
+    ----------
+    bound_s : Fraction or None
+        What the certificate proves.
+    time_s : Fraction or None
+        What trees take: the seconds of their most loaded link. None for other schedules, whose time a simulation tells.
+    """
+
+    bound_s: Fraction | None = None
+    time_s: Fraction | None = None
+
+    @property
+    def gap(self) -> Fraction | None:
+        """How far the time is above the bound, in parts of the time."""
+        if self.bound_s is None or not self.time_s:
+            return None
+        return (self.time_s - self.bound_s) / self.time_s
+
+
+def proof_of(read: ScheduleFile, *, right: bool, completion_s: float | None) -> tuple[Proof, list[str]]:
+    """Recompute bound and time of a file.
+
+    Parameters
+    ----------
+    read : ScheduleFile
+        The file.
+    right : bool
+        Whether its answer may be measured.
+    completion_s : float or None
+        When the answer is done (:mod:`.completion`); None where that is not known.
+
+    Returns
+    -------
+    Proof
+        What it proves.
+    list of str
+        Where it claims more than it proves, and where the answer contradicts the bound.
+    """
+    instance, answer, certificate = read.instance, read.answer, read.certificate
+    time = objective_of(instance, answer, completion_s) if right else None
+    flow_s = time if isinstance(time, Fraction) and isinstance(answer, TreePacking) else None
+    try:
+        bound = exact_bound(instance, certificate)
+    except InputError as error:
+        return Proof(None, flow_s), [f"certificate: {error}"]
+    claimed = read.extra.get("bound_s")
+    missed = [] if time is None else held_against(instance, answer, certificate, time)[1]
+    if bound is not None and claimed is not None and claimed > float(bound) * (1 + CLAIM_TOLERANCE):
+        missed.append(f"certificate: claimed bound {claimed!r} s, it proves {float(bound)!r} s")
+    elif bound is None and claimed is not None and time is not None and claimed > time * (1 + ATTESTED_TOLERANCE):
+        missed.append(f"contradiction: attested bound {claimed!r} s, but the answer takes {float(time)!r} s")
+    # The time of trees leaves latency out, so that a distance says nothing about it.
+    return Proof(bound, None if isinstance(certificate, DistanceCertificate) else flow_s), missed

@@ -1,0 +1,48 @@
+"""Which question the objective of an answer answers: numbers that answer different ones are never ranked against one another."""
+
+from __future__ import annotations
+
+from ..core.answers import Answer, BandwidthPlan, BoundOnly, ChunkOrders
+from ..core.design import Design, Objective
+from ..core.instance import Instance
+from ..core.schedule import Schedule
+from ..core.translated import TranslatedTrees
+from ..core.trees import TreePacking
+from ..core.units import show
+
+
+def question_of(instance: Instance, answer: Answer) -> dict[str, object]:
+    """Say what the objective of an answer is.
+
+    Returns
+    -------
+    dict
+        Metrics: ``clock``, how the objective counts time, and ``question``, that and everything else that it is the answer to, in words.
+    """
+    match answer:
+        case TreePacking():
+            clock, question = "flow", "flow, latency left out"
+        case Schedule() | TranslatedTrees() if instance.timing is not None:
+            clock, question = instance.timing.semantics.value, _epochs(instance)
+        case ChunkOrders():
+            clock, question = "pipeline", f"dimensions of a fabric in turn, {_whole(instance)}"
+        case BandwidthPlan():
+            cost = (instance.design or Design()).objective is Objective.PERF_PER_COST
+            clock, question = "iteration", "training iteration times cost" if cost else "training iteration"
+        case BoundOnly():
+            clock, question = "bound", "a bound alone, no schedule"
+        case _:
+            clock, question = "simulated", "completion time"
+    return {"clock": clock, "question": question}
+
+
+def _epochs(instance: Instance) -> str:
+    assert instance.timing is not None  # noqa: S101 (the caller has looked)
+    timing = instance.timing
+    parts = "chunks may be split" if timing.fluid else _whole(instance)
+    varies = ", bandwidth varies" if timing.changes else ""
+    return f"epochs of {show(timing.epoch_s, 'us')} ({timing.semantics.value}), {parts}{varies}"
+
+
+def _whole(instance: Instance) -> str:
+    return f"whole chunks, c = {', '.join(str(demand.chunks) for demand in instance.demands)}"
