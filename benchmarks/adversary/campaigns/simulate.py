@@ -1,0 +1,4 @@
+"""Nothing yet."""
+
+CAMPAIGNS: tuple = ()
+DEFECTS: dict[int, str] = {}
