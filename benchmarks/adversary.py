@@ -76,7 +76,9 @@ def _tasks(options: argparse.Namespace) -> Iterator[tuple[str, list[int]]]:
         elif name == "known":
             seeds = list(range(options.seed, options.seed + (options.cases or campaign.cases)))
         else:
-            seeds = list(range(options.seed, options.seed + (campaign.cases if options.cases is None else options.cases)))
+            seeds = list(
+                range(options.seed, options.seed + (campaign.cases if options.cases is None else options.cases))
+            )
         queues.append(batches(campaign, seeds))
     while queues:
         for queue in list(queues):

@@ -46,7 +46,9 @@ def in_seconds(random: Random, nodes: int, ranks: int, links: int) -> Certificat
             return bounds.LengthCertificate(tuple(_number(random, 4) for _ in range(links)))
 
 
-def in_epochs(random: Random, nodes: int, links: int, ends: int, *, fluid: bool) -> Certificate:
+def in_epochs(  # noqa: PLR0911 (one for each kind)
+    random: Random, nodes: int, links: int, ends: int, *, fluid: bool
+) -> Certificate:
     """Give a bound on a grid of epochs; ``ends`` is what a schedule takes, ``fluid`` whether its chunks may be split."""
     epochs = max(1, ends + random.randint(-1, 4))
     if fluid and random.random() < 0.5:

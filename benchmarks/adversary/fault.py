@@ -21,7 +21,7 @@ class Fault:
     known : str
         What the oracle has.
     defect : int or None
-        Number of the defect in :data:`cwb's list <adversary.campaigns.known.DEFECTS>` whose class it is of.
+        Number of the defect in :data:`adversary.campaigns.known.DEFECTS` whose class it is of.
     """
 
     kind: str
@@ -49,8 +49,8 @@ class Campaign:
         Processor seconds after which a case does not end.
     batch : int
         Cases that are handed to a process at once.
-    endless : int or None
-        Number of the defect that a case which does not end is of.
+    endless : callable or None
+        Gives, of a seed, the number of the defect that a case which does not end is of.
     """
 
     name: str
@@ -60,4 +60,4 @@ class Campaign:
     cases: int
     cpu_s: int = 60
     batch: int = 1
-    endless: int | None = None
+    endless: Callable[[int], int | None] | None = None

@@ -7,11 +7,10 @@ import io
 import json
 import os
 import shlex
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -38,10 +37,24 @@ def folder() -> Path:
 
 
 def load(data: Mapping[str, Any]) -> Any:
-    """Load the data of an instance file."""
+    """Load the data of an instance file; rates such as ``1/3 B/s``, which files need not take, are put in afterwards."""
     path = folder() / "instance.json"
+    links = data["network"]["links"]
+    odd = {
+        index: Fraction(link["bandwidth"].split()[0])
+        for index, link in enumerate(links)
+        if "/" in link["bandwidth"][:-3]
+    }
+    if odd:
+        plain = [{**link, "bandwidth": "1 B/s"} if index in odd else link for index, link in enumerate(links)]
+        data = {**data, "network": {**data["network"], "links": plain}}
     path.write_text(json.dumps(data))
-    return cwb.load(path)
+    loaded = cwb.load(path)
+    if odd:
+        network = loaded.network
+        exact = (replace(link, bandwidth_Bps=odd.get(i, link.bandwidth_Bps)) for i, link in enumerate(network.links))
+        loaded = loaded.with_changes(network=replace(network, links=tuple(exact)))
+    return loaded
 
 
 @dataclass
@@ -181,7 +194,7 @@ def command(*words: str) -> tuple[int, str, str]:
     """Run a command of cwb in this process; give exit status, standard output and standard error."""
     from cwb.cli.main import run as cwb_run
 
-    out, err = io.StringIO(), io.StringIO()
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     status = 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
         warnings.simplefilter("always", RuntimeWarning)
@@ -189,8 +202,11 @@ def command(*words: str) -> tuple[int, str, str]:
             cwb_run(list(words))
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 1
-    sys.stdout.flush()
-    return status, out.getvalue(), err.getvalue()
+    texts = []
+    for stream in (out, err):
+        stream.seek(0)
+        texts.append(stream.read())
+    return status, texts[0], texts[1]
 
 
 def written(words: tuple[str, ...]) -> str:

@@ -72,7 +72,11 @@ def make(random: Random, *, fluid: bool = False, fast: int = 0) -> Made:
     late = random.choice((0, 0, 1, Fraction(1, 3)))
 
     def rate() -> Fraction:
-        return random.choice((Fraction(1), Fraction(2), Fraction(3, 2)) if slowest else (Fraction(1, 2), 1, 2)) * boost / epoch
+        return (
+            random.choice((Fraction(1), Fraction(2), Fraction(3, 2)) if slowest else (Fraction(1, 2), 1, 2))
+            * boost
+            / epoch
+        )
 
     nodes = [Node(str(i)) for i in range(count)]
     links: list[Link] = []
@@ -91,7 +95,12 @@ def make(random: Random, *, fluid: bool = False, fast: int = 0) -> Made:
     timing = Timing(Semantics.STORE_AND_FORWARD, epoch, fluid)
     if not fluid and random.random() < 0.2:
         first = random.randrange(4)
-        change = BandwidthChange(random.randrange(len(links)), first, first + random.randint(1, 3), random.choice((Fraction(0), Fraction(1, 2))))
+        change = BandwidthChange(
+            random.randrange(len(links)),
+            first,
+            first + random.randint(1, 3),
+            random.choice((Fraction(0), Fraction(1, 2))),
+        )
         timing = replace(timing, changes=(change,))
     instance = Instance("made", Topology(tuple(nodes), tuple(links)), demand, timing=timing)
     grid = grid_of(instance, Fraction(1))
@@ -189,7 +198,11 @@ def _spread(
             choices = [
                 c
                 for c, got in enumerate(there)
-                if a in got and got[a] <= epoch and b not in got and (not sums or b in wanted[c]) and set(wanted[c]) - got.keys()
+                if a in got
+                and got[a] <= epoch
+                and b not in got
+                and (not sums or b in wanted[c])
+                and set(wanted[c]) - got.keys()
             ]
             if choices and _fits(grid, starts, links, epoch):
                 chunk, at = random.choice(choices), epoch
@@ -208,7 +221,9 @@ def _fits(grid: Grid, starts: dict[int, list[int]], links: tuple[int, ...], epoc
         window = grid.window[link]
         times = [*starts[link], at]
         for begin in range(max(0, at - window + 1), at + 1):
-            room = sum((grid.rate[link] * grid.factors.get((link, k), 1) for k in range(begin, begin + window)), Fraction(0))
+            room = sum(
+                (grid.rate[link] * grid.factors.get((link, k), 1) for k in range(begin, begin + window)), Fraction(0)
+            )
             if sum(begin <= t < begin + window for t in times) > room:
                 return False
         at += grid.delay[link]
@@ -220,9 +235,7 @@ def in_switch(random: Random) -> Made:
     count, each = random.randint(2, 4), random.randint(1, 2)
     limit = random.choice((None, Fraction(0), Fraction(0)))
     nodes = (*(Node(str(i)) for i in range(count)), Node("s", NodeKind.SWITCH, True, limit))
-    links = tuple(
-        Link(a, b, Fraction(1)) for i in range(count) for a, b in ((str(i), "s"), ("s", str(i)))
-    )
+    links = tuple(Link(a, b, Fraction(1)) for i in range(count) for a, b in ((str(i), "s"), ("s", str(i))))
     demand = Demand(CollectiveKind.ALL_REDUCE, Fraction(count * each), each)
     instance = Instance("made", Topology(nodes, links), demand, timing=Timing(Semantics.STORE_AND_FORWARD, Fraction(1)))
     total = count * each

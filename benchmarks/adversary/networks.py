@@ -55,9 +55,10 @@ def wan(random: Random, count: int, *, asymmetric: bool, unit: str = "MB/s") -> 
     """Give a wide-area network with an all-reduce of 1 GB, and the rate of every directed link in its unit."""
     pairs = connected_pairs(random, count, random.randrange(4))
     rates: dict[tuple[int, int], int] = {}
+    base = random.choice((1, 10, 10, 30))  # of all rates, so that a floor may lie between its multiples
     for a, b in pairs:
-        rates[a, b] = random.randint(1, 12) * random.choice((1, 5, 10))
-        rates[b, a] = random.randint(1, 12) * random.choice((1, 5, 10)) if asymmetric else rates[a, b]
+        rates[a, b] = random.randint(1, 9) * base
+        rates[b, a] = random.randint(1, 9) * base if asymmetric else rates[a, b]
     arcs = [(str(a), str(b), f"{rate} {unit}") for (a, b), rate in rates.items()]
     return instance([str(i) for i in range(count)], arcs, "all_reduce", "1 GB"), rates
 
@@ -80,17 +81,26 @@ def star(random: Random, count: int, *, kind: str, chunks: int = 1, high: int = 
     sort: Data = {"multicast": random.random() < 0.5}
     if random.random() < 0.6:
         sort["buffer"] = "0 B"
+    late = random.choice(("0 s", "0 s", "0.000001 s"))
     arcs = []
     for i in range(count):
         up, down = random.randint(1, high), random.randint(1, high)
-        arcs += [(str(i), "s", f"{up} B/s"), ("s", str(i), f"{down} B/s")]
+        arcs += [(str(i), "s", f"{up} B/s", late), ("s", str(i), f"{down} B/s", late)]
     names = [*map(str, range(count)), "s"]
     return instance(names, arcs, kind, whole(kind, count, chunks), {"s": sort}, chunks=chunks)
 
 
-def direct(random: Random, count: int, *, kind: str, chunks: int = 1, high: int = 2) -> Data:
+def direct(
+    random: Random,
+    count: int,
+    *,
+    kind: str,
+    chunks: int = 1,
+    high: int = 2,
+    latencies: Sequence[str] = ("0 s", "0 s", "1 s"),
+) -> Data:
     """Give ranks with links in both directions, with rates in B/s, chunks of 1 B, and latency now and then."""
-    late = random.choice(("0 s", "0 s", "1 s"))
+    late = random.choice(latencies)
     arcs = []
     for a, b in connected_pairs(random, count, random.randrange(3)):
         rate = random.randint(1, high)
@@ -106,4 +116,4 @@ def whole(kind: str, count: int, chunks: int) -> str:
 
 def exact(text: str) -> Fraction:
     """Read the number of a quantity whose unit is a base unit."""
-    return Fraction(text.split()[0])
+    return Fraction(text.split(maxsplit=1)[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import time
 import traceback
@@ -17,6 +18,9 @@ from .fault import Campaign, Fault
 #: Seconds on the wall after which a case that uses no processor is given up.
 PATIENCE_S = 900
 
+#: Address space of a process: what asks for more is told, and takes nothing from others.
+MEMORY_BYTES = 16 * 2**30
+
 
 class Done(NamedTuple):
     """A case that has been run."""
@@ -27,7 +31,9 @@ class Done(NamedTuple):
     seconds: float
 
 
-def run(campaigns: dict[str, Campaign], tasks: Iterable[tuple[str, list[int]]], processes: int, deadline: float) -> Iterator[Done]:
+def run(
+    campaigns: dict[str, Campaign], tasks: Iterable[tuple[str, list[int]]], processes: int, deadline: float
+) -> Iterator[Done]:
     """Run batches of seeds, campaign by campaign; no new batch is begun after the deadline, a time of ``time.monotonic``."""
     waiting = deque(tasks)
     workers = [_Worker() for _ in range(processes)]
@@ -92,7 +98,13 @@ class _Worker:
         campaign = campaigns[name]
         if self.process.exitcode == -signal.SIGPROF:
             why = f"not in {campaign.cpu_s} processor seconds"
-        fault = Fault("does not end", f"--campaign {name} --seed {seeds[0]} --cases 1", why, "an end", campaign.endless)
+        fault = Fault(
+            "does not end",
+            f"--campaign {name} --seed {seeds[0]} --cases 1",
+            why,
+            "an end",
+            campaign.endless and campaign.endless(seeds[0]),
+        )
         yield Done(name, seeds[0], [fault], time.monotonic() - self.since)
         self._start()
         self.task = None
@@ -114,6 +126,7 @@ def _serve(pipe: Connection) -> None:
         os.environ.setdefault(name, "1")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     while True:
         try:
             name, seeds = pipe.recv()

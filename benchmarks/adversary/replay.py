@@ -90,7 +90,9 @@ def faults_in_epochs(instance: Any, chunks: Any, sends: list[Send]) -> list[str]
     for link, times in starts.items():
         window = grid.window[link]
         for begin in {max(0, t - shift) for t in times for shift in range(window)}:
-            room = sum((grid.rate[link] * grid.factors.get((link, k), 1) for k in range(begin, begin + window)), Fraction(0))
+            room = sum(
+                (grid.rate[link] * grid.factors.get((link, k), 1) for k in range(begin, begin + window)), Fraction(0)
+            )
             if sum(begin <= t < begin + window for t in times) > floor(room):
                 found.append(f"link {link} is overloaded in epoch {begin}")
     found += _passing(instance, sends)

@@ -45,7 +45,7 @@ def _undetermined(made: makers.Made) -> bool:
     return 1 in added.values()
 
 
-def schedules(seed: int) -> list[Fault]:
+def schedules(seed: int) -> list[Fault]:  # noqa: PLR0911 (one for each way to differ)
     """Judge a schedule on a grid of epochs, changed in up to two places; hold the verdict against the replay."""
     random = rng("schedules", seed)
     inside = random.random() < 0.1
@@ -82,7 +82,9 @@ def epoch_bounds(seed: int) -> list[Fault]:
     certificate = certificates.in_epochs(random, len(topology.nodes), len(topology.links), made.ends, fluid=fluid)
     if random.random() < 0.15:
         certificate = certificates.in_seconds(random, len(topology.nodes), len(topology.ranks), len(topology.links))
-    return proved_too_much(made, made.timed(), certificate, made.ends * made.unit_s, 9 if fluid else 10 if fast else None)
+    return proved_too_much(
+        made, made.timed(), certificate, made.ends * made.unit_s, 9 if fluid else 10 if fast else None
+    )
 
 
 def network_bounds(seed: int) -> list[Fault]:
@@ -104,7 +106,9 @@ def network_bounds(seed: int) -> list[Fault]:
     return found
 
 
-def proved_too_much(made: makers.Made, answer: Any, certificate: Any, time: Fraction, defect: int | None) -> list[Fault]:
+def proved_too_much(
+    made: makers.Made, answer: Any, certificate: Any, time: Fraction, defect: int | None
+) -> list[Fault]:
     """Judge a right schedule with a certificate."""
     verdict, crash = house.verdict(made.instance, answer, certificate)
     if crash:
@@ -112,7 +116,11 @@ def proved_too_much(made: makers.Made, answer: Any, certificate: Any, time: Frac
     if verdict is None or verdict.bound is None:
         # A judge that compares refuses a file whose certificate contradicts it: here the schedule is right, so the arithmetic is not.
         text = next((v for v in verdict.violations if "contradict" in v), None) if verdict else None
-        return [Fault("contradiction", _told(made, certificate), text, f"ends at {float(time)!r} s", defect)] if text else []
+        return (
+            [Fault("contradiction", _told(made, certificate), text, f"ends at {float(time)!r} s", defect)]
+            if text
+            else []
+        )
     if not verdict.bound <= float(time) * (1 + house.ROUNDING):
         known = f"a right schedule ends at {float(time)!r} s"
         return [Fault("proves too much", _told(made, certificate), f"proves {verdict.bound!r} s", known, defect)]
