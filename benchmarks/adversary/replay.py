@@ -25,13 +25,13 @@ class Send:
 
 def sends_in_steps(answer: Any) -> list[Send]:
     """Read the sends of a schedule in steps."""
-    return [Send(*row, int(step), int(step) + 1) for row, step in zip(_rows(answer), answer.step.tolist(), strict=True)]
+    return [Send(*row, int(step), int(step) + 1) for row, step in zip(rows(answer), answer.step.tolist(), strict=True)]
 
 
 def sends_in_epochs(answer: Any, epoch_s: Fraction) -> list[Send] | None:
     """Read the sends of a schedule on a grid; None if one is off it."""
     found = []
-    for row, start, end in zip(_rows(answer), answer.start_s.tolist(), answer.end_s.tolist(), strict=True):
+    for row, start, end in zip(rows(answer), answer.start_s.tolist(), answer.end_s.tolist(), strict=True):
         a, b = Fraction(start) / epoch_s, Fraction(end) / epoch_s
         if max(abs(a - round(a)), abs(b - round(b))) > Fraction(1, 10**6):
             return None
@@ -39,7 +39,8 @@ def sends_in_epochs(answer: Any, epoch_s: Fraction) -> list[Send] | None:
     return found
 
 
-def _rows(answer: Any) -> Iterable[tuple[int, int, int, bool, tuple[int, ...]]]:
+def rows(answer: Any) -> Iterable[tuple[int, int, int, bool, tuple[int, ...]]]:
+    """Give chunk, source, target, whether it adds, and the links of every send."""
     sends = answer.sends
     columns = (sends.chunk.tolist(), sends.source.tolist(), sends.target.tolist(), sends.reduce.tolist())
     for index, (chunk, source, target, adds) in enumerate(zip(*columns, strict=True)):

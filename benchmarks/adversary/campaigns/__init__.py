@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..fault import Campaign
-from . import epochs, extremes, files, finder, forests, judge, known, simulate, synthesis, training, wan
+from . import answers, epochs, extremes, files, finder, forests, judge, known, simulate, synthesis, training, wan
 
-_MODULES = (known, judge, training, files, simulate, wan, forests, epochs, synthesis, extremes, finder)
+_MODULES = (known, judge, training, files, simulate, answers, wan, forests, epochs, synthesis, extremes, finder)
 
 CAMPAIGNS: dict[str, Campaign] = {campaign.name: campaign for module in _MODULES for campaign in module.CAMPAIGNS}

@@ -16,7 +16,7 @@ from .. import clock, house
 from ..fault import Campaign, Fault
 from ..networks import rng
 
-TEXTBOOK = ("ring", "direct", "rhd", "bruck", "dbt", "knomial", "torus-rings")
+TEXTBOOK = ("ring", "direct", "rhd", "bruck", "bruck", "dbt", "knomial", "torus-rings")
 
 
 def _network(random: Random) -> str:
@@ -38,7 +38,7 @@ def _scaled(spec: str, kind: str, size: Fraction, scale: Fraction) -> Any:
 def order(seed: int) -> list[Fault]:
     """Time a textbook schedule on a random network in a random unit."""
     random = rng("order", seed)
-    spec, kind = _network(random), random.choice(("all_reduce", "all_gather", "reduce_scatter", "all_to_all"))
+    spec, kind = _network(random), random.choice(("all_reduce", "all_reduce", "all_gather", "all_to_all"))
     name = random.choice(TEXTBOOK)
     size = Fraction(random.choice((1, 10**3, 10**6, 2**20, 10**9 + 7)))
     scale = Fraction(random.randint(1, 10), random.randint(1, 10)) * Fraction(10) ** random.randint(-3, 3)
