@@ -79,8 +79,15 @@ def _solved_rate(candidate: Candidate, seconds: float | None) -> float | None:
     return None if proved.seconds is None else float(1 / proved.seconds)
 
 
-def found(wanted: PublishedNetwork) -> RunRecord:
+def found(wanted: PublishedNetwork, nodes: int) -> RunRecord:
     """Ask the topology finder for a network, or for the bounds on all of a size and degree.
+
+    Parameters
+    ----------
+    wanted : PublishedNetwork
+        What is asked.
+    nodes : int
+        One of its sizes.
 
     Raises
     ------
@@ -91,7 +98,7 @@ def found(wanted: PublishedNetwork) -> RunRecord:
 
     started, started_at = perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     job = Job(
-        wanted.nodes,
+        nodes,
         wanted.degree,
         parse(wanted.alpha, Kind.TIME, allow_zero=True),
         parse(wanted.size, Kind.SIZE, allow_zero=False),
@@ -135,14 +142,14 @@ def _closure(nodes: int, degree: int, circulants: bool) -> Closure:
 
 
 def _named(job: Job, name: str) -> Choice:
-    """Find a network that is kept by its name, on the frontier or not; a base network is always known."""
+    """Find a network that is kept by its name, on the frontier or not, with its least T_B; a base network is always known."""
     from ..models.topology.bases import bases
     from ..models.topology.finder import valued
 
     kept = _closure(job.nodes, job.degree, job.circulants).cells.get((job.nodes, job.degree), [])
     for one in (*kept, *bases(job.nodes, job.degree)):
         if str(one) == name:
-            return valued(one, job, generated)
+            return valued(one, job, generated)[-1]
     raise InputError(f"the topology finder keeps no {name!r} of {job.nodes} nodes and degree {job.degree}")
 
 
@@ -151,6 +158,7 @@ def _values(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
     values = {
         "T_L": choice.steps,
         "T_B": str(choice.bandwidth),
+        "family": _family(choice.candidate),
         "diameter": choice.diameter,
         "all_reduce_s": float(choice.all_reduce_s),
         "all_to_all_rate_limit": float(choice.all_to_all_limit),
@@ -158,6 +166,13 @@ def _values(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
     if rate and (known := all_to_all_rate(choice.candidate)) is not None:
         values |= _all_to_all(job, known)
     return values
+
+
+def _family(candidate: Candidate) -> str:
+    """Say how a network is made: of a base network its generator, however a circulant's offsets are chosen."""
+    if candidate.of:
+        return candidate.made.value
+    return candidate.expression.partition("(")[0].removeprefix("optimal_").removeprefix("directed_")
 
 
 def _bounds(job: Job) -> dict[str, Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from fractions import Fraction
 from importlib.resources import files
@@ -14,9 +16,11 @@ from statistics import fmean, geometric_mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from .. import instances
 from ..core.budget import silent
-from ..core.errors import InputError, located
+from ..core.errors import CwbError, InputError, located
 from ..core.fields import validated
+from ..core.pipelining import LatencyModel
 from ..core.published import (
     Agreement,
     Finding,
@@ -29,10 +33,13 @@ from ..core.published import (
     printed,
 )
 from ..core.record import RunRecord
+from ..core.reserved import reserve
+from ..core.trees import TreePacking
+from .cell import run_cell
+from .demand import with_demand
 from .networks import found
 from .plan import Cell
-from .run import DEFAULT_SOLVER, Request
-from .suite import run_cell
+from .run import DEFAULT_SOLVER, Request, run
 
 #: How numbers of several parts or seeds become one.
 _COMBINED: dict[str, Callable[[list[float]], float]] = {
@@ -108,7 +115,8 @@ def reproduce(
     quick : bool
         Leave out rows that need a slow run.
     time_limit_s : float, optional
-        For runs that state no limit of their own.
+        Of each run. No run states one of its own, so that without it nothing depends on the machine and its load but
+        the seconds of computing.
     progress : callable
         Told each run as it is made.
 
@@ -128,7 +136,7 @@ def _finding(paper: PublishedFile, row: PublishedRow, runs: Runs, quick: bool) -
     if quick and any(paper.runs[name].slow for name in row.ours.runs()):
         return Finding(row, Agreement.NOT_RUN, reason="a slow run, left out by --quick")
     try:
-        return compared(row, computed(row.ours, runs))
+        return compared(row, computed(row.ours, runs), paper.models.get(row.predicted, ""))
     except NotComputedError as error:
         return Finding(row, Agreement.FAILED, reason=str(error))
 
@@ -150,19 +158,38 @@ class Runs:
         if name not in self._made:
             made: list[RunRecord] = []
             if (wanted := self._paper.runs[name].find) is not None:
-                made.append(_network(name, wanted))
-                self._progress(f"{made[-1].instance}: {wanted.nodes} nodes of degree {wanted.degree}")
+                for nodes in wanted.sizes:
+                    made.append(_network(name, wanted, nodes))
+                    self._progress(f"{made[-1].instance}: {nodes} nodes of degree {wanted.degree}")
+            pieces = self._paper.runs[name].pieces
             for cell in cells_of(self._paper, name, self._folder, self._limit_s):
-                made.append(run_cell(cell))
+                made.append(run_cell(cell) if pieces is None else _simulated(cell, pieces))
                 self._progress(f"{made[-1].shown_status} in {made[-1].seconds.get('total', 0.0):.2f} s: {cell}")
             self._made[name] = made
         return self._made[name]
 
 
-def _network(name: str, wanted: PublishedNetwork) -> RunRecord:
+def _simulated(cell: Cell, pieces: int) -> RunRecord:
+    """Run a cell, and simulate the trees of its answer in a number of chunks, each tree at a rate of its own."""
+    from ..schedules.simulate.network import network_of
+    from ..schedules.simulate.reserved import simulate_reserved
+
+    try:
+        instance = with_demand(instances.load(cell.instance), cell.collective, cell.size, cell.chunks)
+        made = run(instance, cell.request)
+        if not isinstance(made.answer, TreePacking):
+            raise NotComputedError(f"{cell}: {made.record.message or 'no trees'}")
+        plan = reserve(network_of(made.instance), made.answer, LatencyModel.OCCUPANCY, Fraction(0), pieces)
+        trace = simulate_reserved(made.instance, made.answer, plan, LatencyModel.OCCUPANCY, overhead_s=Fraction(0))
+    except CwbError as error:
+        raise NotComputedError(f"{cell}: {error}") from None
+    return replace(made.record, metrics={**made.record.metrics, "simulated_s": trace.completion_s})
+
+
+def _network(name: str, wanted: PublishedNetwork, nodes: int) -> RunRecord:
     """Ask the topology finder; that it keeps no such network is no number."""
     try:
-        return found(wanted)
+        return found(wanted, nodes)
     except InputError as error:
         raise NotComputedError(f"{name}: {error}") from None
 
@@ -179,7 +206,7 @@ def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float 
     folder : Path
         Where instances that are the paper's own are written.
     time_limit_s : float, optional
-        Unless the run states a limit.
+        Of each run.
 
     Raises
     ------
@@ -192,7 +219,6 @@ def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float 
     merged = default.model_copy(update={field: getattr(run, field) for field in run.model_fields_set})
     if merged.model is None or merged.instance is None:
         raise NotComputedError(f"the run {name!r} names no model or no instance")
-    limit_s = time_limit_s if merged.time_limit is None else float(merged.time_limit)
     cells: list[Cell] = []
     for names in _combinations(merged):
         instance = _filled(merged.instance, names)
@@ -201,7 +227,8 @@ def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float 
             path.write_text(json.dumps(_filled(paper.instances[instance], names)))
             instance = str(path)
         options = _filled({**default.options, **run.options}, names)
-        request = Request(merged.model, merged.solver or DEFAULT_SOLVER, options, int(names["seed"]), 1, limit_s)
+        seed, solver = int(names["seed"]), merged.solver or DEFAULT_SOLVER
+        request = Request(merged.model, solver, options, seed, 1, time_limit_s, merged.gap)
         cells.append(Cell(instance, request, merged.collective, _filled(merged.size, names), merged.chunks))
     return cells
 
@@ -236,10 +263,14 @@ def computed(quantity: Quantity, runs: Runs) -> float | str:
     """
     if quantity.run is not None:
         values = [_value(record, quantity.value, quantity.run) for record in runs.records(quantity.run)]
+        if quantity.over == "commonest":
+            return Counter(values).most_common(1)[0][0]
         words = [value for value in values if isinstance(value, str)]
         if words:
             return " ".join(dict.fromkeys(words))
         found = _COMBINED[quantity.over]([float(value) for value in values])
+    elif quantity.number is not None:
+        found = float(printed(quantity.number).value or 0)
     else:
         found = _combined(quantity, [_number(part, runs) for part in quantity.parts])
     factor = printed(quantity.times).value or Fraction(0)

@@ -44,8 +44,8 @@ class Run:
     ----------
     record : RunRecord
         What is kept.
-    instance : Instance
-        The problem as it was posed to the method and to the judge.
+    instance : Instance or None
+        The problem as it was posed to the method and to the judge; None where the time was over before it was loaded.
     answer : Answer or None
         The answer in full; of a schedule the record has the size only.
     certificate : Certificate or None
@@ -53,7 +53,7 @@ class Run:
     """
 
     record: RunRecord
-    instance: Instance
+    instance: Instance | None
     answer: Answer | None
     certificate: Certificate | None
 
@@ -71,6 +71,7 @@ def run(
     progress: Progress = silent,
     stop: threading.Event | None = None,
     listener: Listener | None = None,
+    clock: WallClock | None = None,
 ) -> Run:
     """Run one method on one instance and have its answer judged.
 
@@ -86,6 +87,8 @@ def run(
         Ends the run when it is set, with what has been found; Ctrl-C sets it.
     listener : Listener, optional
         Told more than lines, instead of ``progress``.
+    clock : WallClock, optional
+        Of the run, where it began before, with the loading of the instance.
 
     Returns
     -------
@@ -103,7 +106,7 @@ def run(
         options = validated(lambda: method.options.model_validate(dict(request.options)))
     listener = listener or Listener(progress)
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    clock = WallClock(request.time_limit_s)
+    clock = clock or WallClock(request.time_limit_s)
     budget = Budget(
         time_limit_s=request.time_limit_s,
         threads=request.threads,

@@ -118,7 +118,7 @@ def run_cells(
         If the executor goes away; what is recorded stays.
     """
     settings = settings or Settings()
-    everything = tasks(plan, settings.limits)
+    everything = tasks(plan, settings.limits, progress)
     kept = Ledger(ledger)
     todo = due(everything, kept, settings.retry)
     stop = threading.Event()

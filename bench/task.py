@@ -6,19 +6,24 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from .. import instances, solvers
+from ..core.budget import Budget, Progress, silent
 from ..core.errors import CwbError
 from ..core.instance import Instance, plain
+from ..core.watch import watched
 from ..models import registry
+from .clock import WallClock
 from .demand import with_demand
 from .environment import cwb_version, package_version
 from .plan import Cell
 from .request import Request, plain_option
 from .suite_file import is_file
+
+#: Name, digest and collective of an instance.
+_Named = tuple[str, str, str | None]
 
 
 @dataclass(frozen=True)
@@ -76,27 +81,39 @@ class Limits:
         return replace(cell, request=replace(cell.request, time_limit_s=limit_s), memory_bytes=memory)
 
 
-def tasks(plan: Iterable[Cell], limits: Limits | None = None) -> list[Task]:
+def tasks(plan: Iterable[Cell], limits: Limits | None = None, progress: Progress = silent) -> list[Task]:
     """Make cells ready; those that ask the same are one.
 
-    Every instance is loaded, since its digest is a part of the key; one that cannot be is recorded as such when it runs.
+    Every instance is loaded, since its digest is a part of the key; one that cannot be, or not within the limit of its run, is recorded
+    as such when it runs.
     """
     limits = limits or Limits()
-    loaded = lru_cache(maxsize=None)(_loaded)
+    names: dict[tuple[Any, ...], _Named] = {}
     found: dict[str, Task] = {}
     for cell in map(limits.of, plan):
-        instance = loaded(cell.instance, cell.collective, cell.size, cell.chunks)
-        task = _task(cell, instance, limits.grace_s)
+        asked = cell.instance, cell.collective, cell.size, cell.chunks, cell.request.time_limit_s
+        if asked not in names:
+            names[asked] = _named(cell, progress)
+        task = task_of(cell, names[asked], limits.grace_s)
         found.setdefault(task.key, task)
     return list(found.values())
 
 
-def _loaded(spec: str, collective: str | None, size: str | None, chunks: int | None) -> tuple[str, str, str | None]:
+def loaded(cell: Cell) -> Instance:
+    """Load the instance of a cell, with the collective that is asked for, and take its digest."""
+    instance = with_demand(instances.load(cell.instance), cell.collective, cell.size, cell.chunks)
+    instance.sha256  # noqa: B018 (kept by the instance, so that nobody waits for it later)
+    return instance
+
+
+def _named(cell: Cell, progress: Progress) -> _Named:
     """Give name, digest and collective of an instance; what cannot be loaded has its own text and no digest."""
+    limit_s = cell.request.time_limit_s
     try:
-        instance = with_demand(instances.load(spec), collective, size, chunks)
+        with watched(Budget(limit_s, clock=WallClock(limit_s), progress=progress)):
+            instance = loaded(cell)
     except Exception:  # the run's record tells it
-        return spec, "", collective
+        return cell.instance, "", cell.collective
     return instance.name, instance.sha256, collective_of(instance)
 
 
@@ -105,7 +122,8 @@ def collective_of(instance: Instance) -> str | None:
     return None if instance.demand is None else instance.demand.collective.value
 
 
-def _task(cell: Cell, instance: tuple[str, str, str | None], grace_s: float) -> Task:
+def task_of(cell: Cell, instance: _Named, grace_s: float = 10.0) -> Task:
+    """Make a cell ready, given name, digest and collective of its instance."""
     name, sha256, collective = instance
     if is_file(path := Path(cell.instance)):
         cell = replace(cell, instance=str(path.resolve()))  # found from any folder

@@ -62,8 +62,10 @@ def check(file: Path, instance: str | None, as_json: bool) -> int:
 def _same_instance(file: Path, found: Instance, spec: str) -> None:
     """Refuse a schedule for another instance than the one that the user names."""
     from ..instances import load
+    from .options import telling_on_stderr
 
-    expected = load(spec)
+    with telling_on_stderr():
+        expected = load(spec)
     if expected.demand is None:
         expected = expected.with_changes(demand=found.demand)
     if expected.sha256 != found.sha256:

@@ -12,11 +12,12 @@ from ..core.instance import Instance
 from ..core.record import ATTESTED, RunRecord
 
 
-def show_record(instance: Instance, record: RunRecord) -> None:
-    """Print a record: the answer, its measures, and what is proved of it."""
+def show_record(instance: Instance | None, record: RunRecord) -> None:
+    """Print a record: the answer, its measures, and what is proved of it; there is no instance where it was not loaded in time."""
     console = Console(highlight=False, markup=False)  # a message may have [brackets]
-    if record.answer is not None and isinstance(instance.network, Fabric) and "bandwidth_GBps" in record.metrics:
-        console.print(allocation_table(instance.network, record))
+    network = None if instance is None else instance.network
+    if record.answer is not None and isinstance(network, Fabric) and "bandwidth_GBps" in record.metrics:
+        console.print(allocation_table(network, record))
     console.print(summary_table(record))
 
 

@@ -47,7 +47,12 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 @click.option("--schedule", "schedule_file", type=_FILE, metavar="JSON", help="Write its schedule (.json, .json.gz).")
 @click.option("--plot", "picture", type=_FILE, help="Draw the frontier: a .svg, .pdf or .png file.")
 def find_topology(**given: Any) -> int:
-    """Find the networks that no other one beats in latency and bandwidth, and the best of them for a job.
+    """Find good networks of a size and degree, and the best of them for a job.
+
+    Searched are the base networks of the direct-connect paper and what its expansions make of them: line graphs,
+    degree expansions, Cartesian powers and products, unions with the transpose, and parallel links. Those are shown
+    that none of these beats in both latency and bandwidth. Networks of other kinds, such as most directed
+    circulants, are not searched and may be better; the lower bound says by how much at most.
 
     \b
     cwb find-topology --nodes 1024 --degree 4 --alpha "10 us" --size "1 MiB" --bandwidth "100 Gb/s"
@@ -162,7 +167,7 @@ def _scheduled(best: Choice, instance: Instance) -> tuple[StepSchedule, Any]:
     from ..models.topology.build import schedule
     from ..schedules.verify import verify
 
-    made = schedule(best.candidate, generated, instance)
+    made = schedule(best.candidate, generated, instance, back=best.back)
     return made, verify(instance, made)
 
 

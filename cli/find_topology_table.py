@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InputError
+from ..core.units import exact
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
@@ -33,7 +34,9 @@ def plain(job: Job, choices: list[Choice], best: Choice, rates: list[float | Non
             "T_B": str(bandwidth),
             "all_reduce_s": float(2 * (steps * job.alpha_s + bandwidth * job.ratio_s)),
         },
-        "frontier": [_row(job, choice, rate) for choice, rate in zip(choices, rates, strict=True)],
+        "frontier": [
+            {**_row(job, choice, rate), "best": choice is best} for choice, rate in zip(choices, rates, strict=True)
+        ],
         "best": str(best.candidate),
     }
 
@@ -44,6 +47,7 @@ def _row(job: Job, choice: Choice, rate: float | None) -> dict[str, Any]:
 
     return {
         "topology": str(choice.candidate),
+        "all_gather": "breadth-first" if choice.candidate.breadth_first else "expanded",
         "degree": choice.candidate.degree,
         "bidirectional": choice.candidate.bidirectional,
         "T_L": choice.steps,
@@ -64,15 +68,14 @@ def show(found: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    title = f"{found['nodes']:,} nodes of degree {found['degree']}: networks that no other one beats"
+    title = f"{found['nodes']:,} nodes of degree {found['degree']}: the best of the families searched"
     table = Table(title=title, title_justify="left")
     table.add_column("topology", overflow="fold")
     for heading in ("T_L", "T_B", "", "all-reduce us", "diameter", "all-to-all rate", "us"):
         table.add_column(heading, justify="right")
     for row in found["frontier"]:
-        best = row["topology"] == found["best"]
         table.add_row(
-            f"{row['topology']} *" if best else row["topology"],
+            f"{row['topology']} *" if row["best"] else row["topology"],
             str(row["T_L"]),
             row["T_B"],
             f"{float(Fraction(row['T_B'])):.3f}",
@@ -96,7 +99,7 @@ def show(found: dict[str, Any]) -> None:
     for row in found["frontier"]:
         if row["also"]:
             console.print(f"as good as {row['topology']}: {', '.join(row['also'])}")
-    console.print(f"* best for {_job(found)}")
+    console.print(f"* best of these for {_job(found)}; networks of other kinds may be better")
     if made := found.get("schedule"):
         verdict = "verified" if made["verified"] else f"WRONG: {made['violations'][0]}"
         console.print(f"{made['collective']}: {made['steps']} steps, {made['sends']:,} sends, {verdict}")
@@ -116,7 +119,7 @@ def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If a quantity is no finite decimal number, which the format needs.
+        If a quantity has more digits than the format takes.
     """
     from ..core.topology import Topology
 
@@ -124,7 +127,7 @@ def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(network, Topology) or demand is None:
         raise InputError("expected a network of nodes and links, and a collective", place="instance")
     link = network.links[0]
-    rate, latency = decimal(link.bandwidth_Bps, "B/s", "--bandwidth"), decimal(link.latency_s * 10**6, "us", "--alpha")
+    rate, latency = exact(link.bandwidth_Bps, "B/s"), exact(link.latency_s * 10**6, "us")
     return {
         "schema": "cwb-instance/1",
         "name": instance.name,
@@ -136,19 +139,5 @@ def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
                 {"source": e.source, "target": e.target, "bandwidth": rate, "latency": latency} for e in network.links
             ],
         },
-        "collective": {"kind": demand.collective.value, "size": decimal(demand.size_bytes, "B", "--size")},
+        "collective": {"kind": demand.collective.value, "size": exact(demand.size_bytes, "B")},
     }
-
-
-def decimal(value: Fraction, unit: str, option: str) -> str:
-    """Write a number in decimals, exactly."""
-    from decimal import Decimal, localcontext
-
-    with localcontext(prec=60):
-        text = Decimal(value.numerator) / value.denominator
-    if Fraction(text) != value:
-        raise InputError(
-            f"{value} {unit} is no finite decimal number, as an instance file needs; expected another value",
-            source=option,
-        )
-    return f"{text:f} {unit}"

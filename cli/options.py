@@ -102,3 +102,13 @@ def progress_on_stderr(*, quiet: bool) -> Iterator[Progress]:
     console = Console(stderr=True)
     with console.status("") as status:
         yield status.update
+
+
+@contextmanager
+def telling_on_stderr() -> Iterator[None]:
+    """Show on stderr how far the loading of an instance is, where it takes long and nothing else is shown."""
+    from ..core.budget import Budget
+    from ..core.watch import watched
+
+    with progress_on_stderr(quiet=False) as progress, watched(Budget(progress=progress)):
+        yield

@@ -69,8 +69,8 @@ def repair(
     with located(source=str(plan)), libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
         done = run_method(read.instance, request, progress)
     record: RunRecord = done.record
-    if output is not None and done.answer is not None:
-        write_answer(output, done)
+    if output is not None and done.instance is not None and done.answer is not None:
+        write_answer(output, done.instance, done)
     if as_json:
         click.echo(json.dumps({**record.to_json(), "answer": shown_answer(record, done)}, allow_nan=False))
     else:

@@ -19,7 +19,7 @@ from .options import parse_duration, progress_on_stderr
 @click.argument("table", required=False)
 @click.option("--list", "listed", is_flag=True, help="Print the tables and their numbers of rows, and run nothing.")
 @click.option("--quick", is_flag=True, help="Leave out rows that need a slow run.")
-@click.option("--time-limit", help="Of each run that states no limit of its own, with unit: '60 s'.")
+@click.option("--time-limit", help="Of each run, with unit: '60 s'; verdicts then depend on the machine.")
 @click.option(
     "--format",
     "-f",
@@ -43,8 +43,9 @@ def reproduce(
 ) -> int:
     """Compute the printed numbers of PAPER, or of one of its tables, and compare.
 
-    Every row is reproduced, differs (with the reason), or cannot be checked without hardware. Exit status 1 says that
-    a row failed, or differs and nobody knows why. Without PAPER the papers are listed.
+    Every row is reproduced, differs (with the reason), is predicted by a model of time where the paper measured, or
+    cannot be checked here. Exit status 1 says that a row that should reproduce does not: its run failed, or it differs
+    and nobody knows why. Predictions and seconds of computing never decide it. Without PAPER the papers are listed.
 
     \b
     cwb reproduce libra

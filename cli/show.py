@@ -37,12 +37,14 @@ def _parts(what: str) -> list[RenderableType]:
         return describe_method(registry.get(what))
     from ..instances import generators, load
     from ..instances.loader import shipped
+    from .options import telling_on_stderr
     from .show_instance import describe_instance
 
     made = generators.describe(what) if what in generators.names() else None
     described: list[RenderableType] = [] if made is None else [made.signature, made.summary]
     if made is None or what in shipped():  # a name may be both: the instance first, then how its network is made
-        return [*describe_instance(load(what)), *described]
+        with telling_on_stderr():
+            return [*describe_instance(load(what)), *described]
     return described
 
 

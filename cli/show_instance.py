@@ -70,7 +70,12 @@ def fabric_table(fabric: Fabric, model: CostModel | None) -> Table:
 def topology_table(topology: Topology) -> Table:
     """Links by their bandwidth and latency."""
     table = _table("links", "number", "bandwidth", "latency")
-    classes = Counter((link.bandwidth_Bps, link.latency_s) for link in topology.links)
+    # By identity first: a fraction is slow to hash, and most links share theirs.
+    same = Counter((id(link.bandwidth_Bps), id(link.latency_s)) for link in topology.links)
+    number_of = {id(number): number for link in topology.links for number in (link.bandwidth_Bps, link.latency_s)}
+    classes: Counter[tuple[Fraction, Fraction]] = Counter()
+    for (bandwidth_id, latency_id), count in same.items():
+        classes[number_of[bandwidth_id], number_of[latency_id]] += count
     for (bandwidth, latency), number in sorted(classes.items(), reverse=True):
         table.add_row(f"{number:,}", show(bandwidth, "GB/s"), amount(latency, _TIMES))
     return table

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..bench import Run
+    from ..core.instance import Instance
     from ..core.record import RunRecord
 
 #: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
@@ -77,31 +78,30 @@ def solve(
     cwb solve --model libra gpt-3-4d -O total_bandwidth="500 GB/s" -O objective=perf-per-cost --json
     """
     from ..bench import Request
-    from ..bench import run as run_method
-    from ..bench.demand import with_demand
+    from ..bench.cell import run_loading
+    from ..bench.plan import Cell
+    from ..bench.request import Listener
     from ..core.record import append_record
-    from ..instances import load
 
     for path in (output, append):
         if path is not None and not path.parent.is_dir():
             raise InputError("its folder does not exist", source=str(path))
-    loaded = with_demand(load(instance), collective, size, chunks)
     request = Request(
         model, solver, parse_options(options), seed, threads, parse_duration(time_limit, "--time-limit"), gap, log_file
     )
     with located(source=instance), libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
-        done = run_method(loaded, request, progress)
+        done = run_loading(Cell(instance, request, collective, size, chunks), listener=Listener(progress))
     record = done.record
     if record.solver is None and context.get_parameter_source("solver") is ParameterSource.COMMANDLINE:
         click.echo(f"cwb: --solver {solver}: {model} has called no solver", err=True)
-    if output is not None and done.answer is not None:
-        record = replace(record, answer=write_answer(output, done))
+    if output is not None and done.instance is not None and done.answer is not None:
+        record = replace(record, answer=write_answer(output, done.instance, done))
     if as_json:
         click.echo(json.dumps({**record.to_json(), "answer": shown_answer(record, done)}, allow_nan=False))
     else:
         from .display import show_record
 
-        show_record(loaded, record)
+        show_record(done.instance, record)
     if append is not None:
         append_record(append, record)
     if record.exit_status != ExitStatus.OK:
@@ -125,7 +125,7 @@ def shown_answer(record: RunRecord, done: Run) -> Mapping[str, Any] | None:
     return {**record.answer, "forest": forest_data(packing)}
 
 
-def write_answer(path: Path, done: Run) -> dict[str, str]:
+def write_answer(path: Path, instance: Instance, done: Run) -> dict[str, str]:
     """Write the answer to a file, whole or not at all, and give its path and digest.
 
     A schedule is written in the format that ``cwb check`` and ``cwb simulate`` read (compressed if the name ends in ``.gz``).
@@ -141,7 +141,7 @@ def write_answer(path: Path, done: Run) -> dict[str, str]:
         certificate = done.certificate
         extra = {"model": record.model, "bound_s": record.bound}
         pieces = record.metrics.get("pieces") if isinstance(done.answer, TreePacking) else None
-        write_schedule(path, done.instance, done.answer, certificate, extra, pieces)
+        write_schedule(path, instance, done.answer, certificate, extra, pieces)
         with path.open("rb") as stream:
             return {"path": str(path), "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
     data = {

@@ -84,6 +84,12 @@ def located(place: str | None = None, *, source: str | None = None) -> Iterator[
         raise error.at(source=source, place=place) from None
 
 
+class OutOfTime(CwbError):
+    """The time of a run was over before its method could begin."""
+
+    exit_status = ExitStatus.LIMIT
+
+
 class SolverUnavailable(CwbError):
     """The solver is not installed, has no licence, or its licence is too small for the model."""
 

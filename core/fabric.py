@@ -15,6 +15,7 @@ from math import prod
 
 from .errors import InputError
 from .topology import Link, Node, NodeKind, Topology
+from .watch import tick
 
 
 class Block(Enum):
@@ -200,6 +201,7 @@ def expand(fabric: Fabric, bandwidth_Bps: Sequence[Fraction], latency_s: Sequenc
     for d, dimension in enumerate(fabric.dimensions):
         n, B, latency = dimension.size, bandwidth_Bps[d], latency_s[d]
         for first in range(fabric.npus):
+            tick("links are made")
             if coordinates(first, sizes)[d] != 0:
                 continue
             members = [f"npu{first + i * stride[d]}" for i in range(n)]

@@ -33,7 +33,7 @@ def _quantity(kind: Kind, *, positive: bool) -> tuple[BeforeValidator, WithJsonS
             raise ValueError(error.problem) from None
 
     units = "|".join(re.escape(unit) for unit in sorted(kind.units))
-    pattern = rf"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{{1,3}})?\s*({units})\s*$"
+    pattern = rf"^\s*\+?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{{1,3}})?)\s*({units})\s*$"
     return BeforeValidator(validate), WithJsonSchema({"type": "string", "pattern": pattern, "examples": [kind.example]})
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from .collective import Demand
@@ -19,6 +20,7 @@ from .fabric import Fabric
 from .timing import Timing
 from .topology import Topology
 from .transformer import Transformer
+from .watch import STEP, counted
 from .workload import Workload
 
 
@@ -102,15 +104,67 @@ class Instance:
     def sha256(self) -> str:
         """Digest of everything that defines the problem; names and descriptions do not count."""
         told = ("name", "description", "source")
-        problem = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in told}
+        problem = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in told}
         if self.timing is None:
             del problem["timing"]  # an instance without a grid has the digest that it had before there were grids
-        text = json.dumps(problem, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        digest = hashlib.sha256()
+        for text in _canonical(problem):
+            digest.update(text.encode())
+        return digest.hexdigest()
 
     def with_changes(self, **changes: Any) -> Instance:
         """Give a copy with some fields replaced."""
         return replace(self, **changes)
+
+
+def _canonical(problem: Mapping[str, Any]) -> Iterator[str]:
+    """Write a problem as JSON with sorted keys and without spaces, in parts."""
+    between = "{"
+    for name, value in sorted(problem.items()):
+        yield f'{between}"{name}":'
+        yield from _canonical_topology(value) if type(value) is Topology else [_json(plain(value))]
+        between = ","
+    yield "}"
+
+
+def _canonical_topology(topology: Topology) -> Iterator[str]:
+    """Write a network in the same way; its millions of links would take minutes as objects of plain data."""
+    size = len(topology.nodes)
+    named = {node.name: _json(node.name) for node in counted(topology.nodes, size, "names in its digest")}
+    number: dict[int, str] = {}  # by identity: most links share their quantities, and a fraction is slow to hash
+
+    def exact(value: Fraction | None) -> str:
+        if (text := number.get(id(value))) is None:
+            text = number[id(value)] = _json(plain(value))
+        return text
+
+    links = (
+        f'{{"bandwidth_Bps":{exact(link.bandwidth_Bps)},"latency_s":{exact(link.latency_s)},'
+        f'"source":{named[link.source]},"target":{named[link.target]}}}'
+        for link in topology.links
+    )
+    nodes = (
+        f'{{"buffer_bytes":{exact(node.buffer_bytes)},"kind":"{node.kind.value}",'
+        f'"multicast":{_json(node.multicast)},"name":{named[node.name]}}}'
+        for node in topology.nodes
+    )
+    yield '{"links":['
+    yield from _listed(counted(links, len(topology.links), "links in its digest"))
+    yield '],"nodes":['
+    yield from _listed(counted(nodes, size, "nodes in its digest"))
+    yield "]}"
+
+
+def _listed(items: Iterator[str]) -> Iterator[str]:
+    """Join the items of a list by commas, in parts."""
+    before = ""
+    while some := tuple(islice(items, STEP)):
+        yield before + ",".join(some)
+        before = ","
+
+
+#: Writes plain data in the one way that digests are taken of.
+_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 #: What is plain already: most of what a large network holds.

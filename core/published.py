@@ -10,11 +10,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from .fields import Duration, Strict
+from .fields import Strict
 
 #: What may stand before a number: an approximate one, or a claim that something is at most or at least so much.
 _SIGNS = ("<=", ">=", "<", ">", "~")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?(/[0-9]+)?")
+
+#: Between the ends of a range, as in ``70 to 85``.
+_TO = " to "
 
 #: How far from an approximate number (``~5``) ours may be.
 ABOUT = Fraction(1, 10)
@@ -29,23 +32,35 @@ class Printed:
     Parameters
     ----------
     text : str
-        As printed: ``354.1``, ``15/166``, ``<= 0.02``, ``~5``, or a word.
+        As printed: ``354.1``, ``15/166``, ``<= 0.02``, ``~5``, a range as in ``70 to 85``, or a word.
     sign : str
         What the paper claims: the number itself, about so much, at most, at least.
     value : Fraction or None
-        The number, exactly as printed; None for a word.
+        The number, exactly as printed, or the lower end of a range; None for a word.
     half_unit : Fraction
-        Half a unit of the last printed digit; zero for a fraction.
+        Half a unit of the last printed digit, of a range's coarser end; zero for a fraction.
+    most : Fraction or None
+        The upper end of a range.
     """
 
     text: str
     sign: Sign
     value: Fraction | None
     half_unit: Fraction
+    most: Fraction | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is one number, neither a range nor a claim about one."""
+        return self.value is not None and self.most is None and not self.sign
 
 
 def printed(text: str) -> Printed:
-    """Read a printed number; a text that is none is a word."""
+    """Read a printed number or a range of two; a text that is neither is a word."""
+    ends = [printed(part) for part in text.split(_TO)] if text.count(_TO) == 1 else []
+    if ends and all(end.value is not None and not end.sign for end in ends):
+        low, high = ends
+        return Printed(text, "", low.value, max(low.half_unit, high.half_unit), high.value)
     sign = next((s for s in _SIGNS if text.startswith(s)), "")
     plain = text.removeprefix(sign).strip().replace(",", "")
     if not _NUMBER.fullmatch(plain):
@@ -69,7 +84,7 @@ PrintedText = Annotated[str, BeforeValidator(_as_text), Field(min_length=1, max_
 class PublishedNetwork(Strict):
     """What the topology finder is asked, in place of a run of a method."""
 
-    nodes: Annotated[int, Field(ge=2, le=10_000)]
+    nodes: Annotated[int, Field(ge=2, le=10_000)] | list[Annotated[int, Field(ge=2, le=10_000)]]
     degree: Annotated[int, Field(ge=1, le=20)]
     network: str = Field(
         "best", description="Name that the finder gives it; or best, for the job; or bound, of them all."
@@ -80,6 +95,11 @@ class PublishedNetwork(Strict):
     bidirectional: bool = False
     circulants: bool = True
     rate: Annotated[bool, Field(description="Whether the rate of an all-to-all is computed, too.")] = False
+
+    @property
+    def sizes(self) -> list[int]:
+        """The numbers of nodes; each is a question of its own."""
+        return self.nodes if isinstance(self.nodes, list) else [self.nodes]
 
 
 class PublishedRun(Strict):
@@ -98,17 +118,26 @@ class PublishedRun(Strict):
     chunks: Annotated[int, Field(ge=1, le=10**9)] | None = None
     solver: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
+    gap: Annotated[float | None, Field(ge=0, lt=1, description="Relative gap at which the search may stop.")] = None
     seeds: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = Field(default_factory=lambda: [0])
+    pieces: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=10**6,
+            description="The answer's trees, each at its own rate, are simulated in so many chunks: metrics.simulated_s.",
+        ),
+    ] = None
     find: Annotated[PublishedNetwork | None, Field(description="In place of instance and model.")] = None
     each: dict[str, Annotated[list[str | int | float], Field(min_length=1)]] = Field(default_factory=dict)
-    time_limit: Duration | None = None
     slow: Annotated[bool, Field(description="Takes more than about ten seconds; left out by --quick.")] = False
 
 
 class Quantity(Strict):
     """A number made from runs: a value of one run, or several quantities combined.
 
-    Exactly one of ``run``, ``ratio``, ``difference``, ``mean``, ``geomean``, ``least``, ``largest`` and ``total`` is given.
+    Exactly one of ``run``, ``number``, ``ratio``, ``difference``, ``mean``, ``geomean``, ``least``, ``largest`` and
+    ``total`` is given.
     """
 
     run: str | None = Field(None, description="Name of a run.")
@@ -116,9 +145,10 @@ class Quantity(Strict):
         "objective",
         description="objective, bound, gap, status, seconds.NAME, size.NAME or metrics.NAME; of a table or a list .KEY or .INDEX.",
     )
-    over: Literal["mean", "geomean", "least", "largest"] = Field(
-        "mean", description="What is taken over the run's seeds and combinations."
+    over: Literal["mean", "geomean", "least", "largest", "total", "commonest"] = Field(
+        "mean", description="What is taken over the run's seeds and combinations; commonest, of words too."
     )
+    number: PrintedText | None = Field(None, description="A number that the paper states, such as a size, exactly.")
     ratio: tuple[Quantity, Quantity] | None = None
     difference: tuple[Quantity, Quantity] | None = None
     mean: list[Quantity] | None = None
@@ -130,12 +160,14 @@ class Quantity(Strict):
 
     @model_validator(mode="after")
     def _one(self) -> Quantity:
-        given: list[object] = [self.run, self.ratio, self.difference]
+        given: list[object] = [self.run, self.number, self.ratio, self.difference]
         given += [self.mean, self.geomean, self.least, self.largest, self.total]
         if sum(part is not None for part in given) != 1:
-            raise ValueError("expected exactly one of run, ratio, difference, mean, geomean, least, largest, total")
-        if printed(self.times).value is None:
-            raise ValueError(f"times is {self.times!r}; expected a number")
+            names = "run, number, ratio, difference, mean, geomean, least, largest, total"
+            raise ValueError(f"expected exactly one of {names}")
+        for name, text in (("times", self.times), ("number", self.number)):
+            if text is not None and not printed(text).exact:
+                raise ValueError(f"{name} is {text!r}; expected a number")
         return self
 
     @property
@@ -149,6 +181,11 @@ class Quantity(Strict):
         if self.run is not None:
             return (self.run,)
         return tuple(name for part in self.parts for name in part.runs())
+
+    @property
+    def timed(self) -> bool:
+        """Whether it depends on seconds of computing, which are another number on every machine and at every load."""
+        return self.value.startswith("seconds.") or any(part.timed for part in self.parts)
 
 
 class PublishedRow(Strict):
@@ -174,6 +211,8 @@ class PublishedRow(Strict):
         How far ours may be from it, such as ``2 %``; by default half a unit of the last printed digit.
     why : str
         Why ours differs, with the evidence; a difference without a reason is an open question.
+    predicted : str
+        The number was measured on hardware, and ours is what a model of time predicts: its name in the file's ``models``.
     needs : str
         What would be needed to check it, such as ``GPUs``.
     """
@@ -188,21 +227,34 @@ class PublishedRow(Strict):
     ours: Quantity | None = None
     within: str | None = Field(None, pattern=r"^[0-9]+(\.[0-9]+)? %$")
     why: str = ""
+    predicted: str = ""
     needs: str = ""
 
     @model_validator(mode="after")
     def _either(self) -> PublishedRow:
         if (self.ours is None) == (not self.needs):
             raise ValueError("expected either ours or needs")
+        if self.predicted and self.ours is None:
+            raise ValueError("expected ours where predicted says how it comes about")
         return self
+
+    @property
+    def timed(self) -> bool:
+        """Whether it compares seconds of computing."""
+        return self.ours is not None and self.ours.timed
 
 
 class PublishedFile(Strict):
-    """All that one paper prints and that is compared; ``instances`` are those that only its rows need, as in instance files."""
+    """All that one paper prints and that is compared.
+
+    ``instances`` are those that only its rows need, as in instance files; ``models`` say in words by which models of
+    time measured numbers are predicted.
+    """
 
     title: str
     source: str
     note: str = ""
+    models: dict[str, str] = Field(default_factory=dict)
     instances: dict[str, dict[str, Any]] = Field(default_factory=dict)
     default: PublishedRun = Field(default_factory=PublishedRun)
     runs: dict[str, PublishedRun] = Field(default_factory=dict)
@@ -214,6 +266,8 @@ class PublishedFile(Strict):
             for name in row.ours.runs() if row.ours else ():
                 if name not in self.runs:
                     raise ValueError(f"row {index} ({row.table}, {row.row}) needs the run {name!r}, which is not there")
+            if row.predicted and row.predicted not in self.models:
+                raise ValueError(f"row {index} ({row.table}, {row.row}) names no model of time: {row.predicted!r}")
         return self
 
 
@@ -222,6 +276,8 @@ class Agreement(StrEnum):
 
     REPRODUCED = "reproduced"
     DIFFERS = "differs"
+    PREDICTED = "predicted"
+    WALL_TIME = "wall time"
     UNCHECKED = "cannot be checked here"
     NOT_RUN = "not run"
     FAILED = "failed"
@@ -240,9 +296,9 @@ class Finding:
     ours : float, str or None
         What cwb computed.
     difference : float or None
-        Ours over the printed number, less one.
+        Ours over the printed number, less one; of a range, over its nearer end, and 0 inside.
     reason : str
-        Why it differs, cannot be checked, or failed.
+        Why it differs, cannot be checked, or failed; by which model of time it is predicted.
     """
 
     row: PublishedRow
@@ -253,31 +309,65 @@ class Finding:
 
     @property
     def explained(self) -> bool:
-        """Whether nothing is left to ask: reproduced, or there is a reason."""
+        """Whether nothing is left to ask: no failed run, and no difference without a reason. Wall times are never asked."""
+        if self.row.timed:
+            return True
         return self.agreement is not Agreement.FAILED and (self.agreement is not Agreement.DIFFERS or bool(self.reason))
 
 
-def compared(row: PublishedRow, ours: float | str) -> Finding:
-    """Compare a printed number with ours; words are compared as words."""
+def compared(row: PublishedRow, ours: float | str, model: str = "") -> Finding:
+    """Compare a printed number with ours; words are compared as words.
+
+    Seconds of computing and predictions are set beside the printed number and not judged: the verdict is the same
+    whatever they are.
+
+    Parameters
+    ----------
+    row : PublishedRow
+        What is printed.
+    ours : float or str
+        What cwb computed.
+    model : str
+        In words, the model of time that predicts it.
+    """
     paper = printed(row.printed)
+    difference: float | None = None
     if paper.value is None or isinstance(ours, str):
         same = str(ours) == row.printed
-        return Finding(row, Agreement.REPRODUCED if same else Agreement.DIFFERS, ours, None, "" if same else row.why)
-    found = Fraction(ours)
-    difference = None if paper.value == 0 else float(found / paper.value - 1)
-    if _agree(paper, paper.value, found, row.within):
+    else:
+        found = Fraction(ours)
+        same = _agree(paper, paper.value, found, row.within)
+        difference = _difference(paper, paper.value, found)
+    if row.timed:
+        return Finding(row, Agreement.WALL_TIME, ours, difference)
+    if row.predicted:
+        return Finding(row, Agreement.PREDICTED, ours, difference, " ".join(filter(None, (model, row.why))))
+    if same:
         return Finding(row, Agreement.REPRODUCED, ours, difference)
     return Finding(row, Agreement.DIFFERS, ours, difference, row.why)
 
 
+def _difference(paper: Printed, value: Fraction, ours: Fraction) -> float | None:
+    near = value if paper.most is None else min(max(value, ours), paper.most)
+    if paper.most is not None and near == ours:
+        return 0.0
+    return None if near == 0 else float(ours / near - 1)
+
+
 def _agree(paper: Printed, value: Fraction, ours: Fraction, within: str | None) -> bool:
     part = Fraction(within.removesuffix(" %")) / 100 if within else None
+    most = value if paper.most is None else paper.most
     room = paper.half_unit if part is None else part * abs(value)
     if paper.sign == "~":
         room = max(room, ABOUT * abs(value))
-    above, below = ours <= value + room, ours >= value - room
-    if paper.sign in ("<=", "<"):
-        return above
-    if paper.sign in (">=", ">"):
-        return below
-    return above and below
+    low, high = value - room, most + room
+    match paper.sign:
+        case "<":
+            return ours < high
+        case "<=":
+            return ours <= high
+        case ">":
+            return ours > low
+        case ">=":
+            return ours >= low
+    return low <= ours <= high

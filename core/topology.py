@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
+from itertools import islice
 
 from .errors import InputError
+from .watch import STEP, ask
 
 
 class NodeKind(Enum):
@@ -74,6 +76,20 @@ class Topology:
     links: tuple[Link, ...]
 
     def __post_init__(self) -> None:
+        names = {node.name for node in self.nodes}
+        known = len(names) == len(self.nodes)
+        rates: dict[int, Fraction] = {}  # by identity: most links share theirs, and a fraction is slow to compare
+        rest = iter(self.links)
+        while known and (some := tuple(islice(rest, STEP))):
+            ask("links are checked")
+            known = names.issuperset(link.source for link in some) and names.issuperset(link.target for link in some)
+            known = known and all(link.source != link.target for link in some)
+            rates.update((id(link.bandwidth_Bps), link.bandwidth_Bps) for link in some)
+        if not known or any(rate <= 0 for rate in rates.values()):
+            self._refuse()
+
+    def _refuse(self) -> None:
+        """Say what is wrong first, and where."""
         names: set[str] = set()
         for index, node in enumerate(self.nodes):
             if node.name in names:

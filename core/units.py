@@ -1,7 +1,8 @@
 """Quantities with units: from text such as ``"25 GiB/s"`` to exact numbers in base units, and back.
 
 Inside cwb everything is in seconds, bytes, bytes per second, US dollars and floating-point operations per second. A
-quantity read from text is a :class:`fractions.Fraction`, exactly the number that was written. Sizes
+quantity read from text is a :class:`fractions.Fraction`, exactly the number that was written: a decimal, with or without an exponent, or
+a fraction of integers such as ``"100/3 GB/s"``. Sizes
 written with binary prefixes (KiB, MiB, GiB) are powers of 1024, with decimal ones (kB, MB, GB) powers
 of 1000; ``Gb/s`` and ``Gbps`` are bits.
 """
@@ -11,6 +12,8 @@ from __future__ import annotations
 import re
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
+from itertools import count
 
 from .errors import InputError, shown
 
@@ -65,8 +68,15 @@ class Kind(Enum):
 #: Quantities beyond this, or below its inverse, in base units are refused: products of a few of them still fit in a float.
 _LARGEST = Fraction(10**30)
 
-# A number has at most 40 digits and a three-digit exponent, so that a Fraction of it stays small.
-_QUANTITY = re.compile(r"\s*(?P<number>[+-]?[0-9.]{1,40}(?:[eE][+-]?[0-9]{1,3})?)\s*(?P<unit>(?:[^\s0-9.]\S*)?)\s*\Z")
+#: Digits of a number, or of either part of a fraction; with an exponent of three digits, what is read stays small.
+_DIGITS = 40
+_QUANTITY = re.compile(
+    rf"""
+    \s* (?P<number> [+-]? (?: [0-9]{{1,{_DIGITS}}}/[0-9]{{1,{_DIGITS}}} | [0-9.]{{1,{_DIGITS}}}(?:[eE][+-]?[0-9]{{1,3}})? ) )
+    \s* (?P<unit> (?:[^\s0-9.]\S*)? )
+    \s* \Z""",
+    re.VERBOSE,
+)
 
 
 def parse(text: object, kind: Kind, *, allow_zero: bool = True) -> Fraction:
@@ -91,9 +101,19 @@ def parse(text: object, kind: Kind, *, allow_zero: bool = True) -> Fraction:
     InputError
         If the text has no unit, a unit of another kind, or a number that is not finite, non-negative and of a sensible size.
     """
-    expected = f"expected {kind.label} with its unit, such as {kind.example!r}"
     if not isinstance(text, str):
-        raise InputError(f"{shown(text)} has no unit; {expected}")
+        raise InputError(f"{shown(text)} has no unit; {_expected(kind)}")
+    return _parsed(text, kind, allow_zero)
+
+
+def _expected(kind: Kind) -> str:
+    return f"expected {kind.label} with its unit, such as {kind.example!r}"
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str, kind: Kind, allow_zero: bool) -> Fraction:
+    """Read one text; a large network says the same few a million times."""
+    expected = _expected(kind)
     match = _QUANTITY.match(text)
     if match is None:
         raise InputError(f"{shown(text)} is not a quantity; {expected}")
@@ -104,7 +124,7 @@ def parse(text: object, kind: Kind, *, allow_zero: bool = True) -> Fraction:
         raise InputError(f"{shown(text)} has an unknown unit {shown(match['unit'])}; {expected}")
     try:
         value = Fraction(match["number"]) * scale
-    except ValueError:
+    except (ValueError, ZeroDivisionError):
         raise InputError(f"{shown(text)} is not a quantity; {expected}") from None
     if value < 0 or (value == 0 and not allow_zero):
         sign = "must not be negative" if value < 0 else "must be greater than zero"
@@ -112,6 +132,32 @@ def parse(text: object, kind: Kind, *, allow_zero: bool = True) -> Fraction:
     if value and not 1 / _LARGEST <= value <= _LARGEST:
         raise InputError(f"{shown(text)} is too {'large' if value > 1 else 'small'}; {expected}")
     return value
+
+
+def exact(value: Fraction, unit: str) -> str:
+    """Write a number with its unit so that :func:`parse` reads the same number: as a decimal, or as a fraction such as ``100/3 GB/s``.
+
+    Parameters
+    ----------
+    value : Fraction
+        The number, in this unit.
+    unit : str
+        The unit.
+
+    Raises
+    ------
+    InputError
+        If it has more digits than a quantity may have.
+    """
+    twos, fives = (next(k for k in count() if value.denominator % prime ** (k + 1)) for prime in (2, 5))
+    places = max(twos, fives)
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    if value.denominator == 2**twos * 5**fives and len(digits) < _DIGITS:
+        whole, part = digits[: len(digits) - places], digits[len(digits) - places :]
+        return f"{'-' * (value < 0)}{whole}{'.' * bool(part)}{part} {unit}"
+    if max(abs(value.numerator), value.denominator) >= 10**_DIGITS:
+        raise InputError(f"{shown(value)} {unit}: expected a fraction of at most {_DIGITS} digits above and below")
+    return f"{value} {unit}"
 
 
 def show(value: float | Fraction, unit: str) -> str:

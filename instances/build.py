@@ -14,6 +14,7 @@ from ..core.instance import Instance
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.transformer import Transformer
 from ..core.units import Kind, parse
+from ..core.watch import counted
 from ..core.workload import Communication, Layer, Phase, Span, Workload, check_span, map_groups
 from .schema import (
     MAX_LINKS,
@@ -157,7 +158,7 @@ def build_topology(file: TopologyFile) -> Topology:
     if sum(link.count * (2 if link.bidirectional else 1) for link in file.links) > MAX_LINKS:
         raise InputError(f"more than {MAX_LINKS:,} links", place="links")
     links: list[Link] = []
-    for link in file.links:
+    for link in counted(file.links, len(file.links), "entries of links"):
         ends = [(link.source, link.target), (link.target, link.source)][: 2 if link.bidirectional else 1]
         links.extend(Link(s, t, link.bandwidth, link.latency) for s, t in ends for _ in range(link.count))
     if all(node.kind is NodeKind.SWITCH for node in file.nodes):

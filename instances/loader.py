@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -15,6 +17,7 @@ from ..core.fields import validated
 from ..core.instance import Instance
 from ..core.strict_json import parse_json
 from ..core.topology import Topology
+from ..core.watch import TOLD, ask, say
 from .build import build_instance
 from .expression import is_expression, parse_expression
 from .generators import generate
@@ -69,8 +72,26 @@ def load(spec: str | Path) -> Instance:
     InputError
         If there is nothing of that name, or something is wrong in it; names the file, the place, the value and
         what was expected.
+    OutOfTime
+        If the budget that is :func:`~cwb.core.watch.watched` is exhausted before the instance is there.
     """
-    text = str(spec)
+    with _without_collector():
+        return _load(str(spec))
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Look for no cycles: what is loaded has none, and to look through millions of links takes longer than to make them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _load(text: str) -> Instance:
     path = Path(text)
     if not text:
         raise InputError("an empty text; expected a file, the name of a shipped instance or an expression")
@@ -105,7 +126,9 @@ def _from_file(path: Path | Traversable, source: str) -> Instance:
     """Load an instance file; workloads that it names by path are found beside it."""
     with located(source=source):
         data = read_json(path)
+        ask("the file is read")
         file = validated(lambda: InstanceFile.model_validate(data))
+        ask("its fields are read")
         folder = path.parent if isinstance(path, Path) else None
         return build_instance(file, Path(path.name).stem, lambda name: find_workload(name, folder), network_from_text)
 
@@ -169,4 +192,6 @@ def read_json(path: Path | Traversable) -> Any:
         raise InputError("cannot be read: no file has such a name") from None
     if len(raw) > MAX_FILE_BYTES:
         raise InputError(f"more than {MAX_FILE_BYTES:,} bytes")
+    if len(raw) > 8 * TOLD:
+        say(f"reading {len(raw):,} bytes")
     return parse_json(raw, MAX_KEYS)

@@ -10,6 +10,7 @@ from typing import Annotated
 from ...core.errors import InputError, located
 from ...core.topology import Link, Node, NodeKind, Topology
 from ...core.units import Kind, parse
+from ...core.watch import TOLD, counted, say, tick
 from ..schema import MAX_LINKS, MAX_NODES
 
 #: A bandwidth or a latency as the user writes it, with its unit.
@@ -43,6 +44,7 @@ class Wire:
 
     def link(self, source: str, target: str) -> Link:
         """Make a link in one direction."""
+        tick("links are made")
         return Link(source, target, self.bandwidth_Bps, self.latency_s)
 
     def both(self, one: str, other: str) -> tuple[Link, Link]:
@@ -66,11 +68,13 @@ def within(value: int, place: str, low: int, high: int = MAX_NODES) -> int:
 
 
 def check_size(*, nodes: int, links: int) -> None:
-    """Refuse a network that is too large, before any memory is taken for it."""
+    """Refuse a network that is too large, before any memory is taken for it, and tell the size of one that takes seconds."""
     if nodes > MAX_NODES or links > MAX_LINKS:
         raise InputError(
             f"{nodes:,} nodes and {links:,} links are too many; expected at most {MAX_NODES:,} and {MAX_LINKS:,}"
         )
+    if nodes + links > TOLD:
+        say(f"making {nodes:,} nodes and {links:,} links")
 
 
 def graph(*, nodes: int, links: int, edges: Iterable[tuple[int, int]], of: Wire) -> Topology:
@@ -86,11 +90,9 @@ def graph(*, nodes: int, links: int, edges: Iterable[tuple[int, int]], of: Wire)
         What every link is made of.
     """
     check_size(nodes=nodes, links=links)
-    names = ranks(nodes)
-    return Topology(
-        tuple(Node(name) for name in names),
-        tuple(of.link(names[source], names[target]) for source, target in edges),
-    )
+    names, rate, latency = ranks(nodes), of.bandwidth_Bps, of.latency_s
+    made = (Link(names[source], names[target], rate, latency) for source, target in edges)
+    return Topology(tuple(counted(map(Node, names), nodes, "nodes")), tuple(counted(made, links, "links")))
 
 
 def both_ways(edges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

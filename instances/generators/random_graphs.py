@@ -6,6 +6,7 @@ from random import Random
 
 from ...core.errors import InputError
 from ...core.topology import Topology
+from ...core.watch import ask, counted
 from .building import BANDWIDTH, LATENCY, Rate, Time, both_ways, check_size, graph, wire, within
 
 #: A random regular graph of degree 3 or more is nearly always connected, and a pairing seldom gets stuck.
@@ -67,9 +68,10 @@ def _pair(n: int, degree: int, source: Random) -> _Edges | None:
     stubs = [node for node in range(n) for _ in range(degree)]
     patience = PATIENCE
     while stubs and patience:
+        ask("edges are drawn")
         stubs.sort(key=lambda _: source.random())
         left: list[int] = []
-        for one, other in zip(stubs[::2], stubs[1::2], strict=True):
+        for one, other in counted(zip(stubs[::2], stubs[1::2], strict=True), len(stubs) // 2, "edges drawn"):
             edge = (min(one, other), max(one, other))
             if one == other or edge in edges:
                 left += edge

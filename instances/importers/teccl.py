@@ -33,6 +33,7 @@ from ...core.errors import InputError, located, shown
 from ...core.fields import validated
 from ...core.strict_json import parse_json
 from ...core.topology import Topology
+from ...core.units import exact
 from ..build import build_instance
 from ..expression import parse_expression
 from ..generators import generate
@@ -139,7 +140,7 @@ def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None)
         "description": f"{_COLLECTIVES[kind]} on {network}, imported from an input file of TE-CCL.",
         "source": f"input file of TE-CCL (microsoft/TE-CCL): {path.name}",
         "network": network,
-        "collective": {"kind": _COLLECTIVES[kind], "size": f"{_decimal(size)} B", "chunks": chunks},
+        "collective": {"kind": _COLLECTIVES[kind], "size": exact(size, "B"), "chunks": chunks},
     }
     with located(source="the imported instance"):
         file = validated(lambda: InstanceFile.model_validate(result))
@@ -168,7 +169,8 @@ def network_expression(topology: Mapping[str, Any], *, as_drawn: bool) -> str:
         case "mesh":
             side = _integer(topology.get("side_length", 4), "TopologyParams.side_length", 2)
             joined = "" if as_drawn else ", joined_rows=true"
-            return f"mesh({side}, {side}{joined}, bandwidth='100 GB/s', latency='{_decimal(_alpha(topology))} s')"
+            latency = exact(_alpha(topology), "s")
+            return f"mesh({side}, {side}{joined}, bandwidth='100 GB/s', latency='{latency}')"
         case _:
             expected = "expected DGX1, DGX2, NDv2, AMD or Mesh"
             raise InputError(f"{shown(name)} is no topology of TE-CCL; {expected}", place="TopologyParams.name")
@@ -265,10 +267,3 @@ def _number(value: Any, place: str) -> Fraction:
     if type(value) not in (int, float) or not 0 <= value < float("inf"):
         raise InputError(f"{shown(value)}; expected a number that is not negative", place=place)
     return Fraction(repr(value))
-
-
-def _decimal(value: Fraction) -> str:
-    """Write a number whose denominator has the factors 2 and 5 alone."""
-    digits = next(d for d in range(400) if (value * 10**d).denominator == 1)
-    text = str(int(value * 10**digits)).rjust(digits + 1, "0")
-    return f"{text[: len(text) - digits]}.{text[len(text) - digits :]}" if digits else text

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...core.errors import InputError, located
 from ...core.fields import validated
-from ...core.units import Kind, parse
+from ...core.units import Kind, exact, parse
 from ..build import build_instance
 from ..loader import find_workload, network_from_text
 from ..schema import InstanceFile
@@ -127,11 +127,11 @@ def site_names(graph: Graph) -> dict[str, str]:
 
 
 def rate_of(edge: Edge, defaults: Defaults) -> str:
-    """Give the rate of a link: the file's, in bits per second or in the given unit, else the default."""
+    """Give the rate of a link: the file's as it is written there, in bits per second or in the given unit, else the default."""
     if edge.bits_per_s:
-        return f"{edge.bits_per_s:.12g} b/s"
+        return exact(Fraction(repr(edge.bits_per_s)), "b/s")
     if edge.capacity and defaults.capacity_unit is not None:
-        return f"{edge.capacity:.12g} {defaults.capacity_unit}"
+        return exact(Fraction(repr(edge.capacity)), defaults.capacity_unit)
     if defaults.bandwidth is None:
         raise InputError("the link has no rate; expected --bandwidth for those without")
     parse(defaults.bandwidth, Kind.RATE, allow_zero=False)

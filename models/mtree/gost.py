@@ -87,7 +87,7 @@ def chosen(
     trees = np.sort(grown.trees, axis=1)
     # What algorithm 1 has left of a tree with the global minimum may be below rbar, but a tree itself never is: its links all had rbar.
     gap = 1e-6 if budget.gap is None else budget.gap
-    solved = SolverOptions(rel_gap=gap)
+    solved = SolverOptions(rel_gap=gap, node_limit=options.nodes)
     rated, report = select(asked.wan, trees, options.trees, asked.floor, solver, budget, solved)
     if rated is None or not rated.rates:
         fastest = int(bottlenecks(asked.wan, trees).argmax())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -74,9 +75,9 @@ def finish(problem: EpochProblem, sends: Iterable[EpochSend]) -> int:
 def schedule_of(problem: EpochProblem, instance: Instance, sends: Sequence[EpochSend]) -> Schedule:
     """Make the schedule of whole chunks.
 
-    Data that is copied is written link by link, also through switches, so that what a switch copies is on the link to it once, even if
-    several sends name it. A contribution to a sum keeps its path, since what passes through a switch is not added there; so does a sum where a
-    switch does not copy.
+    Data that is copied is written from node to node that copies, so that what a switch copies is on the link to it once, even if
+    several sends name it. Through a switch that does not copy a send keeps its path, and what ends at one is there as often as it is sent. A
+    contribution to a sum keeps its whole path, since what passes through a switch is not added there.
 
     Parameters
     ----------
@@ -87,16 +88,27 @@ def schedule_of(problem: EpochProblem, instance: Instance, sends: Sequence[Epoch
     sends : sequence of EpochSend
         In any order.
     """
-    rows: dict[tuple[int, int, tuple[int, ...]], bool] = {}
+    rows = Counter[tuple[EpochSend, bool]]()
     for send in sends:
         commodity = problem.commodities[send.commodity]
-        between = [problem.links[e].target for e in send.path[:-1]]
-        whole = commodity.summed or (bool(commodity.after) and not all(problem.copies[n] for n in between))
-        pieces = [(send.start, send.path)] if whole else [(k, (e,)) for e, k in hops(problem, send)]
-        for start, path in pieces:
-            rows[start, commodity.chunk, path] = commodity.summed
-    flat = [(EpochSend(start, chunk, path), summed) for (start, chunk, path), summed in sorted(rows.items())]
+        for piece in [send] if commodity.summed else _pieces(problem, send):
+            rows[replace(piece, commodity=commodity.chunk), commodity.summed] += 1
+    flat: list[tuple[EpochSend, bool]] = []
+    for (send, summed), count in sorted(rows.items()):
+        flat += [(send, summed)] * (1 if problem.copies[problem.links[send.path[-1]].target] else count)
     return _timed(problem, chunks_of(instance), [send for send, _ in flat], [summed for _, summed in flat])
+
+
+def _pieces(problem: EpochProblem, send: EpochSend) -> list[EpochSend]:
+    """Cut a send at the nodes that copy."""
+    found: list[EpochSend] = []
+    begin, start = 0, send.start
+    for index, (link, at) in enumerate(hops(problem, send), start=1):
+        start = at if begin == index - 1 else start
+        if problem.copies[problem.links[link].target] or index == len(send.path):
+            found.append(EpochSend(start, send.commodity, send.path[begin:index]))
+            begin = index
+    return found
 
 
 def fluid_schedule_of(problem: EpochProblem, instance: Instance, flows: Sequence[PathFlow]) -> Schedule:

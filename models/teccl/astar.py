@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...core.budget import Budget
 from ...core.errors import Unsupported
 from ...core.instance import Instance
@@ -35,7 +37,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOption
     reports: list[SolverResult] = []
     begin = 0
     while any(commodity.targets for commodity in remaining(problem, state).commodities):
-        left = remaining(problem, state)
+        left = replace(remaining(problem, state), begin=begin)
         if budget.exhausted or (most is not None and begin >= most):
             return _unfinished(reports, begin, most)
         budget.progress(
@@ -45,7 +47,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOption
         if found is None:
             return _unfinished(reports, begin, None)
         moved = state.moved(problem, found, epochs)
-        if moved.held == state.held and not moved.coming:
+        if moved.held == state.held and moved.coming <= state.coming:
             epochs *= 2  # a round too short for any chunk to come nearer
             continue
         sends += [EpochSend(s.start + begin, s.commodity, s.path) for s in found]

@@ -80,6 +80,8 @@ class EpochProblem:
         What is moved.
     instance_sha256 : str
         Digest of the instance.
+    begin : int
+        Index of the instance's grid at which index 0 lies: where bandwidth varies, a part that begins later has other epochs.
     """
 
     topology: Topology
@@ -91,6 +93,7 @@ class EpochProblem:
     holds: tuple[int | None, ...]
     commodities: tuple[Commodity, ...]
     instance_sha256: str
+    begin: int = 0
 
     @property
     def nodes(self) -> int:
@@ -135,8 +138,10 @@ class EpochProblem:
         return last
 
     def stores(self, commodity: Commodity, node: int) -> bool:
-        """Whether a chunk can stay at a node; sums pass through switches at once, so that nothing is added there."""
-        return self.holds[node] != 0 and not (self.switch[node] and (commodity.summed or bool(commodity.after)))
+        """Whether a chunk can stay at a node: contributions at switches without a limit, which add them, but sums at none; they pass at once."""
+        if not self.switch[node]:
+            return True
+        return self.holds[node] is None if commodity.summed else self.holds[node] != 0 and not commodity.after
 
     def seconds(self, epochs: int) -> Fraction:
         """Length of so many epochs."""

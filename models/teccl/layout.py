@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from ...core.errors import InputError
+from ...core.errors import InputError, Unsupported
 from .epochs import EpochProblem
 
-#: Links of the longest hyper-edge.
+#: Links of the longest way through switches.
 MAX_HOPS = 4
 
 
 @dataclass(frozen=True)
 class Arc:
-    """A way that a chunk takes at once: a link, or a hyper-edge through switches (appendix C).
+    """A way that a chunk takes at once: a link, or several through switches, such as a hyper-edge (appendix C).
 
     Parameters
     ----------
@@ -90,13 +90,27 @@ class Layout:
         return tuple(tuple(i for i, a in enumerate(self.arcs) if a.target == n) for n in range(self.problem.nodes))
 
     @cached_property
+    def usable(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Arcs for what is copied, and for contributions to sums: these take a way from one node that adds to the next one at once."""
+        problem = self.problem
+        stops = tuple({n for n in range(problem.nodes) if _stops(problem, n, summed)} for summed in (False, True))
+        inner = [{problem.links[e].target for e in arc.links[:-1]} for arc in self.arcs]
+        whole = [
+            [a for a, arc in enumerate(self.arcs) if {arc.source, arc.target} <= stop and not inner[a] & stop]
+            for stop in stops
+        ]
+        single = [a for a, arc in enumerate(self.arcs) if len(arc.links) == 1]
+        return tuple(single if self.rules.switches == "as-they-are" else whole[0]), tuple(whole[1])
+
+    @cached_property
     def spans(self) -> list[dict[int, tuple[int, int]]]:
         """For each commodity, the arcs that it can use, with the first and last epoch of a start."""
         found: list[dict[int, tuple[int, int]]] = []
         for q, commodity in enumerate(self.problem.commodities):
             first, last = self.first[q], self.last[q]
             spans: dict[int, tuple[int, int]] = {}
-            for a, arc in enumerate(self.arcs):
+            for a in self.usable[commodity.summed]:
+                arc = self.arcs[a]
                 begin, end = first[arc.source], last[arc.target] - arc.delay
                 if begin <= end and arc.target != commodity.source:
                     spans[a] = (begin, end)
@@ -125,6 +139,13 @@ class Layout:
         if n == commodity.source:
             return bool(commodity.after)
         return self.problem.stores(commodity, n) and self.problem.room[n] != 0
+
+    def most_sent(self, q: int, a: int) -> int:
+        """Copies of a chunk that can be of use over an arc in one epoch: several where the node at its end does not copy."""
+        arc, targets = self.arcs[a], len(self.problem.commodities[q].targets)
+        if targets == 1 or self.problem.copies[arc.target]:
+            return 1
+        return targets if self.problem.timing.changes else min(targets, self.problem.links[arc.links[0]].capacity)
 
     def most(self, q: int, n: int) -> int:
         """Largest B: 1, but once for every destination where a switch needs it as often as it sends it on."""
@@ -166,11 +187,38 @@ class Layout:
                 found[link][send[2] + offset].append(send)
         return found
 
+    @cached_property
+    def changed(self) -> frozenset[int]:
+        """Links whose bandwidth varies."""
+        return frozenset(change.link for change in self.problem.timing.changes)
+
+    @cached_property
+    def joint(self) -> dict[tuple[int, int, int], tuple[int, int, int]]:
+        """For the sends of contributions to a sum that has several: the chunk, arc and epoch, where they are added up and sent once."""
+        commodities = self.problem.commodities
+        count = Counter(c.chunk for c in commodities if c.summed)
+        several = {q: c.chunk for q, c in enumerate(commodities) if c.summed and count[c.chunk] > 1}
+        return {(q, a, k): (several[q], a, k) for q, a, k in self.sends if q in several}
+
+    @cached_property
+    def members(self) -> dict[int, frozenset[int]]:
+        """Nodes that have or need something of each chunk."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for c in self.problem.commodities:
+            found[c.chunk].update((c.source, *c.targets))
+        return {chunk: frozenset(nodes) for chunk, nodes in found.items()}
+
     def windows(self, link: int) -> range:
-        """First epochs of the windows of a link that need a row."""
-        at = self.loads[link]
+        """First epochs of the windows of a link that need a row.
+
+        With constant bandwidth a window that reaches beyond the first or last start allows no less than the one that ends there; where bandwidth
+        varies every window with a start in it counts.
+        """
+        at, window = self.loads[link], self.problem.links[link].window
         begin, end = min(at), max(at)
-        return range(begin, max(begin, end - self.problem.links[link].window + 1) + 1)
+        if link in self.changed:
+            return range(max(-self.problem.begin, begin - window + 1), end + 1)
+        return range(begin, max(begin, end - window + 1) + 1)
 
     def incoming(self, q: int, n: int, k: int) -> int:
         """Chunks that arrive though no send of the model brings them: none, but see :class:`.rounds.RoundLayout`."""
@@ -180,9 +228,10 @@ class Layout:
     def room(self, link: int, epoch: int) -> int:
         """Chunks that may start over a link in its window that begins with an epoch."""
         e, timing = self.problem.links[link], self.problem.timing
-        if not timing.changes:
+        if link not in self.changed:
             return e.capacity
-        return int(sum(e.rate * timing.factor(link, k) for k in range(epoch, epoch + e.window)) // 1)
+        first = epoch + self.problem.begin
+        return int(sum(e.rate * timing.factor(link, k) for k in range(first, first + e.window)) // 1)
 
 
 def layout(problem: EpochProblem, epochs: int, rules: Rules | None = None) -> Layout:
@@ -192,11 +241,16 @@ def layout(problem: EpochProblem, epochs: int, rules: Rules | None = None) -> La
     ------
     InputError
         If the epochs are fewer than the distances need.
+    Unsupported
+        If hyper-edges do not lead to a destination.
     """
     if epochs < problem.diameter:
         raise InputError(f"{epochs} epochs are too few: the distances alone need {problem.diameter}", place="epochs")
     rules = rules or Rules()
-    arcs = tuple(hyper_edges(problem) if rules.switches == "hyper-edges" else single_links(problem))
+    found = hyper_edges(problem, summed=False) if rules.switches == "hyper-edges" else single_links(problem)
+    if any(commodity.summed for commodity in problem.commodities):
+        found += hyper_edges(problem, summed=True)
+    arcs = tuple(dict.fromkeys(found))
     first, last = list[list[int]](), list[list[int]]()
     far = problem.distance.tolist()
     ready: list[int] = []
@@ -210,7 +264,25 @@ def layout(problem: EpochProblem, epochs: int, rules: Rules | None = None) -> La
         if commodity.summed:  # the sum must still go on from its owner
             late = epochs - latest[q]
             last[q] = [x - late for x in last[q]]
-    return Layout(problem, epochs, rules, arcs, first, last)
+    plan = Layout(problem, epochs, rules, arcs, first, last)
+    _require_ways(plan)
+    return plan
+
+
+def _require_ways(plan: Layout) -> None:
+    """Refuse a network in which more switches are in a row than a way may have."""
+    names = [node.name for node in plan.problem.topology.nodes]
+    for source, targets, summed in {(c.source, c.targets, c.summed) for c in plan.problem.commodities}:
+        arcs = [plan.arcs[a] for a in plan.usable[summed]]
+        reached, todo = {source}, [source]
+        while todo:
+            node = todo.pop()
+            further = {arc.target for arc in arcs if arc.source == node} - reached
+            reached |= further
+            todo += further
+        if not reached.issuperset(targets):
+            ends = f"{names[source]!r} to {names[min(set(targets) - reached)]!r}"
+            raise Unsupported(f"no ways of at most {MAX_HOPS} links through switches lead from {ends}")
 
 
 def _latest_ready(problem: EpochProblem, epochs: int) -> list[int]:
@@ -228,14 +300,25 @@ def single_links(problem: EpochProblem) -> list[Arc]:
     return [Arc((i,), (0,), e.source, e.target, e.delay) for i, e in enumerate(problem.links)]
 
 
-def hyper_edges(problem: EpochProblem) -> list[Arc]:
+def _stops(problem: EpochProblem, node: int, summed: bool) -> bool:
+    """Whether ways end at a node: where a chunk can be stored, and where contributions can be added up."""
+    holds = problem.holds[node]
+    return not problem.switch[node] or (holds is None if summed else holds != 0)
+
+
+def switches_in_a_row(problem: EpochProblem, *, summed: bool) -> bool:
+    """Whether a link joins two switches that ways pass: then ways that are long, or come back to a switch, are left out."""
+    return not all(_stops(problem, e.source, summed) or _stops(problem, e.target, summed) for e in problem.links)
+
+
+def hyper_edges(problem: EpochProblem, *, summed: bool) -> list[Arc]:
     """Links between nodes that can store, and for every way through switches that cannot, one arc; Omega of table 5."""
     found: list[Arc] = []
 
     def extend(links: tuple[int, ...], offsets: tuple[int, ...], seen: frozenset[int], at: int) -> None:
         node = problem.links[links[-1]].target
         source = problem.links[links[0]].source
-        if problem.holds[node] != 0:
+        if _stops(problem, node, summed):
             if node != source:
                 found.append(Arc(links, offsets, source, node, at))
             return
@@ -245,6 +328,6 @@ def hyper_edges(problem: EpochProblem) -> list[Arc]:
                 extend((*links, e), (*offsets, at), seen | {link.target}, at + link.delay)
 
     for e, link in enumerate(problem.links):
-        if problem.holds[link.source] != 0:
+        if _stops(problem, link.source, summed):
             extend((e,), (0,), frozenset((link.source, link.target)), link.delay)
     return found

@@ -103,6 +103,10 @@ def _fewest(search: Search, most: int | None) -> None:
 
 def _message(search: Search, low: int) -> str:
     limited = search.stopped or search.budget.exhausted
+    if search.high is None and not limited and low < search.low:
+        return (
+            f"no schedule of so few epochs where what is kept of each source is counted: {search.low} are needed then"
+        )
     if search.high is None:
         return f"no schedule found{' in time' if limited else ''}: {search.low} epochs are needed at least"
     if low < search.high:
@@ -119,7 +123,8 @@ def _outcome(instance: Instance, search: Search, simple: int, certificate: Certi
         proof = SolverBound(reports[-1].solver, reports[-1].version)
     known: dict[str, object] = {"lower_bound_epochs": low, "models": len(reports), "parts": len(search.flows)}
     if search.high is None:
-        status = Status.LIMIT if search.stopped or search.budget.exhausted else Status.INFEASIBLE
+        most = search.options.epochs
+        status = Status.INFEASIBLE if most is not None and most < low else Status.LIMIT
         return Outcome(status, message=_message(search, low), reports=reports, size=size, metrics=known)
     proved = low >= search.high
     return Outcome(

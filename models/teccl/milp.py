@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import floor
+from typing import Any
 
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget
@@ -13,11 +15,11 @@ from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from .algorithm1 import number_of_epochs
-from .answer import EpochSend, finish, schedule_of
+from .answer import EpochSend, finish, hops, schedule_of
 from .epochs import EpochProblem, epoch_problem
 from .layout import Layout, Rules, layout
 from .milp_formulation import build
-from .milp_options import MilpOptions, is_restricted
+from .milp_options import MilpOptions, restriction
 from .post import needed_sends, summed_up
 from .simple_bounds import lower_bound
 
@@ -93,12 +95,14 @@ class Search:
         self.reports.append(result)
         if not result.has_solution:
             return result, None
-        return result, extracted(plan, [key for key in plan.sends if model.F[key].value > 0.5])
+        return result, extracted(plan, model)
 
 
-def extracted(plan: Layout, chosen: Sequence[tuple[int, int, int]]) -> list[EpochSend]:
-    """Make sends of the chosen variables, without useless ones; contributions to sums are added up."""
-    sends = [EpochSend(k, q, plan.arcs[a].links) for q, a, k in chosen]
+def extracted(plan: Layout, model: Any) -> list[EpochSend]:
+    """Make sends of the values of a model, without useless ones; contributions to sums are added up."""
+    sends: list[EpochSend] = []
+    for q, a, k in plan.sends:
+        sends += [EpochSend(k, q, plan.arcs[a].links)] * round(model.F[q, a, k].value)
     return summed_up(plan.problem, needed_sends(plan.problem, sends))
 
 
@@ -107,70 +111,82 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions
     problem = epoch_problem(instance)
     low, certificate = lower_bound(problem)
     search = Search(instance, problem, options.rules, solver, budget, max(1, low, problem.diameter))
-    if options.epochs is not None and options.epochs < search.low:
-        return Outcome(
-            Status.INFEASIBLE, message=f"{options.epochs} epochs are too few: {search.low} are needed at least"
-        )
     metrics: dict[str, object] = {}
-    if options.all_reduce == "stages" and any(commodity.after for commodity in problem.commodities):
+    if options.epochs is not None and options.epochs < search.low:
+        pass  # nothing to solve
+    elif options.all_reduce == "stages" and any(commodity.after for commodity in problem.commodities):
         metrics = _by_stages(search)
     elif options.objective == "makespan":
         _by_fixed_lengths(search, options.epochs)
     else:
         metrics = _by_one_model(search, options)
-    return _outcome(search, low, certificate, metrics)
+    return _outcome(search, low, certificate, options.epochs, metrics)
 
 
 def _by_stages(search: Search) -> dict[str, object]:
-    """Solve the contributions and the sums one after the other (section 8): the second stage begins when the first has ended."""
+    """Solve the contributions and the sums one after the other (section 8): the second stage begins when the first has ended.
+
+    A switch hands a chunk to a rank before its time on the link is over in some timings; the second stage waits for the link too.
+    """
     found: list[EpochSend] = []
     length: list[int] = []
+    begin, links = 0, search.problem.links
     for sums in (False, True):
         picked = [q for q, c in enumerate(search.problem.commodities) if bool(c.after) is sums]
         commodities = tuple(replace(search.problem.commodities[q], after=()) for q in picked)
-        stage = replace(search.problem, commodities=commodities)
+        stage = replace(search.problem, commodities=commodities, begin=begin)
         part = replace(search, problem=stage, low=max(1, lower_bound(stage)[0], stage.diameter))
         _by_fixed_lengths(part, None)
         if part.sends is None or part.high is None:
             search.stopped = True
             return {}
-        found += [EpochSend(s.start + sum(length), picked[s.commodity], s.path) for s in part.sends]
+        found += [EpochSend(s.start + begin, picked[s.commodity], s.path) for s in part.sends]
         length.append(part.high)
+        begin = max(part.high, *(k + links[e].window for s in part.sends for e, k in hops(stage, s)))
     search.keep(found)
     return {"stage_epochs": length}
 
 
 def _by_fixed_lengths(search: Search, most: int | None) -> None:
-    """Bisect between bound and incumbent; the bound itself is tried first, since it is often met."""
-    if search.within(search.low) or search.stopped:
+    """Bisect between bound and incumbent; the bound itself is tried first, since it is often met, or what is as near to it as the gap allows."""
+    gap = Fraction(search.budget.gap or 0)
+    near = floor(search.low / (1 - gap))
+    if search.within(near if most is None else min(near, most)) or search.stopped:
         if search.stopped and search.sends is None:
             _any_schedule(search, most)
         return
     _any_schedule(search, most)
-    while search.high is not None and search.low < search.high and not search.stopped and not search.budget.exhausted:
-        if search.budget.gap is not None and search.high - search.low <= search.budget.gap * search.high:
+    while search.high is not None and search.high - search.low > gap * search.high:
+        if search.stopped or search.budget.exhausted:
             return
         search.within((search.low + search.high - 1) // 2)
 
 
 def _any_schedule(search: Search, most: int | None) -> None:
-    """Find a first schedule: of at most the given epochs, or of as many as algorithm 1 says, doubled until they are enough."""
-    epochs, plenty = most or _enough(search), _plenty(search.problem)
-    if epochs is None:
-        return
-    while search.sends is None and search.low <= epochs and not search.budget.exhausted:
+    """Find a first schedule."""
+    for epochs in _lengths(search, most):
         search.stopped = False
-        search.within(epochs)
-        if most is not None or search.stopped or epochs >= plenty:
+        if search.within(epochs) or search.stopped or search.budget.exhausted:
             return
-        epochs = min(2 * epochs, plenty)
+
+
+def _lengths(search: Search, most: int | None) -> Iterator[int]:
+    """Give numbers of epochs to try until one is enough: the given one, or what algorithm 1 says, doubled until no more can be needed."""
+    if most is not None:
+        if most >= search.low:
+            yield most
+        return
+    epochs, plenty = _enough(search), _plenty(search.problem)
+    while epochs is not None:
+        yield epochs
+        epochs = None if epochs >= plenty else min(2 * epochs, plenty)
 
 
 def _plenty(problem: EpochProblem) -> int:
-    """Give epochs in which every chunk can go to every destination one after the other: if these are not enough, none are."""
-    window = max(link.window for link in problem.links)
-    far = sum(int(problem.distance[c.source, t]) + window for c in problem.commodities for t in c.targets)
-    return far + max((change.last for change in problem.timing.changes), default=0)
+    """Give epochs in which every chunk can go to every destination one after the other, by any way: if these are not enough, none are."""
+    way = sum(link.delay for link in problem.links) + max(link.window for link in problem.links)
+    ways = sum(len(commodity.targets) for commodity in problem.commodities) * way
+    return ways + max((change.last - problem.begin for change in problem.timing.changes), default=0)
 
 
 def _enough(search: Search) -> int | None:
@@ -190,18 +206,22 @@ def _enough(search: Search) -> int | None:
 
 
 def _by_one_model(search: Search, options: MilpOptions) -> dict[str, object]:
-    """Solve one model of K epochs with an objective; of the makespan's the bound counts."""
-    epochs = options.epochs or _enough(search)
-    if epochs is None:
-        return {}
+    """Solve a model of K epochs, enough for a schedule, with an objective; of the makespan's the bound counts."""
     weights = [Fraction(weight) for weight in options.priorities or ()]
-    result, found = search.solve(search.problem, epochs, options.objective, weights)
-    if found is not None:
-        search.keep(found)
-    if result.termination is Termination.INFEASIBLE:
-        search.low = max(search.low, epochs + 1)
-    elif result.termination is not Termination.OPTIMAL:
-        search.stopped = True
+    result: SolverResult | None = None
+    for epochs in _lengths(search, options.epochs):
+        result, found = search.solve(search.problem, epochs, options.objective, weights)
+        if found is not None:
+            search.keep(found)
+        if result.termination is Termination.INFEASIBLE:
+            search.low = max(search.low, epochs + 1)
+        else:
+            search.stopped = result.termination is not Termination.OPTIMAL
+            break
+        if search.budget.exhausted:
+            break
+    if result is None:
+        return {}
     if options.objective == "late":
         if result.bound is not None:
             search.low = max(search.low, -int(-(result.bound - 1e-6) // 1))
@@ -209,27 +229,37 @@ def _by_one_model(search: Search, options: MilpOptions) -> dict[str, object]:
     return {"paper_objective": result.objective, "paper_bound": result.bound, "paper_gap": result.gap}
 
 
-def _outcome(search: Search, simple: int, certificate: Certificate | None, metrics: dict[str, object]) -> Outcome:
+def _outcome(
+    search: Search, simple: int, certificate: Certificate | None, most: int | None, metrics: dict[str, object]
+) -> Outcome:
     """Say what has been found and what is proved of the instance, which may allow more than the model."""
     problem, reports = search.problem, tuple(search.reports)
     size = max((r.size for r in reports), key=lambda s: s.variables, default=ModelSize())
-    low = simple if is_restricted(problem, search.rules) else search.low
+    rule = restriction(problem, search.rules)
+    low = simple if rule else search.low
+    limited = search.stopped or search.budget.exhausted
     proof = certificate
     if low > simple and reports:
         proof = SolverBound(reports[-1].solver, reports[-1].version)
     known = {"model_bound_epochs": search.low, "lower_bound_epochs": low, "models": len(reports)}
     if search.sends is None or search.high is None:
-        status = Status.LIMIT if search.stopped or search.budget.exhausted else Status.INFEASIBLE
-        ended = "no schedule found in time" if status is Status.LIMIT else "no schedule of so few epochs"
-        message = f"{ended}: {search.low} epochs are needed at least"
+        status = Status.INFEASIBLE if most is not None and most < low else Status.LIMIT
+        if status is Status.INFEASIBLE:
+            message = f"{most} epochs are too few: {low} are needed at least"
+        elif rule and most is not None and not limited:
+            message = f"{most} epochs are too few where {rule}: {search.low} are needed then"
+        else:
+            message = f"no schedule found in time: {search.low} epochs are needed at least"
         return Outcome(status, message=message, reports=reports, size=size, metrics={**metrics, **known})
     proved = low >= search.high
     message = ""
     if not proved:
-        limited = "in the time that there was, " if search.stopped or search.budget.exhausted else ""
-        message = f"{limited}{search.high} epochs found, {low} proved to be needed"
-        if search.low >= search.high:
-            message += "; no schedule that keeps to the model's rules takes less"
+        ended = "in the time that there was, " if limited else ""
+        message = f"{ended}{search.high} epochs found, {low} proved to be needed"
+        if search.low >= search.high and rule:
+            message += f"; no schedule takes less where {rule}"
+        elif search.budget.gap and search.high - search.low <= search.budget.gap * search.high:
+            message += f"; this is as near as was asked for: {search.budget.gap:g} of the former"
     return Outcome(
         Status.OPTIMAL if proved else Status.FEASIBLE,
         schedule_of(problem, search.instance, search.sends),

@@ -32,6 +32,8 @@ def build(plan: Layout, objective: str = "feasible", weights: Sequence[Fraction]
         buffers(m, plan)
         flow_conservation(m, plan)
         passing_on(m, plan)
+        if plan.joint:
+            added_up(m, plan)
         ready(m, plan)
         destination(m, plan)
         if plan.limited:
@@ -48,7 +50,8 @@ def build(plan: Layout, objective: str = "feasible", weights: Sequence[Fraction]
 def variables(m: Any, plan: Layout) -> None:
     """``F[q, a, k]``: chunk q starts over arc a in epoch k; ``B[q, n, k]``: node n holds it at index k, whole since F is.
 
-    A switch that stores but does not copy counts in B what it has received, up to once for every destination.
+    To a switch that does not copy, F is the number of times that the chunk starts, up to once for every destination; such a switch counts in B
+    what it has received, if it stores. Of contributions to one sum, ``S[p, a, k]``: something of sum p starts over arc a in epoch k.
 
     At nodes with limited buffers that copy, ``X[q, n, k]``: it is taken out in epoch k. Others hold what they have not sent on.
     """
@@ -58,6 +61,13 @@ def variables(m: Any, plan: Layout) -> None:
     m.B = pyo.Var(m.holdings, bounds=lambda m, q, n, k: (0, plan.most(q, n)))
     # Most of the time goes into finding variables, and a dictionary finds them faster than a component.
     m.found_F, m.found_B = dict(m.F.items()), dict(m.B.items())
+    several = {(q, a): most for q, spans in enumerate(plan.spans) for a in spans if (most := plan.most_sent(q, a)) > 1}
+    for key in plan.sends if several else ():
+        if key[:2] in several:
+            m.F[key].domain = pyo.NonNegativeIntegers
+            m.F[key].setub(several[key[:2]])
+    if plan.joint:
+        m.S = pyo.Var(sorted(set(plan.joint.values())), bounds=(0, 1))
     if plan.limited:
         copies = plan.problem.copies
         removable = [k for k in plan.holdings if k[1] in plan.limited and copies[k[1]] and not _is_output(plan, *k[:2])]
@@ -65,17 +75,36 @@ def variables(m: Any, plan: Layout) -> None:
 
 
 def capacity(m: Any, plan: Layout) -> None:
-    """``sum_{k <= k' < k + kappa} sum_q F[q, (i, j), k'] <= kappa T tau``: whole chunks in any kappa epochs (equation 1, appendix F)."""
+    """``sum_{k <= k' < k + kappa} sum_q F[q, (i, j), k'] <= kappa T tau``: whole chunks in any kappa epochs (equation 1, appendix F).
+
+    Contributions to one sum that start in one epoch are added up and count once, as S.
+    """
     rows = [(link, k) for link in plan.loads for k in plan.windows(link)]
     loads, links = plan.loads, plan.problem.links
-    F = m.found_F
 
     @m.Constraint(rows)
     def capacity(m: Any, link: int, k: int) -> Any:
         at = loads[link]
-        starting = [F[key] for t in range(k, k + links[link].window) if t in at for key in at[t]]
+        starting = carried(m, plan, [key for t in range(k, k + links[link].window) if t in at for key in at[t]])
         room = plan.room(link, k)
-        return LinearExpression(starting) <= room if len(starting) > room else pyo.Constraint.Skip
+        return LinearExpression(starting) <= room if sum(v.ub for v in starting) > room else pyo.Constraint.Skip
+
+
+def carried(m: Any, plan: Layout, sends: Sequence[tuple[int, int, int]]) -> list[Any]:
+    """List what a link has to carry of these sends: F, but of contributions to one sum that start together S, once."""
+    F, joint = m.found_F, plan.joint
+    if not joint:
+        return [F[key] for key in sends]
+    found = [F[key] for key in sends if key not in joint]
+    return found + [m.S[key] for key in sorted({joint[key] for key in sends if key in joint})]
+
+
+def added_up(m: Any, plan: Layout) -> None:
+    """``F[q, a, k] <= S[p, a, k]`` for every contribution q to a sum p: those that start together are one send."""
+
+    @m.Constraint(list(plan.joint))
+    def added_up(m: Any, q: int, a: int, k: int) -> Any:
+        return m.F[q, a, k] <= m.S[plan.joint[q, a, k]]
 
 
 def buffers(m: Any, plan: Layout) -> None:
@@ -108,7 +137,7 @@ def flow_conservation(m: Any, plan: Layout) -> None:
 
     @m.Constraint([key for key in plan.sends if key[:2] in stored and plan.problem.copies[tail[key[1]]]])
     def flow_conservation(m: Any, q: int, a: int, k: int) -> Any:
-        return F[q, a, k] <= B[q, tail[a], k]
+        return F[q, a, k] <= plan.most_sent(q, a) * B[q, tail[a], k]
 
     single = [key for key in plan.holdings if plan.has_buffer(*key[:2]) and not plan.problem.copies[key[1]]]
 
@@ -132,7 +161,8 @@ def passing_on(m: Any, plan: Layout) -> None:
     @m.Constraint([key for key in passed if plan.problem.copies[plan.arcs[key[1]].source]])
     def passing_on(m: Any, q: int, a: int, k: int) -> Any:
         n = plan.arcs[a].source
-        return m.F[q, a, k] <= pyo.quicksum(m.F[key] for key in plan.arriving(q, n, k)) + plan.incoming(q, n, k)
+        came = pyo.quicksum(m.F[key] for key in plan.arriving(q, n, k)) + plan.incoming(q, n, k)
+        return m.F[q, a, k] <= plan.most_sent(q, a) * came
 
     nodes = [(key[0], plan.arcs[key[1]].source, key[2]) for key in passed]
 
@@ -206,7 +236,7 @@ def hyper_edge_limit(m: Any, plan: Layout) -> None:
     def hyper_edge_limit(m: Any, s: int, k: int) -> Any:
         sides = (problem.entering[s], problem.leaving[s])
         most = min(sum(problem.links[e].capacity for e in side) for side in sides)
-        return pyo.quicksum(m.F[key] for key in through[s, k]) <= most
+        return pyo.quicksum(carried(m, plan, through[s, k])) <= most
 
 
 def makespan(m: Any, plan: Layout) -> None:
@@ -225,10 +255,14 @@ def makespan(m: Any, plan: Layout) -> None:
 
 
 def paper_objective(m: Any, plan: Layout, weights: Sequence[Fraction]) -> None:
-    """Maximize ``sum_{k, q, d} w / (k + 1) R[q, d, k]``, w the priority of the tenant (sections 3.1 and 5)."""
+    """Maximize ``sum_{k, q, d} w / (k + 1) R[q, d, k]``, w the priority of the tenant (sections 3.1 and 5).
+
+    Contributions count where their sum is needed; of an all-reduce the sums do.
+    """
     terms = []
+    goes_on = {p for commodity in plan.problem.commodities for p in commodity.after}
     for q, n, k in plan.holdings:
-        if k > 0 and n in _targets(plan, q) and not plan.problem.commodities[q].summed:
+        if k > 0 and n in _targets(plan, q) and q not in goes_on:
             tenant = plan.problem.commodities[q].tenant
             terms.append((float(weights[tenant]) if weights else 1.0) / k * m.B[q, n, k])
     m.objective = pyo.Objective(expr=pyo.quicksum(terms), sense=pyo.maximize)
@@ -239,6 +273,5 @@ def _targets(plan: Layout, q: int) -> tuple[int, ...]:
 
 
 def _is_output(plan: Layout, q: int, n: int) -> bool:
-    """Whether a chunk is the node's own, or one that it needs: it has room for those."""
-    commodity = plan.problem.commodities[q]
-    return n == commodity.source or n in commodity.targets
+    """Whether a chunk is the node's own, or one that it needs, or a sum to which it adds: it has room for those."""
+    return n in plan.members[plan.problem.commodities[q].chunk]

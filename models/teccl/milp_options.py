@@ -15,7 +15,7 @@ from ...core.instance import Instance
 from ...core.timing import BandwidthChange
 from ...core.topology import NodeKind, Topology
 from .epochs import EpochProblem, chunk_bytes
-from .layout import Rules
+from .layout import MAX_HOPS, Rules, switches_in_a_row
 from .options import EpochOptions, pose, supports
 
 SUMS = (CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.REDUCE)
@@ -148,9 +148,20 @@ def _with_limits(instance: Instance, options: ModelOptions) -> Instance:
     return instance if nodes == topology.nodes else instance.with_changes(network=replace(topology, nodes=nodes))
 
 
-def is_restricted(problem: EpochProblem, rules: Rules) -> bool:
-    """Whether the model leaves out schedules that the instance allows, so that what it proves holds for the model alone."""
-    return rules != Rules() or any(commodity.summed for commodity in problem.commodities)
+def restriction(problem: EpochProblem, rules: Rules) -> str:
+    """Say what the model rules out though the instance allows it, so that what it proves holds for the model alone; empty if nothing."""
+    sums = any(commodity.summed for commodity in problem.commodities)
+    if any(commodity.after for commodity in problem.commodities):
+        return "each part of an all-reduce is summed at one rank, and each rank sums one part"
+    if (rules != Rules() and switches_in_a_row(problem, summed=False)) or (
+        sums and switches_in_a_row(problem, summed=True)
+    ):
+        return f"ways through several switches have at most {MAX_HOPS} links and do not come back"
+    if sums and any(problem.holds):
+        return "switches with a limited buffer add nothing"
+    if sums and any(problem.room):
+        return "a rank that only passes on has room for each contribution"
+    return ""
 
 
 class LpOptions(ModelOptions):

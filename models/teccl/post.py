@@ -21,29 +21,30 @@ def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[Epoc
     problem : EpochProblem
         The grid.
     sends : iterable of EpochSend
-        Feasible ones; each over a link or a hyper-edge.
+        Feasible ones; each over a link or a hyper-edge. A send that is there twice is two, to a node that cannot copy.
     """
-    bringing: dict[tuple[int, int], list[tuple[int, EpochSend]]] = defaultdict(list)
-    for send in sends:
+    every = sorted(sends)
+    bringing: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for index, send in enumerate(every):
         target = problem.links[send.path[-1]].target
-        bringing[send.commodity, target].append((arrival(problem, send), send))
+        bringing[send.commodity, target].append((arrival(problem, send), index))
     for brought in bringing.values():
         brought.sort()
-    kept: set[EpochSend] = set()
+    kept: set[int] = set()
     for q, commodity in enumerate(problem.commodities):
-        wanted: list[EpochSend] = [bringing[q, target][0][1] for target in commodity.targets]
+        wanted = [bringing[q, target][0][1] for target in commodity.targets]
         while wanted:
-            send = wanted.pop()
-            tail = problem.links[send.path[0]].source
-            if send in kept:
+            index = wanted.pop()
+            if index in kept:
                 continue
-            kept.add(send)
+            kept.add(index)
+            tail = problem.links[every[index].path[0]].source
             if tail != commodity.source:
-                wanted.append(_before(problem, bringing[q, tail], q, tail, send.start))
-    return sorted(kept)
+                wanted.append(_before(problem, bringing[q, tail], q, tail, every[index].start))
+    return [every[index] for index in sorted(kept)]
 
 
-def _before(problem: EpochProblem, brought: list[tuple[int, EpochSend]], q: int, node: int, start: int) -> EpochSend:
+def _before(problem: EpochProblem, brought: list[tuple[int, int]], q: int, node: int, start: int) -> int:
     """Give the send that brought to a node what it sends on at an index; one that is given is not given again where nothing is copied."""
     stores = problem.stores(problem.commodities[q], node) and problem.room[node] != 0
     if problem.copies[node]:
@@ -54,10 +55,11 @@ def _before(problem: EpochProblem, brought: list[tuple[int, EpochSend]], q: int,
 
 
 def summed_up(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
-    """Turn the contributions to each sum into a tree: every rank adds up what it has received and sends it on once.
+    """Turn the contributions to each sum into a tree: whoever stores them adds up what it has received and sends it on once.
 
-    Of what a rank sends towards one sum, only the last send is kept: all contributions that it passes on have arrived by then, and where they go
-    from the next rank, that rank's last send has not started before. So nothing arrives later than before, and less is sent.
+    Of what a node sends towards one sum, only the last send is kept: all contributions that it passes on have arrived by then, and where they go
+    from the next node, that node's last send has not started before. So nothing arrives later than before, and less is sent. A node without a
+    contribution to which nothing comes any more sends nothing.
 
     Parameters
     ----------
@@ -66,26 +68,26 @@ def summed_up(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSe
     sends : sequence of EpochSend
         Without useless ones (:func:`needed_sends`).
     """
-    joined = _joined(problem, sends)
-    kept = [send for send in joined if not problem.commodities[send.commodity].summed]
+    joined, commodities = sorted(_joined(problem, sends)), problem.commodities
     last: dict[tuple[int, int], EpochSend] = {}
     for send in joined:
-        if not problem.commodities[send.commodity].summed:
-            continue
-        key = (problem.commodities[send.commodity].chunk, problem.links[send.path[0]].source)
-        if key not in last or send.start > last[key].start:
-            last[key] = send
-    return sorted([*kept, *last.values()])
+        if commodities[send.commodity].summed:
+            last[commodities[send.commodity].chunk, problem.links[send.path[0]].source] = send
+    holds = {(c.chunk, c.source) for c in commodities if c.summed}
+    kept = [send for send in joined if not commodities[send.commodity].summed]
+    for (chunk, source), send in sorted(last.items(), key=lambda each: (arrival(problem, each[1]), each[1].start)):
+        if (chunk, source) in holds:
+            holds.add((chunk, problem.links[send.path[-1]].target))
+            kept.append(send)
+    return sorted(kept)
 
 
 def _joined(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
-    """Join the hops of sums through switches that pass them on once: on a path nothing is added, and nothing is sent twice."""
+    """Join the hops of sums through switches that pass them on once: on a path nothing is sent twice."""
 
     def passes(q: int, node: int) -> bool:
         commodity = problem.commodities[q]
-        part_of_sum = commodity.summed or bool(commodity.after)
-        once = commodity.summed or not problem.copies[node]
-        return part_of_sum and once and not problem.stores(commodity, node)
+        return bool(commodity.after) and not problem.copies[node] and not problem.stores(commodity, node)
 
     onwards: dict[tuple[int, int, int], list[EpochSend]] = defaultdict(list)
     for send in sends:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -20,7 +21,8 @@ class State:
     held : frozenset of (int, int)
         Commodities and nodes that hold them.
     coming : frozenset of (int, int, int)
-        Commodities, nodes and indices of arrivals of earlier rounds' sends; at switches, also at index 0.
+        Commodities, nodes and indices of arrivals of earlier rounds' sends; at switches, also at index 0: what passes there at once, or what one
+        that stores and does not copy has not sent on.
     started : frozenset of (int, int, int)
         Links, indices before 0 and commodities of earlier starts whose windows are not over.
     """
@@ -34,11 +36,17 @@ class State:
         held, coming, started = set(self.held), set[tuple[int, int, int]](), set[tuple[int, int, int]]()
         arrived = {(q, n, k) for q, n, k in self.coming}
         arrived |= {(s.commodity, problem.links[s.path[-1]].target, arrival(problem, s)) for s in sends}
+        stock = Counter[tuple[int, int]]()
         for q, n, k in arrived:
-            if k <= epochs and problem.holds[n] != 0:
+            if k > epochs or problem.holds[n] == 0:
+                if k >= epochs:
+                    coming.add((q, n, k - epochs))
+            elif problem.copies[n]:
                 held.add((q, n))
-            elif k >= epochs:
-                coming.add((q, n, k - epochs))
+            else:
+                stock[q, n] += 1
+        stock.subtract((s.commodity, problem.links[s.path[0]].source) for s in sends)
+        coming |= {(q, n, 0) for (q, n), count in stock.items() if count > 0}
         starts = {(e, k, s.commodity) for s in sends for e, k in hops(problem, s)} | set(self.started)
         for e, k, q in starts:
             if k - epochs + problem.links[e].window > 0:
@@ -75,12 +83,22 @@ class RoundLayout(Layout):
         """Whether a send of an earlier round arrives: Q of the last round."""
         return int((q, n, k) in self.state.coming)
 
+    def most_sent(self, q: int, a: int) -> int:
+        """Once in an epoch: the state of a round does not count copies."""
+        del q, a
+        return 1
+
+    def most(self, q: int, n: int) -> int:
+        """Largest B: a switch that does not copy may have received more than is still needed."""
+        del q
+        return 1 if self.problem.copies[n] else 1 + len(self.entering[n]) * self.horizon
+
     def windows(self, link: int) -> range:
         """First epochs of windows that need a row; some begin before the round."""
-        at = self.loads[link]
-        window = self.problem.links[link].window
-        begin = min(0, *at) - window + 1 if self.state.started else min(at)
-        return range(begin, max(begin, max(at) - window + 1) + 1)
+        usual = super().windows(link)
+        if not self.state.started or link in self.changed:
+            return usual
+        return range(min(0, *self.loads[link]) - self.problem.links[link].window + 1, usual.stop)
 
     def room(self, link: int, epoch: int) -> int:
         """Chunks that may start in a window beside those of earlier rounds."""

@@ -2,7 +2,9 @@
 
 Which networks of N nodes with d links each are best for all-gathers, reduce-scatters and all-reduces? Small networks with good
 schedules are expanded, schedule and all, to larger ones; what that takes is known by formula, so that all ways to reach a
-size are tried without building any network. Those that no other one beats in both latency and bandwidth are the answer.
+size are tried without building any network. Those of them that none beats in both latency and bandwidth by these formulas are built, and
+valued anew: a breadth-first all-gather of the network itself may take less. They are the best of the families searched; other networks,
+such as most directed circulants, may be better.
 
 ======  ===============================================================  ===============
 symbol  meaning                                                          unit

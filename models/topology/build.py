@@ -52,15 +52,19 @@ def all_gather(candidate: Candidate, generate: Generate, *, transposed: bool = F
     Unsupported
         If the schedule would be too large.
     """
+    if candidate.breadth_first:
+        return breadth_first(candidate.nodes, candidate.degree, links_of(candidate, generate, transposed=transposed))
     return _built(candidate, generate, transposed=transposed, bare=False)
 
 
-def links_of(candidate: Candidate, generate: Generate) -> Ints:
-    """Give the links of a candidate's network, sorted, without any schedule."""
-    return _built(candidate, generate, transposed=False, bare=True).links
+def links_of(candidate: Candidate, generate: Generate, *, transposed: bool = False) -> Ints:
+    """Give the links of a candidate's network, sorted, without any schedule; turned around, in the same order, if transposed."""
+    return _built(candidate, generate, transposed=transposed, bare=True).links
 
 
-def schedule(candidate: Candidate, generate: Generate, instance: Instance) -> StepSchedule:
+def schedule(
+    candidate: Candidate, generate: Generate, instance: Instance, *, back: Candidate | None = None
+) -> StepSchedule:
     """Make the schedule of an all_gather, reduce_scatter or all_reduce on a candidate's network.
 
     Parameters
@@ -69,6 +73,8 @@ def schedule(candidate: Candidate, generate: Generate, instance: Instance) -> St
         As for :func:`all_gather`.
     instance : Instance
         The network with its demand; the links are those of :func:`links_of`, in their order.
+    back : Candidate, optional
+        Says which all-gather on the transposed network a reduction runs backwards; by default the candidate does.
 
     Raises
     ------
@@ -80,14 +86,14 @@ def schedule(candidate: Candidate, generate: Generate, instance: Instance) -> St
         raise Unsupported("the topology finder schedules all_gather, reduce_scatter and all_reduce")
     if kind is CollectiveKind.ALL_GATHER:
         return schedule_of(all_gather(candidate, generate), instance)
-    back = all_gather(candidate, generate, transposed=True)
+    home = all_gather(back or candidate, generate, transposed=True)
     if kind is CollectiveKind.REDUCE_SCATTER:
-        return reverse(schedule_of(back, instance))
+        return reverse(schedule_of(home, instance))
     onward = all_gather(candidate, generate)
-    pieces = lcm(onward.pieces, back.pieces)
-    of_onward, of_back = ((g.owner, g.start * (pieces // g.pieces)) for g in (onward, back))
-    onward, back = recut(onward, pieces, *of_back), recut(back, pieces, *of_onward)
-    return concatenate(reverse(schedule_of(back, instance)), schedule_of(onward, instance))
+    pieces = lcm(onward.pieces, home.pieces)
+    of_onward, of_home = ((g.owner, g.start * (pieces // g.pieces)) for g in (onward, home))
+    onward, home = recut(onward, pieces, *of_home), recut(home, pieces, *of_onward)
+    return concatenate(reverse(schedule_of(home, instance)), schedule_of(onward, instance))
 
 
 def _built(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) -> Gather:
@@ -103,6 +109,7 @@ def _built(one: Candidate, generate: Generate, *, transposed: bool, bare: bool) 
             made = part()
             for _ in range(one.count):
                 made = sort_links(expansions.line_graph(made), transposed=transposed)
+                made = _bare(made.nodes, made.degree, made.links) if bare else made
         case Made.DEGREE_EXPANSION:
             made = expansions.degree_expansion(part(), one.count)
         case Made.POWER:

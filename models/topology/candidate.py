@@ -43,7 +43,7 @@ class Candidate:
     steps : int
         T_L in units of alpha.
     bandwidth : Fraction
-        T_B in units of M/B; a line graph's schedule may take less.
+        T_B in units of M/B.
     traits : Traits
         What holds of it.
     made : Made
@@ -54,6 +54,8 @@ class Candidate:
         How many times the expansion is applied: copies, dimensions, parallel links, or line graphs of line graphs.
     expression : str
         Generator expression of a base network.
+    breadth_first : bool
+        Whether the all-gather is the network's own breadth-first one, and not that of what it is made of, expanded.
     """
 
     nodes: int
@@ -65,6 +67,7 @@ class Candidate:
     of: tuple[Candidate, ...] = ()
     count: int = 1
     expression: str = ""
+    breadth_first: bool = False
 
     @property
     def bidirectional(self) -> bool:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ...core.errors import InputError
-from ..common.breadth_first.graph import graph_of
+from ..common.breadth_first.broadcast import Broadcast
+from ..common.breadth_first.graph import Graph, graph_of
 from .bases import transposed
 from .build import Generate, links_of
 from .candidate import Candidate, Made, Traits
@@ -74,7 +75,9 @@ class Choice:
     Parameters
     ----------
     candidate : Candidate
-        The network; T_B is in units of M over the bandwidth of its own links out of a node.
+        The network and its all-gather; T_B is in units of M over the bandwidth of its own links out of a node.
+    back : Candidate
+        The same network, with the all-gather on its transpose that a reduce-scatter runs backwards.
     steps : int
         T_L in units of alpha.
     bandwidth : Fraction
@@ -92,6 +95,7 @@ class Choice:
     """
 
     candidate: Candidate
+    back: Candidate
     steps: int
     bandwidth: Fraction
     reduce_steps: int
@@ -108,7 +112,10 @@ class Choice:
 
 
 def find(job: Job, generate: Generate) -> list[Choice]:
-    """Give the Pareto frontier over T_L and T_B, by ascending T_L.
+    """Give the Pareto frontier over T_L and T_B of the networks that the expansions make of the bases, by ascending T_L.
+
+    Networks of other kinds may be better. The search compares the values that formulas give; what is on their frontier is built, and
+    counts with the better of its expanded all-gather and its own breadth-first one, or with both.
 
     Of networks with the same values, the one whose all-reduce is faster comes first, then the one whose nodes are nearer
     to each other.
@@ -120,14 +127,15 @@ def find(job: Job, generate: Generate) -> list[Choice]:
     """
     degrees = range(1, job.degree + 1) if job.spare_ports else (job.degree,)
     closure = Closure([job.nodes], list(degrees), circulants=job.circulants)
-    points: dict[tuple[int, Fraction], list[Candidate]] = {}
+    points: dict[tuple[int, Fraction], list[Choice]] = {}
     for degree in degrees:
         for one in closure.frontier(job.nodes, degree, bidirectional=job.bidirectional):
-            points.setdefault((one.steps, one.bandwidth * Fraction(job.degree, degree)), []).append(one)
+            for choice in valued(one, job, generate):
+                points.setdefault((choice.steps, choice.bandwidth), []).append(choice)
     best: list[Choice] = []
     for (_, bandwidth), tied in sorted(points.items()):
         if not best or bandwidth < best[-1].bandwidth:
-            choices = sorted((valued(one, job, generate) for one in tied), key=_preference)
+            choices = sorted(tied, key=_preference)
             best.append(replace(choices[0], also=tuple(choice.candidate for choice in choices[1:])))
     if not best:
         raise InputError(_nothing(job), place="--nodes")
@@ -162,22 +170,51 @@ def nearest(nodes: int, degree: int, *, bidirectional: bool = False) -> list[int
     return rings
 
 
-def valued(one: Candidate, job: Job, generate: Generate) -> Choice:
-    """Give what a network takes for a job."""
+def valued(one: Candidate, job: Job, generate: Generate) -> list[Choice]:
+    """Give what a network takes for a job: with fewest steps, and with least bandwidth time where that is another all-gather."""
     idle = Fraction(job.degree, one.degree)
-    back = one if Traits.SYMMETRIC in one.traits else transposed(one)
-    graph = graph_of(range(one.nodes), links_of(one, generate))
-    steps, bandwidth = one.steps + back.steps, (one.bandwidth + back.bandwidth) * idle
-    return Choice(
-        one,
-        one.steps,
-        one.bandwidth * idle,
-        back.steps,
-        back.bandwidth * idle,
-        graph.steps,
-        graph.distance_sum,
-        steps * job.alpha_s + bandwidth * job.ratio_s,
+    links = links_of(one, generate)
+    graph = graph_of(range(one.nodes), links)
+    home = (
+        []
+        if Traits.SYMMETRIC in one.traits
+        else _all_gathers(transposed(one), graph_of(range(one.nodes), links[:, ::-1]))
     )
+
+    def seconds(steps: int, bandwidth: Fraction) -> Fraction:
+        return steps * job.alpha_s + bandwidth * idle * job.ratio_s
+
+    def choice(onward: Candidate) -> Choice:
+        back = min(home, key=lambda gather: seconds(gather.steps, gather.bandwidth), default=onward)
+        return Choice(
+            onward,
+            back,
+            onward.steps,
+            onward.bandwidth * idle,
+            back.steps,
+            back.bandwidth * idle,
+            graph.steps,
+            graph.distance_sum,
+            seconds(onward.steps + back.steps, onward.bandwidth + back.bandwidth),
+        )
+
+    return [choice(onward) for onward in _all_gathers(one, graph)]
+
+
+def _all_gathers(one: Candidate, graph: Graph) -> list[Candidate]:
+    """Give a network's expanded all-gather and its own breadth-first one, by ascending steps, unless one beats the other.
+
+    The formulas are those of the expanded all-gather. On a line graph it brings a node's own shard back to it, and after a degree
+    expansion the other copies' shards come last: a breadth-first one on the network itself does neither.
+    """
+    own = Broadcast(graph)
+    if one.steps == graph.steps and one.bandwidth == Fraction(one.nodes - 1, one.nodes):
+        return [one]  # nothing is better
+    own_bandwidth = own.bandwidth(one.degree)
+    if one.steps == own.steps and one.bandwidth <= own_bandwidth:
+        return [one]
+    breadth_first = replace(one, steps=own.steps, bandwidth=own_bandwidth, breadth_first=True)
+    return [breadth_first] if own_bandwidth <= one.bandwidth else [breadth_first, one]
 
 
 def _preference(choice: Choice) -> tuple[Fraction, int, int]:

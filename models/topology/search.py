@@ -48,7 +48,7 @@ class Closure:
             self._settle(nodes, degree)
 
     def frontier(self, nodes: int, degree: int, *, bidirectional: bool = False) -> list[Candidate]:
-        """Give the networks that no other one beats, by ascending steps; ties are together."""
+        """Give the networks that no other one of the closure beats by its values, by ascending steps; ties are together."""
         allowed = [c for c in self.cells.get((nodes, degree), ()) if c.bidirectional or not bidirectional]
         ordered = sorted(allowed, key=lambda c: (c.steps, c.bandwidth))
         best: list[Candidate] = []

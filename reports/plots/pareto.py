@@ -1,4 +1,4 @@
-"""The Pareto picture of the topology finder: steps and bandwidth time of the networks that no other one beats."""
+"""The Pareto picture of the topology finder: steps and bandwidth time of the best networks of the families searched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def draw(found: Mapping[str, Any]) -> Figure:
     Parameters
     ----------
     found : mapping
-        With ``frontier``, ``lower_bound``, ``best``, ``nodes`` and ``degree``; T_B are texts such as ``"31/32"``.
+        With ``frontier``, ``lower_bound``, ``nodes`` and ``degree``; T_B are texts such as ``"31/32"``.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -34,7 +34,7 @@ def draw(found: Mapping[str, Any]) -> Figure:
     axes = figure.subplots()
     axes.step(steps, bandwidth, where="post", color=COLOURS[0], linewidth=0.8, zorder=1)
     for number, (row, x, y) in enumerate(zip(rows, steps, bandwidth, strict=True), 1):
-        best = row["topology"] == found["best"]
+        best = row["best"]
         time = f"{row['all_reduce_s'] * 1e6:,.4g} us"
         label = f"{number}  {short(row['topology'], _LETTERS)}  ({time}{', best' if best else ''})"
         axes.plot(

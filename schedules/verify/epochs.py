@@ -53,7 +53,7 @@ def verify_epochs(instance: Instance, network: Network, schedule: Schedule, find
             findings.add(Violation("size", text, chunk=chunk))
         _check_windows(grid, network, schedule, hop_start, findings)
     if grid.timing.semantics is Semantics.STORE_AND_FORWARD:
-        check_capacity(network, schedule, findings)
+        check_capacity(_at_its_fastest(grid, network), schedule, findings)
     end = start + np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1]) if len(sends) else start
     _check_passing(network, schedule, start, end, at_send, findings)
     check_rank_buffers(grid, network, schedule, start, end, at_send, findings)
@@ -120,6 +120,15 @@ def _check_windows(grid: Grid, network: Network, schedule: Schedule, hop_start: 
             full = np.flatnonzero(starts[room:] - starts[:-room] < grid.window[link]) + room if room else np.arange(1)
         for index in full[:1].tolist():
             _over(network, schedule, link, int(sends.hop_send[at[index]]), int(starts[index]), findings)
+
+
+def _at_its_fastest(grid: Grid, network: Network) -> Network:
+    """Give every link the most bandwidth that it has in any epoch; that it often has less is counted in windows."""
+    timing, bandwidth = grid.timing, network.bandwidth_Bps.copy()
+    for link in _changed_links(grid):
+        ends = {epoch for c in timing.changes if c.link == link for epoch in (c.first, c.last)}
+        bandwidth[link] *= float(max(1, *(timing.factor(link, epoch) for epoch in ends)))
+    return replace(network, bandwidth_Bps=bandwidth)
 
 
 def _changed_links(grid: Grid) -> frozenset[int]:

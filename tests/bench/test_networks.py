@@ -13,7 +13,8 @@ from cwb.models.topology.finder import nearest
 
 def metrics(**wanted: object) -> dict:
     """What is told of a network."""
-    return dict(found(PublishedNetwork.model_validate(wanted)).metrics)
+    asked = PublishedNetwork.model_validate(wanted)
+    return dict(found(asked, asked.sizes[0]).metrics)
 
 
 def test_a_network_is_found_by_its_name():

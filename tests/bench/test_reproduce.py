@@ -8,7 +8,8 @@ import pytest
 from cwb.bench import reproduce as module
 from cwb.bench.reproduce import cells_of, chosen, counts, load_paper, papers, reproduce
 from cwb.core.errors import InputError
-from cwb.core.published import Agreement, PublishedFile
+from cwb.core.fields import validated
+from cwb.core.published import Agreement, PublishedFile, PublishedRun
 from cwb.instances import load
 from cwb.models import registry
 
@@ -19,7 +20,7 @@ RUNS = {
     "broken": {"model": "ring", "instance": "torus(0)"},
     "slow": {"model": "ring", "slow": True},
 }
-DEFAULT = {"instance": "torus(4,4)", "collective": "all_reduce", "size": "16 MiB", "time_limit": "1 min"}
+DEFAULT = {"instance": "torus(4,4)", "collective": "all_reduce", "size": "16 MiB"}
 
 
 def paper(*quantities: dict) -> PublishedFile:
@@ -45,11 +46,14 @@ def test_quantities_are_combined():
         {"ratio": [{"least": [ring, {"run": "direct"}]}, {"largest": [ring, {"run": "direct"}]}]},
         {"ratio": [{"run": "ring", "times": "1/4"}, ring]},
         {"ratio": [{"run": "seeds", "over": "largest"}, ring]},
+        {"ratio": [{"run": "seeds", "over": "total"}, ring]},
+        {"difference": [{"number": "1/2"}, {"number": "0.25"}]},
+        {"run": "seeds", "value": "status", "over": "commonest"},
     )
     values = [finding.ours for finding in findings]
     assert values[:3] == [1, 0, 2]
     assert 0 < values[3] <= 1
-    assert values[4:] == [0.25, 1]
+    assert values[4:] == [0.25, 1, 2, 0.25, "feasible"]
 
 
 def test_words_and_values_of_a_record():
@@ -124,15 +128,40 @@ def test_the_shipped_papers_can_be_planned(name, tmp_path):
             load(cell.instance)
 
 
-def test_a_limit_with_unit_and_a_question_to_the_finder():
-    """A run's own limit reaches the cell; a question to the finder is no cell, and a network it lacks is a failure."""
+def test_trees_are_simulated_in_a_number_of_pieces():
+    """With as many pieces as MTree itself chooses at least, its trees take no longer than with one; what has no trees is a failure."""
+    place = {"table": "Table 1", "row": "a", "section": "1", "printed": "1"}
+    runs = {
+        name: {"model": model, "instance": "figure", "pieces": pieces}
+        for name, model, pieces in (("one", "gost", 1), ("many", "gost", 50), ("none", "plink", 1))
+    }
+    links = [{"source": a, "target": b, "bandwidth": "1 GB/s", "latency": "1 ms", "bidirectional": True} for a, b in ("ab", "bc")]  # fmt: skip
+    figure = {
+        "schema": "cwb-instance/1",
+        "name": "f",
+        "network": {"nodes": [{"name": n} for n in "abc"], "links": links},
+    }
+    simulated = [{"run": name, "value": "metrics.simulated_s"} for name in runs]
+    whole = {"run": "one", "value": "metrics.unpipelined_time_s"}
+    rows = [place | {"ours": quantity} for quantity in (*simulated, whole)]
+    default = {"collective": "all_reduce", "size": "1 GB"}
+    data = {"title": "t", "source": "s", "default": default, "runs": runs, "instances": {"figure": figure}, "row": rows}
+    published = PublishedFile.model_validate(data)
+    one, many, none, told = reproduce(published, published.row)
+    assert one.ours == pytest.approx(told.ours)
+    assert many.ours < one.ours
+    assert none.agreement is Agreement.FAILED
+
+
+def test_limits_in_steps_and_a_question_to_the_finder():
+    """A run's gap reaches the cell, and no run has a limit in time; a question to the finder is no cell, and a network it lacks is a failure."""
     limited = PublishedFile.model_validate(
         {
             "title": "t",
             "source": "s",
             "default": DEFAULT | {"model": "ring"},
             "runs": {
-                "ring": {"time_limit": "60 s"},
+                "ring": {"gap": 0.3},
                 "bound": {"find": {"nodes": 8, "degree": 2, "network": "bound"}},
                 "none": {"find": {"nodes": 8, "degree": 2, "network": "none"}},
             },
@@ -149,7 +178,9 @@ def test_a_limit_with_unit_and_a_question_to_the_finder():
         }
     )
     (cell,) = cells_of(limited, "ring", Path())
-    assert cell.request.time_limit_s == 60
+    assert (cell.request.gap, cell.request.time_limit_s) == (0.3, None)
+    with pytest.raises(InputError, match="time_limit: unknown field"):
+        validated(lambda: PublishedRun.model_validate({"time_limit": "60 s"}))
     assert not cells_of(limited, "bound", Path())
     bound, none = reproduce(limited, limited.row)
     assert (bound.agreement, bound.ours) == (Agreement.REPRODUCED, 3)

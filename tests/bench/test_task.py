@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cwb.bench import task as module
+from cwb.bench.cell import run_task
 from cwb.bench.plan import Cell
 from cwb.bench.request import Request
 from cwb.bench.task import Limits, Task, tasks
@@ -89,3 +90,16 @@ def test_files_are_named_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (task,) = tasks([Cell("mine.json", Request("ring"))])
     assert task.cell.instance == str(tmp_path / "mine.json")
     assert task.known["instance"] == "mine"
+
+
+def test_planning_keeps_the_limits_of_the_runs() -> None:
+    """An instance that cannot be loaded within the limit of its run has no digest in the plan, and its run is a record with status limit."""
+    cell = Cell("torus(300,300)", Request("ring", time_limit_s=1e-9), collective="all_gather")
+    lines: list[str] = []
+    (task,) = tasks([cell], progress=lines.append)
+    assert (task.known["instance"], task.known["instance_sha256"]) == ("torus(300,300)", "")
+    record = run_task(task)
+    assert (record.status, record.exit_status, record.key) == ("limit", 4, task.key)
+    assert "while loading the instance" in record.message
+    (longer,) = tasks([cell], Limits(time_limit_s=3600.0))
+    assert longer.known["instance_sha256"]

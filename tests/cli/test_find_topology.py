@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from cwb.cli.find_topology import find_topology
-from cwb.cli.find_topology_table import decimal
 from cwb.core.errors import InputError
 from cwb.instances import load
 from cwb.schedules.files import read_schedule
@@ -117,8 +116,13 @@ def test_bad_input(arguments, message):
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_decimals_are_exact():
-    """What has no finite decimals cannot be in an instance file."""
-    assert decimal(Fraction(3125, 1000), "us", "--alpha") == "3.125 us"
-    with pytest.raises(InputError, match="--bandwidth: 1/3 B/s is no finite decimal number"):
-        decimal(Fraction(1, 3), "B/s", "--bandwidth")
+@pytest.mark.parametrize("degree", [3, 7])
+def test_a_part_of_the_bandwidth_that_is_no_decimal_is_written_exactly(tmp_path, degree):
+    """A third and a seventh of a node's bandwidth are in the instance file as fractions, and the schedule is one of that file."""
+    network, schedule = tmp_path / "x.json", tmp_path / "s.json"
+    arguments = ("--nodes", str(degree + 4), "--degree", str(degree), "--alpha", "1/3 us", "--no-circulants")
+    assert _found(*arguments, "-o", str(network), "--schedule", str(schedule))["schedule"]["verified"]
+    instance = load(network)
+    assert {link.bandwidth_Bps for link in instance.network.links} == {Fraction(10**11, 8 * degree)}
+    assert {link.latency_s for link in instance.network.links} == {Fraction(1, 3 * 10**6)}
+    assert read_schedule(schedule).instance.sha256 == instance.sha256

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
 import pytest
+from click.testing import CliRunner
 from cwb.bench.demand import with_demand
+from cwb.cli.solve import solve
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.instances import load
@@ -42,3 +45,15 @@ def test_bad_input(arguments, problem):
     with pytest.raises(InputError) as caught:
         with_demand(load("ring(4)"), *arguments)
     assert problem in str(caught.value)
+
+
+def test_loading_counts_against_the_limit():
+    """A network that cannot be loaded in the time given is a record with status limit, and exit status 4."""
+    arguments = ["torus(300,300)", "--model", "ring", "--collective", "all_gather", "--time-limit", "1 ns", "--json"]
+    result = CliRunner().invoke(solve, arguments, catch_exceptions=False, standalone_mode=False)
+    record = json.loads(result.stdout)
+    assert result.return_value == record["exit_status"] == 4
+    assert (record["status"], record["instance"], record["collective"]) == ("limit", "torus(300,300)", "all_gather")
+    assert record["limits"] == {"time_limit_s": 1e-9}
+    assert set(record["seconds"]) == {"load", "total"}
+    assert "the time limit of 1e-09 s ran out while loading the instance: 16,384 of 90,000 nodes" in record["message"]

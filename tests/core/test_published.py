@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from cwb.core.errors import InputError
 from cwb.core.fields import validated
-from cwb.core.published import Agreement, PublishedFile, PublishedRow, Quantity, compared, printed
+from cwb.core.published import Agreement, Finding, PublishedFile, PublishedRow, Quantity, compared, printed
 
 
 def row(text: str, **more: object) -> PublishedRow:
@@ -48,6 +48,10 @@ def test_numbers_are_read_as_printed(text, sign, value, half_unit):
         ("<= 1", 1.6, False),
         ("> 0.8", 0.9, True),
         ("> 0.8", 0.7, False),
+        ("2 to 3", 2.4, True),
+        ("2 to 3", 3.4, True),
+        ("2 to 3", 3.6, False),
+        ("2.0 to 12.4", 1.9, False),
         ("~20", 21.9, True),
         ("~20", 22.1, False),
         ("optimal", "optimal", True),
@@ -65,6 +69,53 @@ def test_a_stated_tolerance_replaces_the_last_digit():
     assert compared(row("100", within="2 %"), 102.1).agreement is Agreement.DIFFERS
 
 
+def test_a_claim_to_be_more_is_no_claim_to_be_equal():
+    """Without a tolerance, what is printed as more or less than a number is not reproduced by that number."""
+    strict = {"within": "0 %"}
+    assert compared(row("> 1", **strict), 1.0).agreement is Agreement.DIFFERS
+    assert compared(row("< 1", **strict), 1.0).agreement is Agreement.DIFFERS
+    assert compared(row(">= 1", **strict), 1.0).agreement is Agreement.REPRODUCED
+    assert compared(row("> 1", **strict), 1.001).agreement is Agreement.REPRODUCED
+
+
+def test_a_range_is_one_claim():
+    """The difference to a range is that to its nearer end, and nothing inside."""
+    assert compared(row("2 to 3"), 2.9).difference == 0
+    assert compared(row("2 to 3"), 1).difference == -0.5
+    assert compared(row("2 to 3"), 6).difference == 1
+    found = printed("70 to 85.5")
+    assert (found.value, found.most, found.half_unit) == (70, Fraction(171, 2), Fraction(1, 2))
+
+
+@pytest.mark.parametrize("ours", [0.01, 1, 100])
+def test_seconds_of_computing_are_set_beside_and_not_judged(ours):
+    """Whatever a run takes, alone or in a ratio, the verdict is the same, and nothing is left to explain."""
+    seconds = {"run": "r", "value": "seconds.total"}
+    for quantity in (seconds, {"ratio": [seconds, {"run": "r"}]}, {"total": [{"mean": [seconds]}]}):
+        found = compared(row("<= 1", ours=quantity, why="a slow machine"), ours)
+        assert (found.agreement, found.reason, found.explained) == (Agreement.WALL_TIME, "", True)
+    failed = Finding(row("<= 1", ours=seconds), Agreement.FAILED, reason="no such run")
+    assert failed.explained
+
+
+@pytest.mark.parametrize("ours", [1, 2])
+def test_a_prediction_names_its_model_and_is_not_judged(ours):
+    """Ours stands beside the measured number with the difference, and the model of time is told, with what is known of the difference."""
+    found = compared(row("2", predicted="flow", why="small messages"), ours, "By a flow.")
+    assert (found.agreement, found.difference, found.explained) == (Agreement.PREDICTED, ours / 2 - 1, True)
+    assert found.reason == "By a flow. small messages"
+
+
+def test_a_prediction_names_a_model_of_its_file():
+    """A model that is not described, or a prediction of nothing, is refused."""
+    data = {"title": "t", "source": "s", "runs": {"r": {}}, "row": [row("1", predicted="flow").model_dump()]}
+    with pytest.raises(InputError, match="names no model of time: 'flow'"):
+        validated(lambda: PublishedFile.model_validate(data))
+    validated(lambda: PublishedFile.model_validate(data | {"models": {"flow": "By a flow."}}))
+    with pytest.raises(InputError, match="expected ours"):
+        validated(lambda: row("1", predicted="flow", ours=None, needs="GPUs"))
+
+
 def test_a_difference_is_explained_by_its_reason_only():
     """The reason of the file is told where ours differs, and not where it agrees."""
     assert compared(row("2", why="a misprint"), 3).reason == "a misprint"
@@ -80,6 +131,8 @@ def test_a_difference_is_explained_by_its_reason_only():
         ({}, "exactly one"),
         ({"run": "a", "mean": [{"run": "b"}]}, "exactly one"),
         ({"run": "a", "times": "many"}, "expected a number"),
+        ({"number": "2 to 3"}, "expected a number"),
+        ({"number": "<= 2"}, "expected a number"),
     ],
 )
 def test_a_quantity_is_one_thing(quantity, expected):

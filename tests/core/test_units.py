@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.core.units import Kind, parse, show
+from cwb.core.units import Kind, exact, parse, show
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +36,9 @@ def test_every_unit_is_read_exactly(kind: Kind, unit: str) -> None:
         ("2 $/(GiB/s)", Kind.PRICE, Fraction(2, 2**30)),
         ("234 TFLOPS", Kind.SPEED, 234 * 10**12),
         (" +1.5e-3  s ", Kind.TIME, Fraction(15, 10**4)),
+        ("100/3 GB/s", Kind.RATE, Fraction(10**11, 3)),
+        ("+1/7us", Kind.TIME, Fraction(1, 7 * 10**6)),
+        ("1/3 USD/(GB/s)", Kind.PRICE, Fraction(1, 3 * 10**9)),
     ],
 )
 def test_values_agree_with_hand_computation(text: str, kind: Kind, value: Fraction) -> None:
@@ -49,6 +52,37 @@ def test_decimals_stay_exact(number: object, chosen: tuple[Kind, str]) -> None:
     kind, unit = chosen
     text = f"{number:f}"
     assert parse(f"{text} {unit}", kind) == Fraction(text) * kind.units[unit]
+
+
+@given(st.integers(0, 10**24), st.integers(1, 10**24), st.sampled_from(KINDS_AND_UNITS))
+def test_fractions_are_written_exactly(above: int, below: int, chosen: tuple[Kind, str]) -> None:
+    """Any fraction, of finite decimals or not, is read back as it was written, in every unit that it is sensible in."""
+    kind, unit = chosen
+    value = Fraction(above, below) * kind.units[unit]
+    if not value or Fraction(1, 10**30) <= value <= 10**30:
+        assert parse(exact(Fraction(above, below), unit), kind) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Fraction(3125, 1000), "3.125 us"),
+        (Fraction(1, 3), "1/3 us"),
+        (Fraction(-1, 8), "-0.125 us"),
+        (Fraction(0), "0 us"),
+        (Fraction(1, 2**40), "1/1099511627776 us"),
+        (Fraction(10**39), f"{10**39} us"),
+    ],
+)
+def test_decimals_are_written_where_they_are_finite(value: Fraction, text: str) -> None:
+    """A number is written as people write it where that is exact and short, and as a fraction elsewhere."""
+    assert exact(value, "us") == text
+
+
+def test_numbers_that_are_too_long_are_refused() -> None:
+    """What cannot be read back is not written."""
+    with pytest.raises(InputError, match="expected a fraction of at most 40 digits above and below"):
+        exact(Fraction(1, 10**40 + 1), "s")
 
 
 @given(st.integers(1, 999_999), st.integers(-9, 9), st.sampled_from(KINDS_AND_UNITS))
@@ -73,6 +107,10 @@ def test_what_is_shown_is_read_back(digits: int, exponent: int, chosen: tuple[Ki
         ("fast", "is not a quantity"),
         ("1..2 GB/s", "is not a quantity"),
         ("1e GB/s", "is not a quantity"),
+        ("1/0 GB/s", "is not a quantity"),
+        ("-1/3 GB/s", "must not be negative"),
+        ("1.5/3 GB/s", "is not a quantity"),
+        ("1/" + "9" * 41 + " GB/s", "is not a quantity"),
         ("1_000 GB/s", "is not a quantity"),
         ("٣ GB/s", "is not a quantity"),
         ("1 GB/s more", "is not a quantity"),

@@ -7,14 +7,14 @@ FOUND = {
     "nodes": 32,
     "degree": 4,
     "lower_bound": {"T_L": 3, "T_B": "31/32"},
-    "best": "L(complete_bipartite(4, 4))",
     "frontier": [
-        {"topology": "L(complete_bipartite(4, 4))", "T_L": 3, "T_B": "1", "all_reduce_s": 2.278e-4},
+        {"topology": "L(complete_bipartite(4, 4))", "T_L": 3, "T_B": "1", "all_reduce_s": 2.278e-4, "best": True},
         {
             "topology": "ring(4, false) □ a very long name " + "□ ring(4) " * 9,
             "T_L": 4,
             "T_B": "31/32",
             "all_reduce_s": 2.4e-4,
+            "best": False,
         },
     ],
 }

@@ -61,7 +61,7 @@ class Windowed:
         result = self.solver.solve(model, self.budget, SolverOptions(node_limit=NODE_LIMIT))
         self.reports.append(result)
         if result.has_solution:
-            self.sends = extracted(plan, [key for key in plan.sends if model.F[key].value > 0.5])
+            self.sends = extracted(plan, model)
             self.high = finish(self.problem, self.sends)
         elif result.termination is Termination.INFEASIBLE:
             self.low, self.raised = epochs + 1, result

@@ -12,7 +12,7 @@ from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.method import Status
-from cwb.core.timing import EPOCHS
+from cwb.core.timing import EPOCHS, BandwidthChange
 from cwb.core.topology import NodeKind
 from cwb.instances import load
 from cwb.models.teccl import astar, lp, milp
@@ -22,7 +22,7 @@ from cwb.models.teccl.simple_bounds import lower_bound
 from cwb.schedules import judge
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from cwb.schedules.verify.grid import grid_of
-from epochs_oracle import fewest_epochs
+from epochs_oracle import TooLarge, reachable
 from grids import demand_of, network, on_grid, small_networks, with_room, with_switch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -71,17 +71,47 @@ def test_table_7_all_to_all(chunks, epochs):
     assert found == (epochs, "optimal")
 
 
-@settings(max_examples=15, deadline=None)
-@given(small_networks(ranks=(2, 3)), st.sampled_from(["all_gather", "broadcast"]), st.sampled_from(EPOCHS))
-def test_the_general_form_takes_as_long_as_trying_everything(topology, kind, semantics):
-    """On tiny networks, the proved optimum is that of an exhaustive search."""
-    assume(all(n.multicast and n.buffer_bytes == 0 for n in topology.nodes if n.kind is NodeKind.SWITCH))
-    instance = on_grid(topology, kind, semantics=semantics.value)
-    assume(epoch_problem(instance).diameter <= 5)
-    outcome, epochs = solved(instance)
-    assert outcome.status is Status.OPTIMAL
-    assume(epochs <= 7)
-    assert fewest_epochs(epoch_problem(instance), epochs) == epochs
+def none_is_faster(instance, epochs):
+    """Whether trying everything finds no schedule of fewer epochs; too large problems pass."""
+    try:
+        return not reachable(instance, epochs - 1)
+    except TooLarge:
+        return True
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    small_networks(ranks=(2, 3)),
+    st.sampled_from([*KINDS, *SUMS]),
+    st.integers(1, 2),
+    st.sampled_from(EPOCHS),
+    st.sampled_from([Fraction(1), Fraction(1, 2)]),
+    st.lists(
+        st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(1, 3), st.sampled_from([0, 1, 4])), max_size=2
+    ),
+    st.sampled_from(["makespan", "late", "paper"]),
+    st.sampled_from([None, None, 0, 1]),
+    st.data(),
+)
+def test_nothing_that_is_proved_is_undercut(
+    topology, kind, chunks, semantics, epoch_us, changes, objective, room, data
+):
+    """Schedules are verified, trying everything finds none below the bound, and where nothing is ruled out the fewest epochs are found."""
+    instance = on_grid(topology, kind, chunks, semantics.value, epoch_us)
+    changed = tuple(BandwidthChange(e, k, k + many, Fraction(factor, 2)) for e, k, many, factor in changes)
+    instance = instance.with_changes(timing=replace(instance.timing, changes=changed))
+    assume(epoch_problem(instance).diameter <= 6)
+    if room is not None and kind in KINDS:
+        instance = with_room(instance, room)
+    unicast = any(n.kind is NodeKind.SWITCH and not n.multicast and n.buffer_bytes == 0 for n in topology.nodes)
+    ways = data.draw(st.sampled_from(["as-they-are", "hyper-edges"] if unicast else ["as-they-are"]))
+    stages = data.draw(st.booleans()) if (kind, objective) == ("all_reduce", "makespan") else False
+    options = MilpOptions(objective=objective, switches=ways, all_reduce="stages" if stages else "direct")
+    outcome, _ = solved(instance, options=options)
+    low = outcome.metrics["lower_bound_epochs"]
+    if objective != "paper" and kind != "all_reduce":
+        assert outcome.status is Status.OPTIMAL
+    assert none_is_faster(instance, low)
 
 
 @settings(max_examples=12, deadline=None)
@@ -173,6 +203,19 @@ def test_a_link_that_is_down_is_not_used():
     assert any("capacity" in v for v in judge(found.instance, early).violations)
 
 
+def test_a_link_that_is_faster_for_a_while_is_used():
+    """Twice the bandwidth is two chunks in an epoch, in physical time as well, and three are still too many."""
+    line = network(2, [(0, 1, 1, 0), (1, 0, 1, 0)])
+    for chunks, epochs in ((2, 1), (3, 2)):
+        instance = on_grid(line, "broadcast", chunks, "store-and-forward")
+        faster = (BandwidthChange(0, 0, 1, Fraction(2)),)
+        instance = instance.with_changes(timing=replace(instance.timing, changes=faster))
+        outcome, found = solved(instance)
+        assert (outcome.status, found) == (Status.OPTIMAL, epochs)
+    early = replace(outcome.answer, start_s=outcome.answer.start_s * 0, end_s=outcome.answer.end_s * 0 + 1e-6)
+    assert any("capacity" in violation for violation in judge(instance, early).violations)
+
+
 def test_relays_and_buffers_that_are_limited():
     """What the options say of ranks is on the instance that is judged, so that the bound is one of the instance, and met."""
     chain = network(3, [(0, 1, 2, 0), (1, 2, 1, 0), (2, 0, 1, 0)])
@@ -187,6 +230,119 @@ def test_relays_and_buffers_that_are_limited():
     assert found["free"].record.metrics["epochs"] <= found["held"].record.metrics["epochs"]
     rooms = {name: {node.buffer_bytes for node in each.instance.network.nodes} for name, each in found.items()}
     assert rooms == {"free": {None}, "held": {1000}, "passed": {0}}
+
+
+ISSUED = {
+    "late": (
+        ("star(3,bandwidth='1 GB/s')", "broadcast", 10**9, 1),
+        {"epoch_duration": "1 s", "timing": "store-and-forward", "objective": "late"},
+        5,
+    ),
+    "paper": (
+        ("line(3,bandwidth='1 GB/s',latency='0 s')", "broadcast", 10**9, 1),
+        {
+            "epoch_duration": "1 s",
+            "objective": "paper",
+            "bandwidth": [{"source": "1", "target": "2", "epochs": [0, 30], "factor": "0"}],
+        },
+        31,
+    ),
+    "window": (
+        ("line(3,bandwidth='1 GB/s',latency='0 s')", "broadcast", 10**9, 1),
+        {
+            "epoch_duration": "0.5 s",
+            "timing": "store-and-forward",
+            "bandwidth": [{"source": "1", "target": "2", "epochs": [1, 2], "factor": "0"}],
+        },
+        5,
+    ),
+    "hyper-edges": (
+        ("star(3,bandwidth='2 B/s',latency='0 s')", "broadcast", 1, 1),
+        {"epoch_duration": "1 s", "switches": "hyper-edges"},
+        1,
+    ),
+    "sums": (
+        ("line(3,bandwidth='1 GB/s',latency='0 s')", "reduce", 2 * 10**9, 2),
+        {"epoch_duration": "1 s", "timing": "store-and-forward"},
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ISSUED)
+def test_fewest_epochs_of_what_was_wrong_once(name):
+    """Horizons that are too small, windows beyond the starts, copies over one link, contributions on one link: the optimum, verified."""
+    (network, kind, size, chunks), options, epochs = ISSUED[name]
+    demand = Demand(CollectiveKind(kind), Fraction(size), chunks)
+    record = run(load(network).with_changes(demand=demand), Request("teccl-milp", options=options)).record
+    assert record.verified, record.violations
+    assert (record.metrics["epochs"], record.status) == (epochs, "feasible" if name == "paper" else "optimal")
+
+
+def test_switches_in_both_ways_take_as_long():
+    """A switch without copies takes several copies of a chunk in one epoch where the link has room, as a switch and as hyper-edges."""
+    star = [(i, 3, 2, 0) for i in range(3)] + [(3, i, 2, 0) for i in range(3)]
+    for buffer in (Fraction(0), None):
+        instance = on_grid(network(3, star, (3,), multicast=False, buffer=buffer), "broadcast")
+        for ways in ("as-they-are", "hyper-edges"):
+            outcome, epochs = solved(instance, options=MilpOptions(switches=ways))
+            assert (outcome.status, epochs) == (Status.OPTIMAL, 1)
+
+
+def test_contributions_are_added_where_they_meet():
+    """Two ranks' contributions are one chunk on a link that they share from a switch that stores, and two from one that does not."""
+    up = [(0, 3, 1, 0), (1, 3, 1, 0), (3, 2, 1, 0), (2, 3, 1, 0), (3, 0, 1, 0), (3, 1, 1, 0)]
+    for buffer, expected in ((Fraction(0), 3), (None, 2)):
+        star = network(3, up, (3,), buffer=buffer)
+        outcome, epochs = solved(on_grid(star, "reduce", semantics="store-and-forward"))
+        assert (outcome.status, epochs) == (Status.OPTIMAL, expected)
+
+
+def test_what_the_model_rules_out_is_not_infeasible():
+    """An all-reduce faster than sums at one rank may exist: then the model ends with a limit and the reason; below the bound, infeasible."""
+    pair = network(2, [(0, 1, 1, 3), (1, 0, 1, 3)])
+    instance = on_grid(pair, "all_reduce")
+    outcome = milp.run(instance, HIGHS, Budget(), MilpOptions(epochs=7))
+    assert (outcome.status, outcome.metrics["lower_bound_epochs"]) == (Status.LIMIT, 5)
+    assert "each part of an all-reduce is summed at one rank" in outcome.message
+    assert reachable(instance, 5)
+    assert milp.run(instance, HIGHS, Budget(), MilpOptions(epochs=4)).status is Status.INFEASIBLE
+    reduce = on_grid(network(3, [(0, 1, 1, 0), (1, 2, 1, 0), (2, 0, 1, 0)]), "reduce")
+    assert milp.run(reduce, HIGHS, Budget(), MilpOptions(epochs=1)).status is Status.INFEASIBLE
+
+
+def test_rounds_and_stages_keep_to_the_epochs_in_which_bandwidth_varies():
+    """What begins later, a round of the A* technique or the second stage of an all-reduce, has the bandwidth of its own epochs."""
+    line = network(3, [(0, 1, 1, 0), (1, 0, 1, 0), (1, 2, 1, 0), (2, 1, 1, 0)])
+    for kind, module, options in (
+        ("all_gather", astar, AstarOptions(round_epochs=2)),
+        ("all_reduce", milp, MilpOptions(all_reduce="stages")),
+    ):
+        for first in range(2, 6):
+            instance = on_grid(line, kind, 2)
+            down = tuple(BandwidthChange(e, first, first + 2, Fraction(0)) for e in range(4))
+            solved(instance.with_changes(timing=replace(instance.timing, changes=down)), module, options)
+
+
+def test_stages_wait_for_links_that_are_still_busy():
+    """A switch hands a chunk to a rank before the link is free again: the second stage does not start over it in that time."""
+    slow = Fraction(1, 4)
+    star = [(0, 2, 1, 0), (1, 2, 1, 0), (2, 0, slow, 0), (2, 1, slow, 0)]
+    solved(on_grid(network(2, star, (2,)), "all_reduce"), options=MilpOptions(all_reduce="stages"))
+
+
+@pytest.mark.parametrize("objective", ["makespan", "late"])
+def test_a_gap_ends_the_search_early(objective):
+    """With a gap no bound is proved beyond it: a schedule within it of the bound is the answer, as feasible, with both numbers."""
+    ring = [(i, (i + 1) % 5, 1, 0) for i in range(5)] + [(0, 2, Fraction(1, 2), 0)]
+    instance = on_grid(network(5, ring), "all_gather", 2)
+    exact, epochs = solved(instance)
+    assert exact.status is Status.OPTIMAL
+    outcome = milp.run(instance, HIGHS, Budget(gap=0.4), MilpOptions(objective=objective))
+    low, high = (round(x / float(instance.timing.epoch_s)) for x in (outcome.bound, outcome.objective))
+    assert low <= epochs <= high <= low / 0.6
+    assert outcome.status is (Status.OPTIMAL if low == high else Status.FEASIBLE)
+    assert judge(instance, outcome.answer, outcome.certificate).ok
 
 
 def test_hyper_edges_are_switches_without_copies():

@@ -15,6 +15,8 @@ from cwb.models.teccl.rounds import State, round_layout
 from grids import network, on_grid, with_room, with_switch
 
 PAIR = network(2, [(0, 1, 1, 0), (1, 0, 1, 0)])
+LINE = network(3, [(0, 1, 1, 0), (1, 0, 1, 0), (1, 2, 1, 0), (2, 1, 1, 0)])
+FAT = [(0, 3, 2, 0), (3, 1, 1, 0), (3, 2, 1, 0)]
 
 
 def milp(instance, epochs, rules=None, objective="paper"):
@@ -43,6 +45,8 @@ MODELS = {
     "no_copy": lambda: milp(one_source(multicast=False), 3),
     "stores": lambda: milp(one_source(multicast=False, buffer=None), 4),
     "sum": lambda: milp(on_grid(PAIR, "all_reduce"), 3),
+    "added": lambda: milp(on_grid(LINE, "reduce", 2), 3),
+    "copies": lambda: milp(on_grid(network(3, FAT, (3,), multicast=False), "broadcast", 2), 2),
     "limited": lambda: milp(with_room(on_grid(with_switch(), "scatter"), 1), 4),
     "small_switch": lambda: milp(one_source(multicast=False, buffer=Fraction(1000)), 4),
     "hyper": lambda: milp(one_source(multicast=False), 4, Rules(switches="hyper-edges")),
@@ -57,6 +61,8 @@ CONSTRAINTS = {
     "no_copy": ["passing_on_once"],
     "stores": ["flow_conservation_once"],
     "sum": ["ready"],
+    "added": ["added_up", "capacity"],
+    "copies": ["capacity", "passing_on_once"],
     "limited": ["limited_buffers", "removed", "buffers"],
     "small_switch": ["limited_buffers"],
     "hyper": ["hyper_edge_limit", "capacity"],

@@ -2,6 +2,7 @@
 
 import csv
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 
 import networkx as nx
@@ -108,15 +109,66 @@ def test_every_candidate_can_be_built(nodes, degree, named, judged):
 
 
 @pytest.mark.parametrize("kind", [CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER])
-@pytest.mark.parametrize(("nodes", "degree"), [(10, 4), (18, 2), (32, 4), (45, 4), (64, 4)])
+@pytest.mark.parametrize(("nodes", "degree"), [(10, 4), (10, 6), (12, 2), (18, 2), (32, 4), (45, 4), (64, 4)])
 def test_schedules_of_choices(nodes, degree, kind, named, instance):
     """Every network of a frontier gets a verified schedule of each collective, of as many steps as are told."""
     for choice in find(_job(nodes, degree), named):
         problem = instance(links_of(choice.candidate, named), nodes, kind)
-        made = schedule(choice.candidate, named, problem)
+        made = schedule(choice.candidate, named, problem, back=choice.back)
         assert not verify(problem, made).violations
         parts = {CollectiveKind.ALL_GATHER: choice.steps, CollectiveKind.REDUCE_SCATTER: choice.reduce_steps}
         assert made.steps == parts.get(kind, sum(parts.values()))
+
+
+def _breadth_first(links, nodes, degree):
+    """T_L and T_B of theorem 19 by definition: for all nodes, and all sets of links into one, what can come over no other link."""
+    ends = [(u, v) for u, v in links]
+    into = [[u for u, v in ends if v == node] for node in range(nodes)]
+    graph = nx.MultiDiGraph(ends)
+    distance = dict(nx.all_pairs_shortest_path_length(graph))
+    steps = max(max(of.values()) for of in distance.values())
+    loads = [Fraction(0)] * (steps + 1)
+    for node in range(nodes):
+        for step in range(1, steps + 1):
+            shards = [v for v in range(nodes) if distance[v][node] == step]
+            over = [{i for i, u in enumerate(into[node]) if distance[v][u] == step - 1} for v in shards]
+            for size in range(1, len(into[node]) + 1):
+                for chosen in map(set, combinations(range(len(into[node])), size)):
+                    loads[step] = max(loads[step], Fraction(sum(links <= chosen for links in over), size))
+    return steps, Fraction(degree, nodes) * sum(loads)
+
+
+@pytest.mark.parametrize("degree", [2, 3, 4, 6])
+def test_no_choice_is_beaten_by_its_own_network(degree, named, judged):
+    """Every row up to 20 nodes is what its all-gather takes, and the network's best breadth-first all-gather does not beat it."""
+    improved = 0
+    for nodes in range(degree + 1, 21):
+        for choice in find(_job(nodes, degree), named):
+            one = choice.candidate
+            own = _breadth_first(links_of(one, named).tolist(), nodes, degree)
+            values = one.steps, one.bandwidth
+            assert values == own or not (own[0] <= values[0] and own[1] <= values[1])
+            assert one.breadth_first <= (values == own)
+            assert judged(all_gather(one, named)) == values
+            assert judged(all_gather(choice.back, named, transposed=True)) == (
+                choice.reduce_steps,
+                choice.reduce_bandwidth,
+            )
+            improved += one.breadth_first
+    assert improved or degree in (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "degree", "name", "steps", "bandwidth"),
+    [
+        (18, 2, "L(ring(3, false)^□2)", 5, Fraction(17, 18)),
+        (10, 6, "directed_circulant(5, [1, 2, 3]) * 2", 2, Fraction(9, 10)),
+    ],
+)
+def test_networks_that_do_better_than_their_formulas(nodes, degree, name, steps, bandwidth, named):
+    """A line graph that spreads anew what a returning shard leaves free, and copies that reach one another on shorter ways."""
+    choice = next(one for one in find(_job(nodes, degree), named) if str(one.candidate) == name)
+    assert (choice.steps, choice.bandwidth) == (steps, bandwidth)
 
 
 def test_other_collectives_are_not_scheduled(named, instance):

@@ -1,0 +1,10 @@
+"""All campaigns by name; the cheap ones first."""
+
+from __future__ import annotations
+
+from ..fault import Campaign
+from . import answers, epochs, extremes, files, finder, forests, judge, known, simulate, synthesis, training, wan
+
+_MODULES = (known, judge, training, files, simulate, answers, wan, forests, epochs, synthesis, extremes, finder)
+
+CAMPAIGNS: dict[str, Campaign] = {campaign.name: campaign for module in _MODULES for campaign in module.CAMPAIGNS}

@@ -1,0 +1,118 @@
+"""Rows of the topology finder against breadth-first broadcasts on their networks, and against circulants that are tried one by one."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from cwb.bench import Request, run
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.instance import Instance
+from cwb.core.topology import Link, Node, Topology
+
+from .. import house
+from ..fault import Campaign, Fault
+from ..networks import rng
+
+#: 1 B/s a link and 1 s of latency, so that the metrics are those of the finder.
+RATE, LATENCY = Fraction(1), Fraction(1)
+
+
+def rows(seed: int) -> list[Fault]:
+    """Compute the values of every row of a random size and degree anew."""
+    random = rng("finder", seed)
+    degree = random.randint(1, 6)
+    return size(random.randint(degree + 1, 20), degree, circulants=False)
+
+
+def circulants(seed: int) -> list[Fault]:
+    """Try all directed circulants of a small size against the rows."""
+    random = rng("circulants", seed)
+    degree = random.randint(2, 4)
+    return size(random.randint(degree + 2, 11), degree, circulants=True)
+
+
+def size(nodes: int, degree: int, *, circulants: bool) -> list[Fault]:
+    """Compare the rows of a size."""
+    words = (
+        "find-topology",
+        "--nodes",
+        str(nodes),
+        "--degree",
+        str(degree),
+        "--all-to-all-limit",
+        "0",
+        "--no-schedule",
+        "--json",
+    )
+    status, out, err = house.command(*words)
+    if status:
+        wrong = status in house.WRONG_STATUS
+        return (
+            [Fault("exit status", house.written(words), f"{status} {err.strip()[-200:]}", "a frontier", 20)]
+            if wrong
+            else []
+        )
+    found = json.loads(out)
+    return _beaten(found, words, nodes, degree) if circulants else _misjudged(found, words)
+
+
+def _misjudged(found: dict[str, Any], words: tuple[str, ...]) -> list[Fault]:
+    from cwb.bench.networks import generated, network_of
+    from cwb.models.topology.finder import Job, find
+
+    nodes, degree = found["nodes"], found["degree"]
+    job = Job(
+        nodes, degree, Fraction(found["alpha_s"]), Fraction(found["size_bytes"]), Fraction(found["bandwidth_Bps"])
+    )
+    faults = []
+    for choice in find(job, generated):
+        row = next((row for row in found["frontier"] if row["topology"] == str(choice.candidate)), None)
+        network = network_of(choice.candidate, RATE, LATENCY)
+        value = measured(network)
+        if row is not None and value is not None and (row["T_L"], Fraction(row["T_B"])) != value:
+            text = f"{row['topology']} ({row['T_L']}, {row['T_B']})"
+            faults.append(Fault("row misjudged", house.written(words), text, f"bfb: {value[0]}, {value[1]}", 20))
+    return faults
+
+
+def _beaten(found: dict[str, Any], words: tuple[str, ...], nodes: int, degree: int) -> list[Fault]:
+    """Only where it is said that no other network is better."""
+    text = house.command("find-topology", "--help")[1]
+    if "no other one beats" not in " ".join(text.split()):
+        return []
+    best = min(row["all_reduce_s"] for row in found["frontier"])
+    alpha, ratio = Fraction(found["alpha_s"]), Fraction(found["size_bytes"]) / Fraction(found["bandwidth_Bps"])
+    for offsets in combinations(range(1, nodes), degree):
+        if offsets[0] != 1:
+            continue
+        value = measured(circulant(nodes, offsets))
+        if value is not None:
+            time = 2 * (value[0] * alpha + value[1] * ratio)
+            if float(time) < best * (1 - house.ROUNDING):
+                told = f"directed circulant {list(offsets)}: {float(time)!r} s"
+                return [Fault("frontier beaten", house.written(words), f"best {best!r} s", told, 20)]
+    return []
+
+
+def circulant(nodes: int, offsets: tuple[int, ...]) -> Topology:
+    """Give the network in which everybody sends to those that are some offsets on."""
+    links = [Link(str(u), str((u + o) % nodes), RATE, LATENCY) for u in range(nodes) for o in offsets]
+    return Topology(tuple(Node(str(i)) for i in range(nodes)), tuple(links))
+
+
+def measured(network: Topology) -> tuple[int, Fraction] | None:
+    """Give T_L and T_B of an all-gather by ``bfb``."""
+    instance = Instance("row", network, Demand(CollectiveKind.ALL_GATHER, Fraction(1)))
+    record = run(instance, Request("bfb", options={"schedule": False})).record
+    if "T_L" not in record.metrics:
+        record = run(instance, Request("bfb")).record
+    return (record.metrics["T_L"], Fraction(record.metrics["T_B"])) if "T_B" in record.metrics else None
+
+
+CAMPAIGNS = (
+    Campaign("finder", "bfb on the networks of the rows", rows, range(10), 200, cpu_s=200, batch=5),
+    Campaign("circulants", "all directed circulants", circulants, range(4), 40, cpu_s=200, batch=2),
+)

@@ -1,0 +1,383 @@
+"""Defects that cwb once had, each asked again: a case of its own for every one of them, whatever the random campaigns find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+from cwb.core import bounds
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.instance import Instance
+from cwb.core.schedule import Chunks
+from cwb.core.timing import Semantics, Timing
+from cwb.core.topology import Link, Node, Topology
+
+from .. import house, makers, trees
+from ..fault import Campaign, Fault
+from ..networks import Data, instance
+from ..replay import Send, faults_in_epochs
+from . import epochs, extremes, files, finder, judge, simulate, synthesis, training, wan
+
+#: What was wrong, by number.
+DEFECTS: Mapping[int, str] = {
+    1: "`mtree`: floors of rates rounded up to the common divisor of the capacities",
+    2: "`mtree`: no end without a time limit, with a floor and a height",
+    3: "`mtree`: right answers refused where the two directions of a link differ",
+    4: "`mtree`: bounds that nobody recomputes",
+    5: "`teccl-milp`: feasible instances called infeasible with `objective=late`",
+    6: "`teccl-milp`: wrong schedules and optima with a bandwidth that varies",
+    7: "`teccl-lp`: wrong paths through switches that do not copy",
+    8: "judge: sums in a switch without a buffer accepted on a grid of epochs",
+    9: "judge: bounds of split chunks that are never copied, for schedules that copy",
+    10: "judge: maximum flows over time wrap at 2³¹",
+    11: "judge: LIBRA's certificates prove too much when their lines are scaled",
+    12: "`tacos`: optima of ticks that were rounded",
+    13: "errors inside and warnings at extreme numbers",
+    14: "generator expressions of any size, without a word and without a limit",
+    15: "`pccl`: bounds that are not rounded up to whole steps of equal chunks",
+    16: "WAN methods: the bound of the smaller direction claimed where directions differ",
+    17: "`teccl-milp`: copies of several hyper-edges merged on a shared link",
+    18: "`tacos`: `variant=paper` ignores the ports of switches",
+    19: "simulators: the order of requests depends on the unit",
+    20: "`find-topology`: rows misjudged, networks beaten, bandwidths that are no decimals",
+    21: "tables: means beside values of one seed",
+    22: "`teccl-milp`: sums that it leaves out, told as optima",
+}
+
+
+def _both(links: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    return [arc for a, b, rate in links for arc in ((a, b, rate), (b, a, rate))]
+
+
+def _wan(links: list[tuple[int, int, int]], unit: str) -> tuple[Data, dict[tuple[int, int], int]]:
+    rates = {pair: rate for a, b, rate in links for pair in ((a, b), (b, a))}
+    arcs = [(str(a), str(b), f"{rate} {unit}") for (a, b), rate in rates.items()]
+    names = [*map(str, range(1 + max(max(pair) for pair in rates)))]
+    return instance(names, arcs, "all_reduce", "1 GB"), rates
+
+
+def floor_of_a_ring() -> list[Fault]:
+    """Three trees of 5 Gb/s."""
+    data, rates = _wan([(0, 1, 10), (1, 2, 10), (0, 2, 10)], "Gb/s")
+    return wan.limited(data, rates, "Gb/s", defect=1, floor=1)
+
+
+def floor_of_a_triangle() -> list[Fault]:
+    """Rates of 60, 60 and 30 Mb/s with a floor of 10."""
+    data, rates = _wan([(0, 1, 60), (0, 2, 60), (1, 2, 30)], "Mb/s")
+    return wan.limited(data, rates, "Mb/s", defect=1, floor=10)
+
+
+def endless_trees() -> list[Fault]:
+    """Four sites, trees of height 2 with a floor: it has to end."""
+    data, rates = _wan([(0, 1, 40), (0, 2, 30), (1, 2, 90), (0, 3, 40), (1, 3, 60), (2, 3, 50)], "Mb/s")
+    return wan.limited(data, rates, "Mb/s", defect=2, height=2, floor=10)
+
+
+def two_sites() -> list[Fault]:
+    """3 GB/s one way and 4 GB/s the other."""
+    rates = {(0, 1): 3, (1, 0): 4}
+    data = instance(["0", "1"], [("0", "1", "3 GB/s"), ("1", "0", "4 GB/s")], "all_reduce", "1 GB")
+    return wan.asymmetric(data, trees.all_reduce_by_pairs(2, rates), "mtree", 3, "GB/s")
+
+
+def few_trees_recomputed() -> list[Fault]:
+    """A bound of at most two trees."""
+    return wan.recomputed(_wan([(0, 1, 60), (0, 2, 60), (1, 2, 30)], "Mb/s")[0], 4, trees=2)
+
+
+def low_trees_recomputed() -> list[Fault]:
+    """A bound of trees of height 1."""
+    links = [(0, 1, 40), (0, 2, 30), (1, 2, 90), (0, 3, 40), (1, 3, 60), (2, 3, 50)]
+    return wan.recomputed(_wan(links, "Mb/s")[0], 4, height=1)
+
+
+def _star(count: int, rate: str, kind: str, size: str, *, buffer: str | None, multicast: bool) -> Data:
+    arcs = [arc for i in range(count) for arc in ((str(i), "s", rate), ("s", str(i), rate))]
+    sort = {"multicast": multicast, **({} if buffer is None else {"buffer": buffer})}
+    return instance([*map(str, range(count)), "s"], arcs, kind, size, {"s": sort})
+
+
+def late_on_a_star() -> list[Fault]:
+    """A broadcast through a switch, over links with a latency, takes 5 epochs."""
+    data = _star(3, "1 B/s", "broadcast", "1 B", buffer=None, multicast=False)
+    data["network"]["links"] = [{**link, "latency": "0.000001 s"} for link in data["network"]["links"]]
+    options = {"epoch_duration": "1 s", "timing": "store-and-forward", "objective": "late"}
+    return epochs.milp(data, Fraction(1), options, [], 5)
+
+
+def link_down() -> list[Fault]:
+    """The second link of a line is down in epoch 1 of half a second; a chunk takes two epochs."""
+    data = instance(["0", "1", "2"], _both([("0", "1", "1 B/s"), ("1", "2", "1 B/s")]), "broadcast", "1 B")
+    changes = [{"source": "1", "target": "2", "epochs": [1, 2], "factor": "0"}]
+    options = {"epoch_duration": "0.5 s", "timing": "store-and-forward", "bandwidth": changes}
+    return epochs.milp(data, Fraction(1, 2), options, changes, 6)
+
+
+def split_through_a_switch() -> list[Fault]:
+    """A star of 1, 2 and 2 B/s, in epochs of one second; the switch stores and does not copy."""
+    links = _both([("0", "s", "1 B/s"), ("1", "s", "2 B/s"), ("2", "s", "2 B/s")])
+    found = []
+    for kind, size in (("broadcast", "1 B"), ("all_gather", "3 B")):
+        for sort in ({}, {"buffer": "0 B"}):
+            data = instance(["0", "1", "2", "s"], links, kind, size, {"s": sort})
+            found += epochs.fluid(data, Fraction(1), [], 7)
+            data["network"]["links"] = [
+                {**link, "bandwidth": link["bandwidth"].replace(" B/s", " GB/s")} for link in data["network"]["links"]
+            ]
+            data["collective"]["size"] = size.replace(" B", " GB")
+            found += house.conduct(house.solve(data, "teccl-lp", time_limit_s=20), 7)
+    return found
+
+
+def sums_in_a_switch() -> list[Fault]:
+    """Ranks send with reduce into a switch without a buffer at the same index, and it copies the sum."""
+    seeds = range(1000)
+    made = next(m for s in seeds if (m := makers.in_switch(Random(s))).instance.network.nodes[-1].buffer_bytes == 0)  # noqa: S311
+    wrong = faults_in_epochs(made.instance, made.chunks, made.sends)
+    verdict, crash = house.verdict(made.instance, made.timed(), bounds.PartitionCertificate(((0,), (1,))))
+    if crash or (verdict is not None and verdict.ok and wrong):
+        return [Fault("wrong schedule accepted", "sums in a switch", crash or "right", wrong[0], 8)]
+    return []
+
+
+def _line(count: int, rate: Fraction, chunks: int, *, fluid: bool) -> makers.Made:
+    """Give a broadcast down a one-way line, chunk after chunk, in epochs of a second."""
+    topology = Topology(
+        tuple(Node(str(i)) for i in range(count)), tuple(Link(str(i), str(i + 1), rate) for i in range(count - 1))
+    )
+    demand = Demand(CollectiveKind.BROADCAST, Fraction(chunks), chunks)
+    timing = Timing(Semantics.STORE_AND_FORWARD, Fraction(1), fluid)
+    ones, zeros = np.ones(chunks, dtype=np.int64), np.zeros(chunks, dtype=np.int64)
+    moved = Chunks(ones, Fraction(1), ((0,), tuple(range(count))), zeros, ones, zeros.astype(np.bool_))
+    sends = [Send(c, i, i + 1, False, (i,), c + i, c + i + 1) for c in range(chunks) for i in range(count - 1)]
+    return makers.Made(Instance("line", topology, demand, timing=timing), moved, sends, Fraction(1))
+
+
+def copies_of_split_chunks() -> list[Fault]:
+    """Four chunks down a line of three end at 5 s."""
+    made = _line(3, Fraction(1), 4, fluid=True)
+    cut = bounds.EpochCut((1, 2), None, 0)
+    return judge.proved_too_much(made, made.timed(), cut, Fraction(made.ends), 9)
+
+
+def flow_of_a_fast_link() -> list[Fault]:
+    """A link that starts 2^32 chunks in an epoch."""
+    made = _line(2, Fraction(2**32), 1, fluid=False)
+    flow = bounds.EpochFlow(1, 200)
+    return judge.proved_too_much(made, made.timed(), flow, Fraction(made.ends), 10)
+
+
+def scaled_multipliers() -> list[Fault]:
+    """Lines times what makes their products vanish or overflow."""
+    found = []
+    for index in (0, 2):
+        certificate = training.answered(index).certificate
+        for factor in (1e-200, 1e160, 2.36e-159):
+            found += training.proves(index, training.scaled(certificate, factor), f"all lines times {factor!r}")
+    return found
+
+
+def rounded_ticks() -> list[Fault]:
+    """Two fast ways of 10^12 B/s around a link of 10^-9 B/s."""
+    links = [("0", "1", "1000000000000 B/s"), ("1", "2", "1000000000000 B/s"), ("0", "2", "0.000000001 B/s")]
+    return synthesis.fastest(instance(["0", "1", "2"], _both(links), "all_gather", "3 B"), 12, {})
+
+
+def _extreme(links: list[tuple[str, str, str]], size: str, name: str, kind: str, **options: str) -> list[Fault]:
+    names = sorted({end for link in links for end in link[:2]})
+    late = [(*arc, "1 us") for arc in _both(links)]
+    return extremes.asked(instance(names, late, kind, size), name, options)
+
+
+def wide_table() -> list[Fault]:
+    """3 TB/s beside 1 kB/s, with the epoch of the slow link."""
+    links = [("0", "1", "3 TB/s"), ("1", "2", "1 kB/s")]
+    return _extreme(links, "1 MB", "teccl", "all_gather", epoch="slow")
+
+
+def prime_rates() -> list[Fault]:
+    """Large primes, and the reciprocal of one."""
+    links = [("0", "1", "999999937 B/s"), ("1", "2", "999999929 B/s"), ("0", "2", "1/999999893 B/s")]
+    return extremes.asked(instance(["0", "1", "2"], _both(links), "all_gather", "1 GB"), "forestcoll", {})
+
+
+def tiny_sizes() -> list[Fault]:
+    """10^-30 B."""
+    links = [("0", "1", "10 GB/s"), ("1", "2", "10 GB/s"), ("0", "2", "10 GB/s")]
+    return _extreme(links, "1e-30 B", "mtree", "all_reduce") + _extreme(links, "1e-30 B", "teccl", "all_gather")
+
+
+def wide_ratio() -> list[Fault]:
+    """10^12 and 10^-9 B/s."""
+    links = [("0", "1", "1000000000000 B/s"), ("1", "2", "0.000000001 B/s")]
+    return _extreme(links, "3 B", "teccl-milp", "all_gather", epoch="slow")
+
+
+def disconnected() -> list[Fault]:
+    """Two pairs."""
+    return _extreme([("0", "1", "10 GB/s"), ("2", "3", "10 GB/s")], "3 MB", "tacos", "all_gather")
+
+
+def bound_in_words() -> list[Fault]:
+    """A schedule file whose claimed bound is a text."""
+    made = _line(2, Fraction(1), 1, fluid=False)
+    file = house.folder() / "words.json"
+    from cwb.schedules.files import write_schedule
+
+    write_schedule(file, made.instance, made.timed(), None, {"bound_s": "a lot"})
+    status, out, err = house.command("check", str(file))
+    if status == 0:
+        return [Fault("claim not read", "cwb check of extra.bound_s = 'a lot'", out.strip(), "a bound is a number", 13)]
+    return (
+        [Fault("internal error", "cwb check of extra.bound_s = 'a lot'", err, "exit status 2", 13)]
+        if status == 1
+        else []
+    )
+
+
+def a_million_nodes() -> list[Fault]:
+    """The loader says what it makes, and a limit of a second counts for it too; the alarm of the case is the judge of that."""
+    words = (
+        "solve",
+        "--model",
+        "ring",
+        "torus(1000,1000)",
+        "--collective",
+        "all_gather",
+        "--size",
+        "1 GB",
+        "--time-limit",
+        "1 s",
+    )
+    status, out, err = house.command(*words)
+    said = "1,000,000" in out + err or "4,000,000" in out + err
+    if status not in (2, 4, 7) or not said:
+        text = f"exit status {status}, {err.strip()[-200:]!r}"
+        return [Fault("loads in silence", house.written(words), text, "the number of nodes, and an end", 14)]
+    return []
+
+
+def three_equal_steps() -> list[Fault]:
+    """An instance that is shipped: three steps, and a bound of two and a third."""
+    import cwb
+    from cwb.bench import Request, run
+
+    solved = house.Solved("cwb solve --model pccl pccl-figure-6-13 -O steps=2000")
+    with house.watched(solved):
+        done = run(cwb.load("pccl-figure-6-13"), Request("pccl", options={"steps": 2000}, time_limit_s=20))
+        solved.instance, solved.record, solved.answer = done.instance, done.record, done.answer
+    if not solved.found:
+        return house.conduct(solved, 15)
+    return house.conduct(solved, 15) + synthesis.whole_steps(solved, Fraction(solved.record.objective) / 3)
+
+
+def ring_of_two_rates() -> list[Fault]:
+    """20 MB/s one way round a ring, 10 MB/s the other."""
+    ends = ((0, 1), (1, 2), (2, 0))
+    rates = {pair: rate for a, b in ends for pair, rate in (((a, b), 20), ((b, a), 10))}
+    arcs = [(str(a), str(b), f"{rate} MB/s") for (a, b), rate in rates.items()]
+    data = instance(["0", "1", "2"], arcs, "all_reduce", "1 GB")
+    best = trees.all_reduce_by_pairs(3, rates)
+    return [fault for name in wan.METHODS for fault in wan.asymmetric(data, best, name, 16)]
+
+
+def shared_hyper_edges() -> list[Fault]:
+    """A link that fits two chunks in an epoch, to a switch that neither stores nor copies."""
+    data = _star(3, "2 B/s", "broadcast", "1 B", buffer="0 B", multicast=False)
+    options = {"epoch_duration": "1 s", "timing": "store-and-forward", "switches": "hyper-edges"}
+    return epochs.milp(data, Fraction(1), options, [], 17)
+
+
+def one_port() -> list[Fault]:
+    """A star of three: every rank receives over one link."""
+    data = _star(3, "50 GB/s", "all_gather", "3 MB", buffer=None, multicast=False)
+    return synthesis.through(data, Fraction(2 * 10**6, 50 * 10**9), {"variant": "paper", "unwind": 0})
+
+
+def order_of_requests() -> list[Fault]:
+    """Bruck's algorithm on a mesh, in three units."""
+    size = Fraction(10**6)
+    scales = (Fraction(1), Fraction(1, 3), Fraction(10, 3))
+    return [fault for scale in scales for fault in simulate.timed("mesh(4,5)", "all_reduce", "bruck", size, scale)]
+
+
+def line_graphs() -> list[Fault]:
+    """Rows of two sizes, anew."""
+    return finder.size(18, 2, circulants=False) + finder.size(10, 6, circulants=False)
+
+
+def beaten_by_circulants() -> list[Fault]:
+    """Seven nodes of degree 3."""
+    return finder.size(7, 3, circulants=True)
+
+
+def thirds_of_bandwidth() -> list[Fault]:
+    """A network of three links a node is written."""
+    file = house.folder() / "network.json"
+    words = ("find-topology", "--nodes", "7", "--degree", "3", "--all-to-all-limit", "0", "-o", str(file))
+    status, _, err = house.command(*words)
+    return [Fault("exit status", house.written(words), f"{status} {err.strip()}", "a file", 20)] if status else []
+
+
+def mean_of_seeds() -> list[Fault]:
+    """Two seeds of one cell."""
+    return files.one_row("forestcoll", "forestcoll", 4, 3) + files.one_row("mtree", "mtree", 4, 3)
+
+
+def sums_on_a_line() -> list[Fault]:
+    """Two chunks summed up along a line of three take 3 s."""
+    data = instance(["0", "1", "2"], _both([("0", "1", "1 B/s"), ("1", "2", "1 B/s")]), "reduce", "2 B", chunks=2)
+    return epochs.compared(data, "1 s", 22)
+
+
+#: The defect and the case, by seed.
+CASES: tuple[tuple[int, Callable[[], list[Fault]]], ...] = (
+    (1, floor_of_a_ring),
+    (1, floor_of_a_triangle),
+    (2, endless_trees),
+    (3, two_sites),
+    (4, few_trees_recomputed),
+    (4, low_trees_recomputed),
+    (5, late_on_a_star),
+    (6, link_down),
+    (7, split_through_a_switch),
+    (8, sums_in_a_switch),
+    (9, copies_of_split_chunks),
+    (10, flow_of_a_fast_link),
+    (11, scaled_multipliers),
+    (12, rounded_ticks),
+    (13, wide_table),
+    (13, prime_rates),
+    (13, tiny_sizes),
+    (13, wide_ratio),
+    (13, disconnected),
+    (13, bound_in_words),
+    (14, a_million_nodes),
+    (15, three_equal_steps),
+    (16, ring_of_two_rates),
+    (17, shared_hyper_edges),
+    (18, one_port),
+    (19, order_of_requests),
+    (20, line_graphs),
+    (20, beaten_by_circulants),
+    (20, thirds_of_bandwidth),
+    (21, mean_of_seeds),
+    (22, sums_on_a_line),
+)
+
+
+def case(seed: int) -> list[Fault]:
+    """Run a case, and give its faults the number of its defect."""
+    number, run = CASES[seed]
+    return [replace(fault, defect=number) for fault in run()]
+
+
+CAMPAIGNS = (
+    Campaign(
+        "known", "each its own", case, range(len(CASES)), len(CASES), cpu_s=45, endless=lambda seed: CASES[seed][0]
+    ),
+)

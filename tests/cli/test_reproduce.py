@@ -1,0 +1,42 @@
+"""``cwb reproduce``: verdicts, and what decides the exit status."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cwb.bench import reproduce as module
+from cwb.cli.main import run
+from cwb.core.published import PublishedFile
+
+TIMED = {"run": "ring", "value": "seconds.total"}
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict", "status"),
+    [
+        ({"printed": "> 0", "ours": {"run": "ring"}}, "reproduced", 0),
+        ({"printed": "9", "ours": {"run": "ring"}}, "differs", 1),
+        ({"printed": "9", "ours": {"run": "ring"}, "why": "a misprint"}, "differs", 0),
+        ({"printed": "9", "ours": {"run": "ring"}, "predicted": "flow"}, "predicted", 0),
+        ({"printed": "<= 1e-9", "ours": TIMED}, "wall time", 0),
+        ({"printed": "<= 1", "ours": {"run": "none", "value": "seconds.total"}}, "failed", 0),
+        ({"printed": "1", "ours": {"run": "none"}}, "failed", 1),
+        ({"printed": "1", "needs": "GPUs"}, "cannot be checked here", 0),
+    ],
+)
+def test_only_what_should_reproduce_exactly_decides_the_exit_status(row, verdict, status, monkeypatch, capsys):
+    """A difference without a reason and a failed run are exit status 1; predictions and seconds of computing never are."""
+    data = {
+        "title": "t",
+        "source": "s",
+        "models": {"flow": "By a flow."},
+        "default": {"instance": "torus(3,3)", "collective": "all_reduce", "size": "1 MiB", "model": "ring"},
+        "runs": {"ring": {}, "none": {"instance": "torus(0)"}},
+        "row": [{"table": "Table 1", "row": "a", "section": "1"} | row],
+    }
+    monkeypatch.setattr(module, "load_paper", lambda name: PublishedFile.model_validate(data))
+    with pytest.raises(SystemExit) as caught:
+        run(["reproduce", "t", "--quiet", "--format", "json"])
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], caught.value.code) == (verdict, status)
