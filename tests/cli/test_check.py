@@ -42,12 +42,13 @@ def wrong(tmp_path):
 
 
 def test_a_right_schedule(right):
-    """Status 0, what the certificate proves, and the cut that does; the time of steps is the simulators'."""
+    """Status 0, what the certificate proves, the cut that does, and the completion time."""
     status, out = run(right)
     assert status == 0
     assert out.splitlines() == [
         f"{right}: right, a schedule of all_gather of 5 ranks; its certificate proves 1e-06 s",
         "cut: 1 of 5 nodes, 1 of 5 ranks; 1 GB/s leave it",
+        "completion time: 4e-06 s, link by link, store and forward; a link serves one piece at a time",
     ]
 
 
@@ -66,11 +67,15 @@ def test_trees_that_meet_their_cut(forest):
     assert out.splitlines() == [
         f"{forest}: right, a schedule of all_gather of 5 ranks; its certificate proves 4e-06 s",
         "cut: 4 of 5 nodes, 4 of 5 ranks; 2 GB/s leave it",
-        "time: 4e-06 s, of the most loaded link",
-        "optimal: time and bound are the same fraction, 1/250000 s",
+        "completion time: 4.046875e-06 s, link by link, store and forward; every tree has its share of every link, "
+        "256 pieces of a tree",
+        "flow time: 4e-06 s, of the most loaded link, latency left out",
+        "optimal (flow, latency left out): flow time and bound are the same fraction, 1/250000 s",
     ]
     verdict = json.loads(run(forest, "--json")[1])
-    assert verdict["exact"] == {"bound": "1/250000", "time": "1/250000", "gap": "0"}
+    assert verdict["exact"] == {"bound": "1/250000", "flow_time": "1/250000", "gap": "0"}
+    assert verdict["pieces"] == 256
+    assert verdict["completion_time_s"] == pytest.approx(4e-6 * (1 + 3 / 256))
     assert verdict["gap"] == 0
     assert verdict["cut"] == {"nodes": 4, "ranks": 4, "bandwidth_Bps": 2e9}
 
@@ -80,9 +85,9 @@ def test_trees_above_their_bound(tmp_path):
     instance, answer = FAMILIES["chain_trees"]()
     path = tmp_path / "f.json"
     write_schedule(path, instance, answer, CutCertificate((0,)))
-    assert run(path)[1].splitlines()[-1] == "gap: 75.000%, exactly 3/4 of the time"
+    assert run(path)[1].splitlines()[-1] == "gap: 75.000%, exactly 3/4 of the flow time"
     write_schedule(path, instance, answer, DistanceCertificate(0, 1))
-    assert len(run(path)[1].splitlines()) == 1
+    assert [line.split(":")[0] for line in run(path)[1].splitlines()] == [str(path), "completion time"]
     write_schedule(path, instance, replace(answer, child=answer.child[::-1].copy()), CutCertificate((0,)))
     status, out = run(path)
     assert status == 5
