@@ -5,7 +5,8 @@
 
 A hop inside a box costs 1 us, whether it is one link or two through a switch (0.5 us each); a hop through InfiniBand costs 5 us (2.5 us for each of
 its two links). Times are those of `schedules/simulate/pipeline.py`, with the number of pieces that is chosen for each, in microseconds. Of two
-boxes there are also rows of the plain implementation of the published algorithms (`tests/models/forestcoll/oracle*.py`), whose forests are measured the same way.
+boxes there are also rows of the plain implementation of the published algorithms (`tests/models/forestcoll/oracle*.py`), whose forests are measured
+the same way.
 """
 
 from __future__ import annotations
