@@ -126,16 +126,16 @@ def simulate(
         if pieces is not None and not isinstance(answer, TreePacking):
             raise InputError("only trees are cut into pieces", source="--pieces")
         trees = isinstance(answer, TreePacking)
+        cut = (completion_of(instance, answer, pieces or read.pieces).pieces or 1) if trees else 1
         asked = chosen is not mode_of(answer) or barrier or held
-        completion = completion_of(instance, answer, pieces or read.pieces) if trees or not asked else None
-        cut = 1 if completion is None else completion.pieces or 1
         if asked or trace_file is not None:
             trace = run(instance, answer, chosen, barrier=barrier, pieces=cut, hold_latency=held)
-        if asked and trace is not None:
+        if trace is not None and asked:
             found = measures(instance, chosen, len(trace.start_s), trace.completion_s, trace.link_busy_s)
             told = [MODELS[chosen], *(["with barriers"] if barrier else []), model.value]
             found["model"] = ", ".join([*told, *([f"{cut:,} pieces of a tree"] if trees else [])])
-        elif completion is not None:
+        else:
+            completion = completion_of(instance, answer, cut if trees else None)
             found = measures(instance, chosen, completion.sends, completion.seconds, completion.busy_s)
             found |= {"model": completion.model, **({"no_completion_time": completion.why} if completion.why else {})}
     if trace_file is not None and trace is not None:
