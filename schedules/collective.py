@@ -150,8 +150,7 @@ def _judge_epochs(
     verdict = _measured(instance, answer, time, certificate, completion, metrics)
     if verdict.bound is None:  # the method's own claim stands, as one of its metrics
         return verdict
-    found = verdict.metrics | {"lower_bound_epochs": round(verdict.bound / float(epoch_s))}
-    return replace(verdict, metrics=found)
+    return replace(verdict, metrics={**verdict.metrics, "lower_bound_epochs": round(verdict.bound / float(epoch_s))})
 
 
 def time_of_grid(instance: Instance, answer: Schedule | TranslatedTrees) -> Fraction:

@@ -123,7 +123,8 @@ def _partition(instance: Instance, grid: Grid, certificate: EpochPartition) -> i
     columns = [column[into].tolist() for column in (grid.delay, grid.window, grid.capacity)]
 
     def enough(epochs: int) -> bool:
-        return sum(c * max(0, (epochs - d) // w + 1) for d, w, c in zip(*columns, strict=True)) >= entries
+        room = sum(c * max(0, (epochs - d) // w + 1) for d, w, c in zip(*columns, strict=True))
+        return bool(room >= entries)
 
     return _least(enough)
 
