@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from math import ceil
 
 import numpy as np
 
@@ -44,7 +45,7 @@ from .simulate import simulate
 from .simulate.pipeline import pipeline
 from .verify import verify
 from .verify.epochs import finish_epochs
-from .verify.grid import grid_of
+from .verify.grid import grid_of, whole_ticks
 from .verify.translated import translated_epochs
 from .verify.trees import heaviest_link
 
@@ -297,6 +298,8 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
 def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction | None:
     """Recompute what a certificate proves, exactly; None if there is none, or none that can be recomputed here.
 
+    Where schedules end at whole ticks, a bound in seconds is rounded up to so many.
+
     Raises
     ------
     InputError
@@ -324,4 +327,6 @@ def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction
             proved = weighted_bound_s(instance.network, instance.demand, certificate.weights)
         case _:
             pass
+    if proved and instance.timing is not None and whole_ticks(instance):
+        proved = ceil(proved / instance.timing.epoch_s) * instance.timing.epoch_s
     return proved

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import ceil
 from operator import itemgetter
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..common.digraph import Digraph, exact_array
 from ..common.ratio_cuts import Unreachable, worst_cut
 from ..common.schedule_bounds import Bound, best_bound, cut_bound, distances
 from .network import Arcs
-from .options import longest
+from .options import chunk_bytes, longest
 
 #: Ranks whose bound by distances is computed, those of the largest slot bounds first.
 _SINKS = 3
@@ -90,7 +91,12 @@ def bound_of(instance: Instance, arcs: Arcs, members: Bools) -> Bound:
     topology, demand, timing = instance.network, instance.demand, instance.timing
     assert isinstance(topology, Topology) and demand is not None and timing is not None  # noqa: S101 (the caller has looked)
     if topology.switches:
-        return _seconds(instance, topology, members)
+        seconds, proof = _seconds(instance, topology, members)
+        size = chunk_bytes(demand, instance.npus)
+        parts = {part for link in topology.links for part in (size / link.bandwidth_Bps, link.latency_s)}
+        if any(part % timing.epoch_s for part in parts):
+            return seconds, proof
+        return ceil(seconds / timing.epoch_s) * timing.epoch_s, proof  # schedules end at whole ticks
     chunks = demand.chunks
     found: list[tuple[int, Certificate]] = []
     if demand.collective is CollectiveKind.ALL_REDUCE:

@@ -73,7 +73,9 @@ def exchange_of(problem: EpochProblem, instance: Instance) -> Exchange:
     ranks = range(instance.npus) if instance.demand.ranks is None else instance.demand.ranks
     nodes = tuple(sorted(problem.topology.rank_nodes[rank] for rank in ranks))
     links = problem.links
-    plenty = Fraction(2 * len(nodes) * (len(nodes) - 1))  # twice all that is moved: never full, and no larger than it has to be
+    plenty = Fraction(
+        2 * len(nodes) * (len(nodes) - 1)
+    )  # twice all that is moved: never full, and no larger than it has to be
     return Exchange(
         tuple(limit is None for limit in problem.holds),
         nodes,

@@ -107,7 +107,9 @@ def search_for(problem: Expanded, low: int, solver: Solver, budget: Budget, hori
         best = first_schedule(problem)
     search = Search(problem, solver, budget, low, best, finish(problem, best))
     if search.high > MAX_TICKS:
-        raise Unsupported(f"{search.high:,} ticks, of which no more than {MAX_TICKS:,} are told apart: links differ too much")
+        raise Unsupported(
+            f"{search.high:,} ticks, of which no more than {MAX_TICKS:,} are told apart: links differ too much"
+        )
     if horizon is not None:
         if search.high > search.low:
             search.within(max(search.low, min(horizon, search.high)))

@@ -143,6 +143,24 @@ def _counted(ticks: int) -> int:
     return ticks if ticks <= MAX_EPOCHS else NEVER
 
 
+def whole_ticks(instance: Instance) -> bool:
+    """Whether chunks are whole and nothing is rounded on a grid of circuits, so that every schedule on it ends at a whole tick.
+
+    No schedule of whole chunks without the grid is shorter than the best one on it: rounding all its starts down to ticks keeps what comes
+    before what, since all durations are whole, and what is under way during a tick is what was under way just before the end of that tick.
+    """
+    topology, timing = instance.network, instance.timing
+    if not isinstance(topology, Topology) or timing is None or timing.semantics is not Semantics.CIRCUIT:
+        return False
+    chunk = demanded_chunk(instance)
+    kinds = {(link.bandwidth_Bps, link.latency_s) for link in topology.links}
+    if len(topology.ranks) < len(topology.nodes):  # latencies and times on the wire come together in several ways
+        parts = {part for rate, late in kinds for part in (chunk / rate, late)}
+    else:
+        parts = {chunk / rate + late for rate, late in kinds}
+    return all(part % timing.epoch_s == 0 for part in parts)
+
+
 def _up(x: Fraction) -> int:
     return -int(-x // 1)
 

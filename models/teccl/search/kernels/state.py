@@ -66,7 +66,9 @@ def empty_state(held: Any, links: int, rows: int, epochs: int, longest: int) -> 
         If the table of reservations would be too large.
     """
     if rows * epochs > MAX_CELLS:
-        raise Unsupported(f"{rows:,} links for {epochs:,} epochs are too many to keep account of; expected longer epochs")
+        raise Unsupported(
+            f"{rows:,} links for {epochs:,} epochs are too many to keep account of; expected longer epochs"
+        )
     chunks, nodes = held.shape
     room = nodes * longest
     return State(
