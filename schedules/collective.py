@@ -281,7 +281,8 @@ def _bandwidths(instance: Instance, seconds: float | None) -> tuple[float | None
 def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None) -> Fraction | None:
     """Recompute what a certificate proves of an answer's objective, in seconds; None if there is none, or it proves nothing of it.
 
-    Of the flow model, which trees are measured by, a distance proves nothing, and epochs are those of what is on a grid alone.
+    Of the flow model, which trees are measured by, a distance proves nothing, and epochs are those of what is on a grid alone. Where schedules
+    end at whole ticks, a bound in seconds is rounded up to so many.
 
     Raises
     ------
@@ -292,13 +293,19 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
         return None
     if isinstance(answer, TreePacking | StepSchedule) and isinstance(certificate, EpochBound):
         return None
-    return exact_bound(instance, certificate)
+    proved = exact_bound(instance, certificate)
+    if (
+        proved
+        and instance.timing is not None
+        and isinstance(answer, Schedule | TranslatedTrees)
+        and whole_ticks(instance)
+    ):
+        return ceil(proved / instance.timing.epoch_s) * instance.timing.epoch_s
+    return proved
 
 
 def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction | None:
     """Recompute what a certificate proves, exactly; None if there is none, or none that can be recomputed here.
-
-    Where schedules end at whole ticks, a bound in seconds is rounded up to so many.
 
     Raises
     ------
@@ -327,6 +334,4 @@ def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction
             proved = weighted_bound_s(instance.network, instance.demand, certificate.weights)
         case _:
             pass
-    if proved and instance.timing is not None and whole_ticks(instance):
-        proved = ceil(proved / instance.timing.epoch_s) * instance.timing.epoch_s
     return proved
