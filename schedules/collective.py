@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from math import ceil
 
 import numpy as np
 
@@ -44,7 +45,7 @@ from .simulate import simulate
 from .simulate.pipeline import pipeline
 from .verify import verify
 from .verify.epochs import finish_epochs
-from .verify.grid import grid_of
+from .verify.grid import grid_of, whole_ticks
 from .verify.translated import translated_epochs
 from .verify.trees import heaviest_link
 
@@ -279,7 +280,8 @@ def _bandwidths(instance: Instance, seconds: float | None) -> tuple[float | None
 def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None) -> Fraction | None:
     """Recompute what a certificate proves of an answer's objective, in seconds; None if there is none, or it proves nothing of it.
 
-    Of the flow model, which trees are measured by, a distance proves nothing, and epochs are those of what is on a grid alone.
+    Of the flow model, which trees are measured by, a distance proves nothing, and epochs are those of what is on a grid alone. Where schedules
+    end at whole ticks, a bound in seconds is rounded up to so many.
 
     Raises
     ------
@@ -290,7 +292,15 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
         return None
     if isinstance(answer, TreePacking | StepSchedule) and isinstance(certificate, EpochBound):
         return None
-    return exact_bound(instance, certificate)
+    proved = exact_bound(instance, certificate)
+    if (
+        proved
+        and instance.timing is not None
+        and isinstance(answer, Schedule | TranslatedTrees)
+        and whole_ticks(instance)
+    ):
+        return ceil(proved / instance.timing.epoch_s) * instance.timing.epoch_s
+    return proved
 
 
 def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction | None:

@@ -23,7 +23,7 @@ from cwb.schedules import judge
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from cwb.schedules.verify.grid import grid_of
 from epochs_oracle import TooLarge, reachable
-from grids import demand_of, network, on_grid, small_networks, with_room, with_switch
+from grids import demand_of, network, on_grid, small_networks, switch_trees, with_room, with_switch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -131,6 +131,31 @@ def test_every_model_is_right_and_no_bound_is_beyond_it(topology, kind, chunks, 
     flow, parts = solved(fluid, lp)
     assert flow.status is Status.OPTIMAL
     assert lower_bound(epoch_problem(fluid))[0] <= parts
+
+
+@pytest.mark.parametrize("buffer", [None, Fraction(0)])
+@pytest.mark.parametrize("kind", ["broadcast", "all_gather"])
+def test_a_switch_that_does_not_copy_gets_a_part_once_for_each_rank(kind, buffer):
+    """Where parts for two ranks share the link to a switch without multicast, both go over it: what takes two epochs up ends at index 3."""
+    star = [ends for i, rate in enumerate([1, 2, 2]) for ends in ((i, 3, rate, 0), (3, i, rate, 0))]
+    instance = on_grid(network(3, star, (3,), multicast=False, buffer=buffer), kind, fluid=True)
+    outcome, found = solved(instance, lp)
+    assert (outcome.status, found) == (Status.OPTIMAL, 3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    switch_trees(),
+    st.sampled_from(KINDS),
+    st.integers(1, 2),
+    st.sampled_from(EPOCHS),
+    st.sampled_from(["makespan", "paper"]),
+    st.sampled_from([None, 0, 1]),
+)
+def test_parts_of_chunks_go_through_any_switches(topology, kind, chunks, semantics, objective, room):
+    """Through stars and trees of switches, with and without copies and storage, and over ranks with any room, the linear program's ways are right."""
+    instance = with_room(on_grid(topology, kind, chunks, semantics.value, fluid=True), room)
+    assert solved(instance, lp, LpOptions(objective=objective))[0].status is Status.OPTIMAL
 
 
 @settings(max_examples=10, deadline=None)
