@@ -18,6 +18,7 @@ from ..core.bounds import (
     LengthCertificate,
     PartitionCertificate,
     SolverBound,
+    TreePrices,
 )
 from ..core.budget import Clock
 from ..core.errors import InputError
@@ -43,6 +44,7 @@ from .network_bounds import (
 from .questions import question_of
 from .simulate import simulate
 from .simulate.pipeline import pipeline
+from .tree_bounds import fault_of_trees, recomputed_tree_bound
 from .verify import verify
 from .verify.epochs import finish_epochs
 from .verify.grid import grid_of, whole_ticks
@@ -292,7 +294,7 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
         return None
     if isinstance(answer, TreePacking | StepSchedule) and isinstance(certificate, EpochBound):
         return None
-    proved = exact_bound(instance, certificate)
+    proved = exact_bound(instance, certificate, answer if isinstance(answer, TreePacking) else None)
     if (
         proved
         and instance.timing is not None
@@ -303,13 +305,24 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
     return proved
 
 
-def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction | None:
+def exact_bound(
+    instance: Instance, certificate: Certificate | None, trees: TreePacking | None = None
+) -> Fraction | None:
     """Recompute what a certificate proves, exactly; None if there is none, or none that can be recomputed here.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    certificate : Certificate or None
+        What is said to prove a bound.
+    trees : TreePacking or None
+        Trees that are right, of which it is to be a bound; a certificate that speaks of trees of a kind needs them.
 
     Raises
     ------
     InputError
-        If the certificate names what the instance does not have.
+        If the certificate names what the instance does not have, or speaks of other trees.
     """
     if isinstance(certificate, EpochBound):
         return recomputed_epochs(instance, certificate) * grid_of(instance).timing.epoch_s
@@ -327,6 +340,11 @@ def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction
             proved = recomputed_distance_bound(instance, certificate)
         case PartitionCertificate():
             proved = recomputed_partition_bound(instance, certificate)
+        case TreePrices():
+            fault = "speaks of trees" if trees is None else fault_of_trees(instance, certificate, trees)
+            if fault is not None:
+                raise InputError(fault, place="certificate")
+            proved = recomputed_tree_bound(instance, certificate)
         case LengthCertificate():
             proved = recomputed_length_bound(instance, certificate)
         case DimensionWeights() if isinstance(instance.network, WiredFabric) and instance.demand is not None:
