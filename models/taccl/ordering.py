@@ -92,9 +92,9 @@ def _on_trees(routing: Routing, taken: Sequence[tuple[int, int]]) -> list[tuple[
             reached.add(routing.edges[fresh[0]].target)
         used: set[int] = set()
         if missing := set(chunk.targets) - reached:
-            node = routing.topology.nodes[min(missing)].name
+            name = routing.topology.nodes[min(missing)].name
             raise Unsupported(
-                f"by the solver's tolerances its routes need not bring chunk {c} to {node}; links differ too much"
+                f"the solver's routes do not bring chunk {c} to {name}: links differ beyond its tolerances"
             )
         for target in chunk.targets:
             node = target
