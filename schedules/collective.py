@@ -294,15 +294,17 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
         return None
     if isinstance(answer, TreePacking | StepSchedule) and isinstance(certificate, EpochBound):
         return None
-    proved = exact_bound(instance, certificate, answer if isinstance(answer, TreePacking) else None)
-    if (
-        proved
-        and instance.timing is not None
-        and isinstance(answer, Schedule | TranslatedTrees)
-        and whole_ticks(instance)
-    ):
-        return ceil(proved / instance.timing.epoch_s) * instance.timing.epoch_s
-    return proved
+    return in_whole_ticks(
+        instance, answer, exact_bound(instance, certificate, answer if isinstance(answer, TreePacking) else None)
+    )
+
+
+def in_whole_ticks(instance: Instance, answer: Answer, bound: Fraction | None) -> Fraction | None:
+    """Round a bound in seconds up to whole ticks where schedules end at such, see :func:`.verify.grid.whole_ticks`."""
+    on_grid = isinstance(answer, Schedule | TranslatedTrees) and whole_ticks(instance)
+    if bound and on_grid and instance.timing is not None:
+        return ceil(bound / instance.timing.epoch_s) * instance.timing.epoch_s
+    return bound
 
 
 def exact_bound(

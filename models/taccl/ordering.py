@@ -94,7 +94,7 @@ def _on_trees(routing: Routing, taken: Sequence[tuple[int, int]]) -> list[tuple[
         if missing := set(chunk.targets) - reached:
             name = routing.topology.nodes[min(missing)].name
             raise Unsupported(
-                f"by the solver's tolerances its routes need not bring chunk {c} to {name}; links differ too much"
+                f"the solver's routes do not bring chunk {c} to {name}: links differ beyond its tolerances"
             )
         for target in chunk.targets:
             node = target
