@@ -62,7 +62,7 @@ def proof_of(read: ScheduleFile, *, right: bool, completion_s: float | None) -> 
     time = objective_of(instance, answer, completion_s) if right else None
     flow_s = time if isinstance(time, Fraction) and isinstance(answer, TreePacking) else None
     try:
-        bound = exact_bound(instance, certificate)
+        bound = exact_bound(instance, certificate, answer if right and isinstance(answer, TreePacking) else None)
     except InputError as error:
         return Proof(None, flow_s), [f"certificate: {error}"]
     claimed = read.extra.get("bound_s")
