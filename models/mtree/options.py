@@ -137,6 +137,3 @@ class GostOptions(ChunkOptions):
     select: bool = Field(
         True, description="Whether MILP (1) chooses trees and rates; else those of GBST are taken as they are."
     )
-    nodes: int | None = Field(
-        None, ge=1, le=10**7, description="Nodes of the search of MILP (1), which need not end; by default any number."
-    )
