@@ -177,7 +177,7 @@ def _simulated(cell: Cell, pieces: int) -> RunRecord:
     try:
         instance = with_demand(instances.load(cell.instance), cell.collective, cell.size, cell.chunks)
         made = run(instance, cell.request)
-        if not isinstance(made.answer, TreePacking):
+        if made.instance is None or not isinstance(made.answer, TreePacking):
             raise NotComputedError(f"{cell}: {made.record.message or 'no trees'}")
         plan = reserve(network_of(made.instance), made.answer, LatencyModel.OCCUPANCY, Fraction(0), pieces)
         trace = simulate_reserved(made.instance, made.answer, plan, LatencyModel.OCCUPANCY, overhead_s=Fraction(0))

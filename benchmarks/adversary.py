@@ -95,7 +95,7 @@ def _line(campaign: str, seed: int, fault: Fault) -> str:
 
 def _show(cases: Counter[str], faults: dict[str, list[tuple[int, Fault]]], seconds: Counter[str]) -> None:
     """Print the table of campaigns, and that of old defects."""
-    print("\n| campaign | oracle | cases | faults | seconds |\n|---|---|---|---|---|")
+    print("\n| campaign | oracle | cases | faults | processor seconds |\n|---|---|---|---|---|")
     for name in cases:
         wrong = len({seed for seed, _ in faults[name]})
         print(f"| `{name}` | {CAMPAIGNS[name].oracle} | {cases[name]:,} | {wrong:,} | {seconds[name]:,.0f} |")

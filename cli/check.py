@@ -50,7 +50,7 @@ def check(file: Path, instance: str | None, as_json: bool) -> int:
         _same_instance(file, read.instance, instance)
     report = verify(read.instance, read.answer)
     completion = completion_if_any(read.instance, read.answer, read.pieces) if report.ok else None
-    proof, missed = proof_of(read, right=report.ok, completion_s=completion and completion.seconds)
+    proof, missed = proof_of(read, right=report.ok, completion_s=completion.seconds if completion else None)
     violations = [*map(str, report.violations), *missed]
     if as_json:
         click.echo(json.dumps(_verdict(file, read, report, proof, completion, violations), allow_nan=False))

@@ -170,6 +170,57 @@ class PartitionCertificate:
 
 
 @dataclass(frozen=True)
+class TreePrices:
+    """Prices of links, and of a tree, that bound an all-reduce along trees: dual values of their packing.
+
+    It speaks of trees, each with a rate r_T, that reduce to a root and broadcast from it: at most ``trees`` of them, none with a rate below
+    ``min_rate_Bps``, and none in which a way between root and leaf, there or back, is longer than the height. Of other schedules it says nothing.
+
+    Let w(T) be the prices of a tree's links, those of the reduction and those of the broadcast. Loads fit, so that
+    ``sum_T r_T w(T) <= sum_e b_e w_e = B``. A rate is at most the least bandwidth c_T of the tree's links, so that with N trees
+    ``sum_T r_T p / c_T <= N p``. If no tree costs less than m, ``w(T) + p / c_T >= m``, the rates sum to R with ``R m <= B + N p``. N is at most
+    ``trees``, and at most R over the smallest rate, so that ``N (min_rate m - p) <= B``. The time is at least the size over the largest such R.
+
+    What a tree costs at least is found for each bandwidth c that c_T may be, over links of at least c. Both of its ways join all ranks, so that they
+    cost at least twice the cheapest spanning tree, directions left aside. With a height H, let r be the root: a link (u, v) of the broadcast
+    ends at most H away from it, ``d(r, u) + L_uv <= H`` with the least distance d, and one of the reduction begins so. So the two ways cost at
+    least as much as the cheapest arborescence from r over such links, and the one into r.
+
+    Parameters
+    ----------
+    prices : tuple of int
+        w_e, one for every link of the topology, at least 0.
+    tree_price_Bps : Fraction
+        p, at least 0.
+    trees : int or None
+        Most trees; None is any number.
+    height, height_unit : int and str, or None
+        H in ``links``, or in ``ns`` of latency, a link's rounded up; None is any.
+    min_rate_Bps : Fraction
+        Smallest rate of a tree; 0 is any.
+    """
+
+    prices: tuple[int, ...]
+    tree_price_Bps: Fraction = Fraction(0)
+    trees: int | None = None
+    height: int | None = None
+    height_unit: str = "links"
+    min_rate_Bps: Fraction = Fraction(0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain data for a record."""
+        return {
+            "certificate": "tree-prices",
+            "prices": list(self.prices),
+            "tree_price_Bps": str(self.tree_price_Bps),
+            "trees": self.trees,
+            "height": self.height,
+            "height_unit": self.height_unit,
+            "min_rate_Bps": str(self.min_rate_Bps),
+        }
+
+
+@dataclass(frozen=True)
 class LengthCertificate:
     """Lengths of links that bound an all-to-all: dual values of the maximum concurrent flow.
 
@@ -385,6 +436,7 @@ Certificate = (
     | DistanceCertificate
     | DimensionWeights
     | PartitionCertificate
+    | TreePrices
     | LengthCertificate
     | EpochBound
 )

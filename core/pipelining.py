@@ -39,7 +39,7 @@ MOST_CHUNKS = 2**20
 #: Times are found to this part of them.
 TOLERANCE = 1e-13
 
-#: Slopes are taken over this part of the deadline.
+#: Slopes are taken over this part of the deadline, or of the time where that is later.
 _AHEAD = 1e-6
 
 _Number = TypeVar("_Number", Fraction, float)
@@ -196,9 +196,12 @@ class Forest:
 
     def _newton(self, flow_s: Floats, deadline_s: float, chunks: Ints) -> Floats:
         """Solve ``time = deadline`` for the flow time; from the second step on from above, where no step goes too far."""
-        ahead = deadline_s * _AHEAD
+        if deadline_s <= 0:
+            return np.zeros_like(flow_s)
         for _ in range(64):
             time = self.seconds(flow_s, chunks)
+            # Against the larger one of the two: added to a latency far beyond the deadline, a part of the deadline would be lost.
+            ahead = np.maximum(time, deadline_s) * _AHEAD
             slope = (self.seconds(flow_s + ahead, chunks) - time) / ahead
             step = (time - deadline_s) / slope
             flow_s = np.maximum(flow_s - step, 0.0)

@@ -124,11 +124,13 @@ def reserve(
         return rates
 
     # Rates in proportion to the data fill the fullest link: they are one way, and mostly close to the best.
-    together = np.full(len(data), load(data))
+    shares = data / data.sum() if data.sum() else packing.units / packing.units.sum()
+    fullest = load(shares)
+    together = np.full(len(data), fullest * float(data.sum()))
     number = forest.best_chunks(together) if given is None else given
     most = float(forest.seconds(together, number).max())
     seconds = _least(lambda deadline: 1 / load(needed(deadline)), float(together[0]), most)
-    rates = data / together if seconds == most else needed(seconds)
+    rates = shares / fullest if seconds == most else needed(seconds)
     number = forest.best_chunks(data / rates) if given is None else given
     return Reserved(seconds, rates, number)
 
@@ -173,7 +175,8 @@ def equal_finish(forest: Forest, rates_Bps: Floats, size_bytes: float, chunks: i
 
     seconds = _least(lambda deadline: float(carried(deadline).sum()) / size_bytes, float(flow_s[0]), most)
     found = carried(seconds)
-    return found * (size_bytes / float(found.sum()))
+    # So little data is lost beside the latency: then every split ends at the same time, as far as that can be told.
+    return found * (size_bytes / float(found.sum())) if found.any() else size_bytes * (rates_Bps / rates_Bps.sum())
 
 
 def _least(grows: Callable[[float], float], low: float, high: float) -> float:

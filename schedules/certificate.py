@@ -58,7 +58,9 @@ def recomputed_bound(
         if (line := proved_line(instance, one, scale_free=certificate.scale_free, missed=missed)) is not None
     ]
     if certificate.scale_free:
-        bounds = [line.value * max(line.value, 0) / (4 * line.time_weight * line.cost_weight) for line in proved]
+        bounds = [
+            line.value * max(line.value, Fraction(0)) / (4 * line.time_weight * line.cost_weight) for line in proved
+        ]
         return _to_float(max(bounds, default=None))
     if design.objective is Objective.PERF:
         alone = [line.value / line.time_weight for line in proved if line.cost_weight == 0]

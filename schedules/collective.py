@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from math import ceil
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..core.bounds import (
     LengthCertificate,
     PartitionCertificate,
     SolverBound,
+    TreePrices,
 )
 from ..core.budget import Clock
 from ..core.errors import InputError
@@ -42,9 +44,10 @@ from .network_bounds import (
 from .questions import question_of
 from .simulate import simulate
 from .simulate.pipeline import pipeline
+from .tree_bounds import fault_of_trees, recomputed_tree_bound
 from .verify import verify
 from .verify.epochs import finish_epochs
-from .verify.grid import grid_of
+from .verify.grid import grid_of, whole_ticks
 from .verify.translated import translated_epochs
 from .verify.trees import heaviest_link
 
@@ -150,8 +153,7 @@ def _judge_epochs(
     verdict = _measured(instance, answer, time, certificate, completion, metrics)
     if verdict.bound is None:  # the method's own claim stands, as one of its metrics
         return verdict
-    found = verdict.metrics | {"lower_bound_epochs": round(verdict.bound / float(epoch_s))}
-    return replace(verdict, metrics=found)
+    return replace(verdict, metrics={**verdict.metrics, "lower_bound_epochs": round(verdict.bound / float(epoch_s))})
 
 
 def time_of_grid(instance: Instance, answer: Schedule | TranslatedTrees) -> Fraction:
@@ -280,7 +282,8 @@ def _bandwidths(instance: Instance, seconds: float | None) -> tuple[float | None
 def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None) -> Fraction | None:
     """Recompute what a certificate proves of an answer's objective, in seconds; None if there is none, or it proves nothing of it.
 
-    Of the flow model, which trees are measured by, a distance proves nothing, and epochs are those of what is on a grid alone.
+    Of the flow model, which trees are measured by, a distance proves nothing, and epochs are those of what is on a grid alone. Where schedules
+    end at whole ticks, a bound in seconds is rounded up to so many.
 
     Raises
     ------
@@ -291,16 +294,37 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
         return None
     if isinstance(answer, TreePacking | StepSchedule) and isinstance(certificate, EpochBound):
         return None
-    return exact_bound(instance, certificate)
+    return in_whole_ticks(
+        instance, answer, exact_bound(instance, certificate, answer if isinstance(answer, TreePacking) else None)
+    )
 
 
-def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction | None:
+def in_whole_ticks(instance: Instance, answer: Answer, bound: Fraction | None) -> Fraction | None:
+    """Round a bound in seconds up to whole ticks where schedules end at such, see :func:`.verify.grid.whole_ticks`."""
+    on_grid = isinstance(answer, Schedule | TranslatedTrees) and whole_ticks(instance)
+    if bound and on_grid and instance.timing is not None:
+        return ceil(bound / instance.timing.epoch_s) * instance.timing.epoch_s
+    return bound
+
+
+def exact_bound(
+    instance: Instance, certificate: Certificate | None, trees: TreePacking | None = None
+) -> Fraction | None:
     """Recompute what a certificate proves, exactly; None if there is none, or none that can be recomputed here.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    certificate : Certificate or None
+        What is said to prove a bound.
+    trees : TreePacking or None
+        Trees that are right, of which it is to be a bound; a certificate that speaks of trees of a kind needs them.
 
     Raises
     ------
     InputError
-        If the certificate names what the instance does not have.
+        If the certificate names what the instance does not have, or speaks of other trees.
     """
     if isinstance(certificate, EpochBound):
         return recomputed_epochs(instance, certificate) * grid_of(instance).timing.epoch_s
@@ -318,6 +342,11 @@ def exact_bound(instance: Instance, certificate: Certificate | None) -> Fraction
             proved = recomputed_distance_bound(instance, certificate)
         case PartitionCertificate():
             proved = recomputed_partition_bound(instance, certificate)
+        case TreePrices():
+            fault = "speaks of trees" if trees is None else fault_of_trees(instance, certificate, trees)
+            if fault is not None:
+                raise InputError(fault, place="certificate")
+            proved = recomputed_tree_bound(instance, certificate)
         case LengthCertificate():
             proved = recomputed_length_bound(instance, certificate)
         case DimensionWeights() if isinstance(instance.network, WiredFabric) and instance.demand is not None:

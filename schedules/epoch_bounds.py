@@ -52,7 +52,7 @@ def recomputed_epochs(instance: Instance, certificate: EpochBound) -> int:  # no
     InputError
         If it names what the instance does not have.
     """
-    grid = grid_of(instance)
+    grid = grid_of(instance, at_least=True)
     count = len(grid.topology.nodes)
     named = [n for n in (getattr(certificate, "sink", None), getattr(certificate, "source", None)) if n is not None]
     sets = (*getattr(certificate, "nodes", ()), *getattr(certificate, "sinks", ()))
@@ -121,9 +121,12 @@ def _partition(instance: Instance, grid: Grid, certificate: EpochPartition) -> i
     ends = zip(grid.source.tolist(), grid.target.tolist(), strict=True)
     into = [e for e, (a, b) in enumerate(ends) if part_of[a] != part_of[b]]
     columns = [column[into].tolist() for column in (grid.delay, grid.window, grid.capacity)]
+    if 0 in columns[1]:
+        return 0  # a link that takes less than a tick
 
     def enough(epochs: int) -> bool:
-        return sum(c * max(0, (epochs - d) // w + 1) for d, w, c in zip(*columns, strict=True)) >= entries
+        room = sum(c * max(0, (epochs - d) // w + 1) for d, w, c in zip(*columns, strict=True))
+        return bool(room >= entries)
 
     return _least(enough)
 

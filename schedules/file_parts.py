@@ -21,6 +21,7 @@ from ..core.bounds import (
     LengthCertificate,
     PartitionCertificate,
     SolverBound,
+    TreePrices,
 )
 from ..core.collective import CollectiveKind, Demand
 from ..core.errors import InputError, located
@@ -189,7 +190,7 @@ def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Int
 
 def read_certificate(file: Fields) -> Certificate:
     """Read a certificate."""
-    kind = file.word("certificate", ["cut", "distance", "partition", "lengths", "solver", *EPOCH_BOUNDS])
+    kind = file.word("certificate", ["cut", "distance", "partition", "tree-prices", "lengths", "solver", *EPOCH_BOUNDS])
     certificate: Certificate
     if kind == "cut":
         certificate = CutCertificate(tuple(file.integers("nodes", 0, _MANY).tolist()))
@@ -197,6 +198,8 @@ def read_certificate(file: Fields) -> Certificate:
         certificate = DistanceCertificate(file.integer("source", 0, _MANY), file.integer("target", 0, _MANY))
     elif kind == "partition":
         certificate = PartitionCertificate(_read_parts(file))
+    elif kind == "tree-prices":
+        certificate = _read_tree_prices(file)
     elif kind in EPOCH_BOUNDS:
         certificate = EPOCH_BOUNDS[kind](file)
     elif kind == "lengths":
@@ -205,6 +208,17 @@ def read_certificate(file: Fields) -> Certificate:
         certificate = SolverBound(file.word("solver"), file.word("version"))
     file.done()
     return certificate
+
+
+def _read_tree_prices(file: Fields) -> TreePrices:
+    return TreePrices(
+        tuple(file.integers("prices", 0, _MANY).tolist()),
+        file.fraction("tree_price_Bps"),
+        file.integer("trees", 1, _MANY) if file.has("trees") else None,
+        file.integer("height", 0, _MANY) if file.has("height") else None,
+        file.word("height_unit", ["links", "ns"]),
+        file.fraction("min_rate_Bps"),
+    )
 
 
 def _read_parts(file: Fields) -> tuple[tuple[int, ...], ...]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from ..core.bounds import DistanceCertificate
 from ..core.errors import InputError
 from ..core.trees import TreePacking
-from .collective import exact_bound, held_against, objective_of
+from .collective import exact_bound, held_against, in_whole_ticks, objective_of
 from .contradiction import ATTESTED_TOLERANCE
 from .files import ScheduleFile
 
@@ -62,7 +62,8 @@ def proof_of(read: ScheduleFile, *, right: bool, completion_s: float | None) -> 
     time = objective_of(instance, answer, completion_s) if right else None
     flow_s = time if isinstance(time, Fraction) and isinstance(answer, TreePacking) else None
     try:
-        bound = exact_bound(instance, certificate)
+        trees = answer if right and isinstance(answer, TreePacking) else None
+        bound = in_whole_ticks(instance, answer, exact_bound(instance, certificate, trees))
     except InputError as error:
         return Proof(None, flow_s), [f"certificate: {error}"]
     claimed = read.extra.get("bound_s")

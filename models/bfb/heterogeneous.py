@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...core.budget import Budget
+from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome
 from ...core.solver import Solver
@@ -23,6 +24,9 @@ from .choices import Choices, choices_of
 from .formulation import build_heterogeneous
 from .options import Options
 from .solved import Solve, Solved, run_each
+
+#: Times that the linear program can hold beside one another.
+WIDEST = 10**15
 
 #: Relative difference at which two times of a solver are the same, and part of a shard that is none.
 SAME = 1e-7
@@ -88,6 +92,12 @@ def fastest(
     parts = {(v, e): 0.0 for (v, _), links in choices.over.items() for e in links}
     times: dict[tuple[int, int], float] = {}
     unit_s = shard_bytes / max(link.bandwidth_Bps for link in network.links)
+    longest_s = max(shard_bytes / link.bandwidth_Bps + link.latency_s for link in network.links)
+    if longest_s > WIDEST * unit_s:
+        factor = f"{float(longest_s / unit_s):.2g}"
+        raise Unsupported(
+            f"links differ in time by a factor of {factor}; the linear program holds for up to {WIDEST:,}"
+        )
     while choices.carries:
         with budget.clock.phase("build"):
             model = build_heterogeneous(choices, network, shard_bytes, unit_s)

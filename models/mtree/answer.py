@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
 
-from ...core.bounds import Certificate, PartitionCertificate, SolverBound
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
@@ -17,15 +17,15 @@ from ...core.solver import SolverResult
 from ...core.trees import TreePacking
 from ..common.schedule_bounds import network_of
 from ..common.wan.bottleneck import lowest_tree
+from ..common.wan.ceiling import Ceiling, ceiling
 from ..common.wan.measures import measures_of_rate, measures_of_trees
 from ..common.wan.network import Limit, Wan, pose
 from ..common.wan.strength import Strength, strength
 from ..common.wan.trees import Rated, filled, heights_of, in_order, packing
 from .chunking import measures_of_chunks, split
 from .options import ChunkOptions
-
-#: Relative gap at which an answer is called optimal, unless the budget says otherwise.
-GAP = 1e-6
+from .pricing import Prices
+from .proof import GAP, proof_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +40,20 @@ class Asked:
         Its network.
     limit : Limit
         The height; every tree of shortest hops has it where none is asked.
-    floor : int
-        Smallest rate of a tree, in units.
+    floor : Fraction
+        Smallest rate of a tree, in units; 0 is any.
     strongest : Strength
-        The bound for any trees, and every other schedule.
+        The bound for any trees that use both directions of their links alike.
+    highest : Ceiling
+        The bound for any schedule.
     """
 
     instance: Instance
     wan: Wan
     limit: Limit
-    floor: int
+    floor: Fraction
     strongest: Strength
+    highest: Ceiling
 
     @property
     def any_height(self) -> bool:
@@ -58,6 +61,11 @@ class Asked:
         return self.limit.most >= self.limit.length.sum() or (
             self.limit.unit == "hops" and self.limit.most >= self.wan.nodes - 1
         )
+
+    @property
+    def least(self) -> int:
+        """Smallest capacity of a link that a tree may have, in units: capacities are whole, so that nothing is lost by rounding up."""
+        return ceil(self.floor)
 
     @property
     def size_bytes(self) -> Fraction:
@@ -83,8 +91,8 @@ def ask(
     """
     wan = pose(instance)
     limit = wan.latencies(height) if isinstance(height, Fraction) else wan.hops(height)
-    floor = wan.units(min_rate) if min_rate is not None else 0
-    usable = wan.capacity >= floor
+    floor = Fraction(min_rate or 0) / wan.unit_Bps
+    usable = wan.capacity >= ceil(floor)
     shown = "" if min_rate is None else f" of at least min_rate {float(min_rate) * 8e-6:.6g} Mb/s"
     if not usable.any():
         fastest = float(wan.capacity.max() * wan.unit_Bps) * 8e-6
@@ -98,7 +106,8 @@ def ask(
         return Outcome(Status.INFEASIBLE, message=f"{text}; the smallest feasible height is {limit.shown(radius)}")
     with budget.clock.phase("strength"):
         strongest = strength(wan)
-    return Asked(instance, wan, limit, floor, strongest)
+        highest = ceiling(network_of(instance), wan, strongest)
+    return Asked(instance, wan, limit, floor, strongest, highest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +119,7 @@ class Found:
     rated : Rated or None
         The best trees.
     bound : Fraction
-        Units that no allowed trees carry together; at most the strength.
+        Units that no allowed trees carry together, if they use both directions of their links alike; at most the strength.
     prover : tuple of str
         Who proves a bound below the strength: a name and a version.
     reports : tuple of SolverResult
@@ -119,6 +128,12 @@ class Found:
         Steps of the method.
     metrics : dict
         Further numbers.
+    trees : int or None
+        K.
+    prices : tuple of Prices
+        What may prove the bound.
+    among : str
+        Which trees the bound is one for, if not at most K of the height and rate that were asked.
     """
 
     rated: Rated | None
@@ -127,6 +142,9 @@ class Found:
     reports: tuple[SolverResult, ...] = ()
     rounds: int = 0
     metrics: dict[str, Any] | None = None
+    trees: int | None = None
+    prices: tuple[Prices, ...] = ()
+    among: str = ""
 
 
 #: Who proves what is computed here exactly, and not recomputed by the judge.
@@ -159,17 +177,18 @@ def outcome(
     message : str
         What the user should know.
     """
-    bound_s = asked.seconds(found.bound)
-    certificate: Certificate = SolverBound(*found.prover)
-    if found.bound >= asked.strongest.rate:
-        certificate = PartitionCertificate(asked.strongest.parts)
+    options = options or ChunkOptions.model_validate({})
+    # Data that is not in proportion to the rates leaves trees with less than the smallest rate.
+    proof = proof_of(asked, found, trees_only=options.split == "rate" or not asked.floor)
+    bound_s = asked.seconds(proof.rate)
     size = max((r.size for r in found.reports), key=lambda size: size.nonzeros, default=Outcome(Status.LIMIT).size)
     common: dict[str, Any] = {
-        "bound": float(bound_s), "certificate": certificate, "reports": found.reports, "size": size, "iterations": found.rounds,
+        "bound": float(bound_s), "certificate": proof.certificate, "reports": found.reports, "size": size, "iterations": found.rounds,
     }  # fmt: skip
     metrics = {
         "exact_bound_Bps": float(found.bound * asked.wan.unit_Bps),
-        "strength_Bps": float(asked.strongest.rate * asked.wan.unit_Bps),
+        "strength_Bps": float(asked.highest.rate * asked.wan.unit_Bps),
+        "bound_holds_for": proof.holds_for,
         **(found.metrics or {}),
     }
     if found.rated is None or not found.rated.rates:
@@ -178,7 +197,6 @@ def outcome(
     if roots is None:
         rated = in_order(rated)
     chosen = heights_of(asked.wan, asked.limit, rated.trees)[0] if roots is None else np.array(roots, dtype=np.int64)
-    options = options or ChunkOptions.model_validate({})
     parted = split(asked.instance, asked.wan, rated, chosen, options)
     gap = GAP if budget.gap is None else budget.gap
     optimal = bound_s >= parted.flow_s * (1 - Fraction(gap))
@@ -190,7 +208,7 @@ def outcome(
         objective=float(parted.flow_s),
         message=message,
         metrics={
-            **measures_of_rate(asked.wan, parted.rated.total, asked.strongest),
+            **measures_of_rate(asked.wan, parted.rated.total, asked.highest),
             **measures_of_trees(asked.wan, parted.rated, parted.roots.tolist()),
             **chunks,
             **metrics,

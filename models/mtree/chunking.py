@@ -67,7 +67,7 @@ def split(instance: Instance, wan: Wan, rated: Rated, roots: Ints, options: Chun
     forest = forest_of(network_of(instance), trees, options.latency_model, options.chunk_overhead)
     rates_Bps = np.array([float(rate * wan.unit_Bps) for rate in rated.rates])
     data = equal_finish(forest, rates_Bps, float(size), options.chunks)
-    parts = (data * (_FINE / float(size))).astype(np.int64)
+    parts = (data / float(size) * _FINE).astype(np.int64)
     kept = np.flatnonzero(parts)
     shares = Rated(rated.trees[kept], tuple(Fraction(int(part), int(parts.sum())) for part in parts[kept]))
     rated = Rated(shares.trees, tuple(rated.rates[i] for i in kept))

@@ -57,6 +57,8 @@ class Fluid:
         Linear programs that were solved.
     from_solver : bool
         Whether the bound rests on the word of a solver; else prices and exact arithmetic prove it.
+    prices : Prices or None
+        Those that prove the best bound by prices.
     reports : list of SolverResult
         What the solver said.
     """
@@ -66,6 +68,7 @@ class Fluid:
     pool: Ints
     rounds: int = 0
     from_solver: bool = False
+    prices: Prices | None = None
     reports: list[SolverResult] = field(default_factory=list)
 
     @property
@@ -241,6 +244,7 @@ class _Generation:
             return False
         if self.centre is None or bound < self.centre[1]:
             self.centre = prices, bound
+            self.fluid.prices = prices
         if bound >= self.fluid.bound:
             return False
         self.fluid.bound, self.fluid.from_solver = bound, False

@@ -61,7 +61,7 @@ def ith(asked: Asked, options: GostOptions, budget: Budget) -> tuple[Grown, int,
 
     def gbst(most: int) -> Grown:
         drawn = state if options.ith_seed == "fresh" else random_state(budget.seed)
-        return grow(asked.wan, Limit(asked.limit.length, most, asked.limit.unit), asked.floor, way, drawn)
+        return grow(asked.wan, Limit(asked.limit.length, most, asked.limit.unit), asked.least, way, drawn)
 
     best = gbst(asked.limit.most)
     calls, low, high = 1, 1, asked.limit.most

@@ -14,9 +14,10 @@ from ...core.instance import Instance
 from ...core.method import Outcome
 from ...core.solver import Solver
 from ..common.wan.bottleneck import lowest_tree
-from .answer import GAP, OURSELVES, Found, ask, outcome
+from .answer import OURSELVES, Found, ask, outcome
 from .mtree import search
 from .options import MtreeOptions
+from .proof import GAP
 
 #: So many heights in a row that are not faster end the search.
 _PATIENCE = 2
@@ -31,7 +32,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOption
     if isinstance(asked, Outcome):
         return asked
     wan, strongest = asked.wan, asked.strongest
-    lowest = lowest_tree(wan, asked.limit, wan.capacity >= asked.floor)[0]
+    lowest = lowest_tree(wan, asked.limit, wan.capacity >= asked.least)[0]
     found = Found(None, strongest.rate, OURSELVES)
     best: tuple[float, int, Found] | None = None
     tried: list[list[float]] = []

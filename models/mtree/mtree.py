@@ -20,18 +20,20 @@ from ...core.schedule import Ints
 from ...core.solver import Solver, SolverOptions, SolverResult
 from ..common.wan.bottleneck import widest_tree
 from ..common.wan.network import Limit
-from ..common.wan.selection import select
+from ..common.wan.selection import model_unit, select
 from ..common.wan.trees import Rated, bottlenecks, distinct, low_enough
 from . import patterns
-from .answer import GAP, OURSELVES, Asked, Found, ask, outcome, trees_of
+from .answer import OURSELVES, Asked, Found, ask, outcome, trees_of
 from .columns import GAP as CLOSED
 from .columns import Fluid, Task, generate
 from .options import MtreeOptions
 from .pairs import best_pair
 from .pool import Pool, every_tree, many_starts, random_state
+from .pricing import Prices
+from .proof import GAP
 from .ruin import ruin_and_recreate
 
-#: Trees of the pool that MILP (1) is given.
+#: Trees of the pool that MILP (1) is given; if these are all there are, its bound is one on all.
 _SELECTED = 60
 
 #: So many trees at most are searched for, by taking some out and growing them anew; with more, their number is no limit to speak of.
@@ -82,9 +84,11 @@ class _Search:
 
     def __post_init__(self) -> None:
         asked = self.asked
-        self.wan, self.floor = asked.wan, asked.floor
+        self.wan, self.floor, self.least = asked.wan, asked.floor, asked.least
         self.bound, self.prover = asked.strongest.rate, OURSELVES
         self.best: Rated | None = None
+        # Without prices of links, K trees carry at most K times what the widest does.
+        self.prices = [Prices(np.zeros(len(asked.wan), dtype=np.int64), 1)]
         self.rounds = 0
         self.pool_size = 0
         self.complete = False
@@ -123,7 +127,16 @@ class _Search:
     def found(self) -> Found:
         """Put the results together."""
         metrics = {"pool": self.pool_size}
-        return Found(self.best, self.bound, self.prover, tuple(self.reports), self.rounds, metrics)
+        return Found(
+            self.best,
+            self.bound,
+            self.prover,
+            tuple(self.reports),
+            self.rounds,
+            metrics,
+            self.options.trees,
+            tuple(self.prices),
+        )
 
     def take(self, rated: Rated | None) -> None:
         """Keep trees that are better, or fewer."""
@@ -168,11 +181,11 @@ class _Search:
         """List all trees where there are few; else many starts."""
         starts = self.options.starts * (1 if self.most is None else _MORE_STARTS)
         with self.budget.clock.phase("pool"):
-            choices = many_starts(self.wan, self.asked.limit, starts, self.floor, self.most, self.budget)
+            choices = many_starts(self.wan, self.asked.limit, starts, self.least, self.most, self.budget)
             every = every_tree(self.wan)
             trees = np.concatenate([widest[None, :], choices.trees]) if every is None else every
             trees = distinct(low_enough(self.wan, self.asked.limit, trees))
-            trees = trees[bottlenecks(self.wan, trees) >= self.floor]
+            trees = trees[bottlenecks(self.wan, trees) >= self.least]
         self.complete = every is not None
         self.pool_size = len(trees)
         self.budget.progress(f"{len(trees):,} trees{', which are all' if self.complete else ''}")
@@ -184,8 +197,8 @@ class _Search:
             return
         with self.budget.clock.phase("search"):
             state, start, moves = random_state(self.budget.seed), choices.choices[0][:most], self.options.moves
-            few = ruin_and_recreate(self.wan, self.asked.limit, start, most, self.floor, moves, state, self.budget)
-        self.choose(np.sort(few, axis=1), None)
+            few = ruin_and_recreate(self.wan, self.asked.limit, start, most, self.least, moves, state, self.budget)
+        self.choose(np.sort(few, axis=1), self.options.nodes)
         self.told(f"{most} trees searched")
 
     def fluid(self, trees: Ints) -> Fluid:
@@ -201,18 +214,19 @@ class _Search:
                 return fluid
             gap = _WORTH
         fluid = self.generated(trees, None if self.complete else self.limit, few, gap)
-        if not self.floor:
+        if fluid.rated is not None and min(fluid.rated.rates, default=self.floor) >= self.floor:
             self.take(fluid.rated)
         return fluid
 
     def generated(self, trees: Ints, limit: Limit | None, most: int | None, gap: float) -> Fluid:
         """Solve the linear program over trees of a height, with a price of trees if K is given."""
         exact = self.options.exact and self.most is None
-        task = Task(self.wan, limit, most, self.floor, self.bound, self.complete, exact, gap)
+        task = Task(self.wan, limit, most, self.least, self.bound, self.complete, exact, gap)
         with self.budget.clock.phase("generate"):
             fluid = generate(task, trees, self.solver, self.budget)
         self.rounds += fluid.rounds
         self.reports += fluid.reports
+        self.prices += [] if fluid.prices is None else [fluid.prices]
         last = fluid.reports[-1]
         self.tighten(fluid.bound, (last.solver, last.version) if fluid.from_solver else OURSELVES)
         self.pool_size = max(self.pool_size, len(fluid.pool))
@@ -220,14 +234,24 @@ class _Search:
         return fluid
 
     def chosen(self, fluid: Fluid, choices: Pool) -> None:
-        """Choose K trees by MILP (1): the fastest of the linear program; then among the best, the fastest, and those of other starts."""
+        """Choose K trees by MILP (1): of all trees if these are few, which is exact.
+
+        Else the fastest of the linear program; then among the best, the fastest, and those of other starts.
+        """
         if self.done:
             return
+        if self.complete and len(fluid.pool) <= _SELECTED:
+            report = self.choose(fluid.pool, self.options.nodes)
+            if report is not None:
+                self.trust(report)
+            self.told(f"{self.most} of all trees")
+            if self.done:
+                return
         fastest = self.fastest(fluid)
         self.choose(fastest[: self.most], self.options.nodes)
         rows = [np.sort(self.best.trees, axis=1)] if self.best is not None else []
         trees = distinct(np.concatenate([*rows, fastest[: _SELECTED // 3], *choices.choices]))[:_SELECTED]
-        self.choose(trees[bottlenecks(self.wan, trees) >= self.floor], self.options.nodes)
+        self.choose(trees[bottlenecks(self.wan, trees) >= self.least], self.options.nodes)
         self.told(f"{self.most} trees of the pool")
 
     def fastest(self, fluid: Fluid) -> Ints:
@@ -237,14 +261,21 @@ class _Search:
         order = np.argsort([-float(rate) for rate in fluid.rated.rates], kind="stable")
         return low_enough(self.wan, self.asked.limit, fluid.rated.trees[order])
 
-    def choose(self, trees: Ints, nodes: int | None) -> None:
-        """Solve MILP (1) over some trees."""
+    def choose(self, trees: Ints, nodes: int) -> SolverResult | None:
+        """Solve MILP (1) over some trees; give what the solver says of it, if it was asked."""
         if self.budget.exhausted or not len(trees):
-            return
+            return None
         options = SolverOptions(node_limit=nodes, use_start=self.best is not None)
         rated, report = select(self.wan, trees, self.most, self.floor, self.solver, self.budget, options, self.best)
         self.reports.append(report)
         self.take(rated)
+        return report
+
+    def trust(self, report: SolverResult) -> None:
+        """Take the word of the solver for a bound on all trees that are allowed, a little loosened, since its tolerances are no proof."""
+        if report.bound is not None:
+            bound = Fraction(report.bound) * Fraction(model_unit(self.wan)) * Fraction(1 + 1e-8)
+            self.tighten(bound, (report.solver, report.version))
 
     def exactly(self, widest: Ints) -> None:
         """Solve the model of link patterns for more and more trees, where it is small enough: the first number that meets the bound will do."""
@@ -257,12 +288,12 @@ class _Search:
             self.budget.progress(f"{count} trees exactly")
             with self.budget.clock.phase("build"):
                 model = patterns.build(self.wan, self.limit, count, rate, float(self.bound), self.floor)
-            trees, report = patterns.solve(model, self.wan, self.solver, self.budget, SolverOptions(rel_gap=1e-7))
+            trees, report = patterns.solve(model, self.wan, self.solver, self.budget)
             self.reports.append(report)
             if trees is not None:
-                self.choose(distinct(trees), None)
-            if count == most and report.bound is not None:
-                self.tighten(Fraction(report.bound) * Fraction(1 + 1e-8), (report.solver, report.version))
+                self.choose(distinct(trees), self.options.nodes)
+            if count == most:
+                self.trust(report)
             self.told(f"{count} trees")
 
     def told(self, what: str) -> None:

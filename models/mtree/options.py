@@ -131,9 +131,9 @@ class GostOptions(ChunkOptions):
     ith_seed: Literal["fresh", "same"] = Field(
         "fresh", description="Random starts of the GBSTs of ITH: fresh, going on; same, each from the same seed."
     )
+    nodes: int = Field(
+        10_000, ge=1, le=10**7, description="Nodes of the search of MILP (1), which need not end on dense networks."
+    )
     select: bool = Field(
         True, description="Whether MILP (1) chooses trees and rates; else those of GBST are taken as they are."
-    )
-    nodes: int | None = Field(
-        None, ge=1, le=10**7, description="Nodes of the search of MILP (1), which need not end; by default any number."
     )

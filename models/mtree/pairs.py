@@ -38,7 +38,7 @@ class Copy:
     of: tuple[int, ...]
 
 
-def best_pair(wan: Wan, widest: int, budget: Budget, floor: int = 0) -> Rated | None:
+def best_pair(wan: Wan, widest: int, budget: Budget, floor: Fraction | int = 0) -> Rated | None:
     """Give the two trees with the largest sum of rates.
 
     Parameters
@@ -49,7 +49,7 @@ def best_pair(wan: Wan, widest: int, budget: Budget, floor: int = 0) -> Rated | 
         The largest rate of one tree, as of :func:`.bottleneck.widest_tree`.
     budget : Budget
         If it ends, there is no answer.
-    floor : int
+    floor : Fraction or int
         Smallest rate that a tree may have, in units.
 
     Returns
@@ -58,8 +58,8 @@ def best_pair(wan: Wan, widest: int, budget: Budget, floor: int = 0) -> Rated | 
         The two trees; None if there are none of such rates, or the budget ended.
     """
     capacities = sorted({int(c) for c in wan.capacity} | ({floor} if floor else set()))
-    least = max(floor, 1)
-    best: tuple[int, int, int] = 0, 0, 0
+    least = floor or 1
+    best: tuple[Fraction | int, Fraction | int, Fraction | int] = 0, 0, 0
     found: tuple[list[int], list[int]] | None = None
     for known in reversed([c for c in capacities if least <= c <= widest]):
         others = sorted({*capacities, *(c - known for c in capacities)})
@@ -81,7 +81,7 @@ def best_pair(wan: Wan, widest: int, budget: Budget, floor: int = 0) -> Rated | 
     return Rated(np.array(found, dtype=np.int64), rates)
 
 
-def two_trees(wan: Wan, first: int, second: int) -> tuple[list[int], list[int]] | None:
+def two_trees(wan: Wan, first: Fraction | int, second: Fraction | int) -> tuple[list[int], list[int]] | None:
     """Give two spanning trees of these rates, the first one at least the second; None if there are none."""
     elements: list[Copy] = []
     for e, capacity in enumerate(wan.capacity.tolist()):

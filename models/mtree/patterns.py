@@ -6,6 +6,7 @@ of the trees on it: ``sum_{k in S} r_k <= b_e`` where S is the pattern, and noth
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,13 @@ from ..common.wan.network import Limit, Wan
 from ..common.wan.selection import model_unit
 from .rooted import Uses, flowing, labelled, layered
 
+#: Nodes of the search, so that every run ends, and ends in the same way on every machine.
+NODES = 2000
 
-def build(wan: Wan, limit: Limit | None, most_trees: int, widest: int, ceiling: float, floor: int = 0) -> Any:
+
+def build(
+    wan: Wan, limit: Limit | None, most_trees: int, widest: int, ceiling: float, floor: Fraction | int = 0
+) -> Any:
     """Build the model.
 
     Parameters
@@ -34,7 +40,7 @@ def build(wan: Wan, limit: Limit | None, most_trees: int, widest: int, ceiling: 
         A rate that no single tree exceeds, in units.
     ceiling : float
         A rate that all trees together do not exceed, in units.
-    floor : int
+    floor : Fraction or int
         Smallest rate of a tree that is used, in units.
     """
     m = pyo.ConcreteModel("mtree-patterns")
@@ -107,7 +113,7 @@ def site_reached(m: Any, wan: Wan) -> None:
         return pyo.quicksum(m.pattern[e, s] for e in near for s in m.S if s >> k & 1) >= 1
 
 
-def used_rate(m: Any, wan: Wan, widest: int, floor: int) -> None:
+def used_rate(m: Any, wan: Wan, widest: int, floor: Fraction | int) -> None:
     """``rbar u_k <= r_k <= c u_k``: a tree that is used has at least the smallest rate."""
     unit = model_unit(wan)
     m.used = pyo.Var(m.K, domain=pyo.Binary)
@@ -118,7 +124,7 @@ def used_rate(m: Any, wan: Wan, widest: int, floor: int) -> None:
 
     @m.Constraint(m.K)
     def used_least(m: Any, k: int) -> Any:
-        return m.rate[k] >= floor / unit * m.used[k]
+        return m.rate[k] >= float(floor) / unit * m.used[k]
 
 
 def objective(m: Any, wan: Wan, ceiling: float) -> None:
@@ -132,11 +138,9 @@ def objective(m: Any, wan: Wan, ceiling: float) -> None:
     m.objective = pyo.Objective(expr=total, sense=pyo.maximize)
 
 
-def solve(
-    model: Any, wan: Wan, solver: Solver, budget: Budget, options: SolverOptions
-) -> tuple[Ints | None, SolverResult]:
+def solve(model: Any, wan: Wan, solver: Solver, budget: Budget) -> tuple[Ints | None, SolverResult]:
     """Solve the model, and read the trees of its best solution; the rates are found anew, exactly."""
-    result = solver.solve(model, budget, options)
+    result = solver.solve(model, budget, SolverOptions(rel_gap=1e-7, node_limit=NODES))
     if not result.has_solution:
         return None, result
     rows = [[e for e in model.E if _on(model, k, e)] for k in model.K if model.rate[k].value > 1e-9]

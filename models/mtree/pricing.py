@@ -44,6 +44,18 @@ class Prices:
         total = sum(b * w for b, w in zip(wan.capacity.tolist(), self.link.tolist(), strict=True))
         return (total + (most_trees or 0) * self.tree) / cheapest if cheapest > 0 else None
 
+    def proves(self, wan: Wan, most_trees: int | None, floor: Fraction, cheapest: Fraction) -> Fraction | None:
+        """Give the rate that no trees exceed, of which at most K, or as many as the smallest rate lets fit, are used; None if nothing is proved."""
+        if cheapest <= 0:
+            return None
+        total: int = sum(b * w for b, w in zip(wan.capacity.tolist(), self.link.tolist(), strict=True))
+        limits = [] if most_trees is None else [most_trees]
+        if floor and floor * cheapest > self.tree:
+            limits.append(int(total / (floor * cheapest - self.tree)))
+        if self.tree and not limits:
+            return None
+        return (total + min(limits, default=0) * self.tree) / cheapest
+
     def cost(self, tree: Ints, threshold: int) -> Fraction:
         """Give ``w(T) + p / c_T``."""
         return int(self.link[tree].sum()) + Fraction(self.tree, threshold)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pyomo.environ as pyo
@@ -19,7 +20,7 @@ from ..common.wan.selection import (
 )
 
 
-def build(wan: Wan, trees: Ints, old: int, new_trees: int, most_trees: int | None, floor: float) -> Any:
+def build(wan: Wan, trees: Ints, old: int, new_trees: int, most_trees: int | None, floor: Fraction | float) -> Any:
     """Build the model.
 
     Parameters
@@ -34,7 +35,7 @@ def build(wan: Wan, trees: Ints, old: int, new_trees: int, most_trees: int | Non
         m.
     most_trees : int or None
         K; None is no limit.
-    floor : float
+    floor : Fraction or float
         Smallest rate of a chosen tree, in units; at most the smallest capacity of every tree.
     """
     m = pyo.ConcreteModel("mtree-repair")

@@ -24,10 +24,11 @@ from ..common.wan.bottleneck import widest_tree
 from ..common.wan.selection import model_unit, set_start
 from ..common.wan.trees import Rated, bottlenecks, distinct, exact_rates, filled, heights_of, low_enough
 from . import mtree, patterns, repair_model, repair_patterns
-from .answer import GAP, OURSELVES, Asked, Found, ask, outcome
+from .answer import OURSELVES, Asked, Found, ask, outcome
 from .options import MtreeOptions
 from .pool import every_tree, many_starts
 from .previous import Survivors, described, survivors
+from .proof import GAP
 from .repair import RepairOptions
 from .repair_bound import Relaxed, relax
 from .repair_old import measured
@@ -75,9 +76,9 @@ class _Repair:
     metrics: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.wan, self.floor = self.asked.wan, self.asked.floor
+        self.wan, self.floor, self.least = self.asked.wan, self.asked.floor, self.asked.least
         # What has less than the smallest rate cannot be used any more, though it is still there.
-        self.old = self.left.trees[bottlenecks(self.wan, self.left.trees) >= self.floor]
+        self.old = self.left.trees[bottlenecks(self.wan, self.left.trees) >= self.least]
         self.every: Ints | None = None
         self.relaxed = Relaxed(self.asked.strongest.rate)
         self.prover = OURSELVES
@@ -136,13 +137,13 @@ class _Repair:
             every = every_tree(wan)
             if every is not None:
                 every = low_enough(wan, limit, every)
-                self.every = every[bottlenecks(wan, every) >= self.floor]
+                self.every = every[bottlenecks(wan, every) >= self.least]
             widest = widest_tree(wan, limit)
             most = self.options.new_trees
-            grown = many_starts(wan, limit, self.options.starts, self.floor, most, self.budget).choices
+            grown = many_starts(wan, limit, self.options.starts, self.least, most, self.budget).choices
             first = [made_anew, *grown[:10], *([] if widest is None else [widest[1][None, :]])]
         rows = distinct(np.concatenate(first))
-        self.relaxed.trees += list(rows[bottlenecks(wan, rows) >= self.floor][: _NEW // 2])
+        self.relaxed.trees += list(rows[bottlenecks(wan, rows) >= self.least][: _NEW // 2])
 
     def bound(self) -> None:
         """Bound what old and at most m new trees carry together."""
@@ -153,7 +154,7 @@ class _Repair:
             self.every if self.every is not None and len(self.every) else None,
             limit,
             self.options.new_trees,
-            self.floor,
+            self.least,
             self.relaxed,
             self.solver,
             self.budget,
@@ -188,7 +189,7 @@ class _Repair:
             if self.budget.exhausted or (best is not None and best.total >= self.relaxed.bound):
                 break
             stumps = [*self.left.stumps, *self.left.trees]
-            rows = grafts(self.wan, self.asked.limit, self.floor, best, stumps)
+            rows = grafts(self.wan, self.asked.limit, self.least, best, stumps)
             mine = np.sort(best.trees, axis=1) if best is not None else rows[:0]
             found = self.choose(best, self.fresh_of(distinct(np.concatenate([mine, rows]))[:_GRAFTS]))
             if found is None or (best is not None and found.total <= best.total):
@@ -228,7 +229,7 @@ class _Repair:
             model = repair_patterns.build(
                 self.wan, limit, self.old, self.options.new_trees, self.options.trees, found[0], bound
             )
-        trees, result = patterns.solve(model, self.wan, self.solver, self.budget, SolverOptions(rel_gap=1e-7))
+        trees, result = patterns.solve(model, self.wan, self.solver, self.budget)
         self.reports.append(result)
         self.proved(result)
         return best if trees is None or not len(trees) else self.choose(best, self.fresh_of(distinct(trees)))
@@ -262,5 +263,6 @@ class _Repair:
         ]
         self.metrics |= {"kept_trees": sum(kept), "new_trees": len(kept) - sum(kept)}
         rounds = len(self.relaxed.reports)
-        found = Found(best, self.relaxed.bound, self.prover, tuple(self.reports), rounds, self.metrics)
+        among = f"the old trees and at most {self.options.new_trees} new ones"
+        found = Found(best, self.relaxed.bound, self.prover, tuple(self.reports), rounds, self.metrics, among=among)
         return outcome(self.asked, found, self.budget, self.options, roots=roots)

@@ -110,6 +110,23 @@ def conditions_of(instance: Instance, topology: Topology) -> Conditions:
     return Conditions(_chunks(parts), sizes, sums, _jobs(parts, sizes, nodes, reduced=False))
 
 
+def step_of(instance: Instance) -> Fraction | None:
+    """Give the time that every chunk takes over every link; None if these times differ, or there is latency or a switch."""
+    topology = instance.network
+    if not isinstance(topology, Topology) or topology.switches or any(link.latency_s for link in topology.links):
+        return None
+    rates = {link.bandwidth_Bps for link in topology.links}
+    sizes = {size for demand in instance.demands for size in _sizes(demand, instance.npus)}
+    return sizes.pop() / rates.pop() if len(rates) == len(sizes) == 1 else None
+
+
+def _sizes(demand: Demand, npus: int) -> set[Fraction]:
+    """Give the sizes of the chunks of a demand."""
+    if demand.collective in (CollectiveKind.ALL_TO_ALL, CollectiveKind.ALL_REDUCE):
+        return {demand.size_bytes / len(_ranks(demand, npus)) / demand.chunks}
+    return {size / demand.chunks for size in conditions(demand, npus).bytes_of.values()}
+
+
 def _ranks(demand: Demand, npus: int) -> tuple[int, ...]:
     return tuple(range(npus)) if demand.ranks is None else demand.ranks
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from ...core.bounds import SolverBound
 from ...core.budget import Budget
 from ...core.errors import Unsupported
 from ...core.fields import Strict
@@ -14,8 +16,9 @@ from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome, Status
 from ...core.schedule import Schedule
 from ...core.solver import Solver
+from ...core.timing import Semantics, Timing
 from ...core.topology import Topology
-from .conditions import conditions_of, unfit
+from .conditions import conditions_of, step_of, unfit
 from .custom import with_conditions
 
 if TYPE_CHECKING:
@@ -78,13 +81,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
         conditions = conditions_of(instance, topology)
         network = ticked(topology, conditions.sizes, conditions.units, summed=conditions.sums.number > 0)
     with budget.clock.phase("bound"):
-        bound = cheap_bound(instance, topology)
+        bound = whole_steps(instance, cheap_bound(instance, topology))
     with budget.clock.phase("search"):
         plan = Plan(options.orders, options.restarts, options.steps, budget.seed)
         answer = solve(instance.sha256, topology, conditions, network, bound, plan, budget)
     reports: tuple[SolverResult, ...] = ()
     if _wants_flow(instance, topology, options, bound, answer) and not budget.exhausted:
         bound, reports = flow_bound(instance, solver, budget, bound)
+        bound = whole_steps(instance, bound)
     return _outcome(answer, bound, reports)
 
 
@@ -159,8 +163,18 @@ def flow_bound(
 
 
 def pose(instance: Instance, options: Options) -> Instance:
-    """Add the conditions that the options state (``Method.pose``)."""
-    return with_conditions(instance, options.conditions)
+    """Add the conditions that the options state; where all chunks take equally long, time is counted in steps (``Method.pose``)."""
+    posed = with_conditions(instance, options.conditions)
+    step = step_of(posed)
+    return posed if step is None else posed.with_changes(timing=Timing(Semantics.CIRCUIT, step))
+
+
+def whole_steps(instance: Instance, bound: Bound) -> Bound:
+    """Round a bound that is recomputed up to whole steps, where there are any: the judge does so too."""
+    seconds, certificate = bound
+    if instance.timing is None or isinstance(certificate, SolverBound):
+        return bound
+    return ceil(seconds / instance.timing.epoch_s) * instance.timing.epoch_s, certificate
 
 
 METHOD = Method(

@@ -77,7 +77,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
         raise Unsupported("rounds need chunks of one size")
     edges = edges_of(topology)
     slowest = min(edge.bandwidth_Bps for edge in edges)
-    room = [int(edge.bandwidth_Bps / slowest) for edge in edges]
+    room = [min(len(chunks), int(edge.bandwidth_Bps / slowest)) for edge in edges]  # no link carries a chunk twice
     bound, certificate = best_bound(instance)
     low = options.steps or farthest(chunks, edges)
     high = options.steps or options.max_steps

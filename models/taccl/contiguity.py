@@ -18,8 +18,8 @@ class Orders:
     ----------
     queues : sequence of sequence of int
         The sends that take turns, in order; a send is in one queue.
-    alpha_s, beta_s : sequence of float
-        Latency and time on the link of every send.
+    alpha, beta : sequence of float
+        Latency and time on the link of every send, in one unit.
     after : sequence of int or None
         The send that brings the chunk to where this one starts; None at the source.
     edge : sequence of int
@@ -27,15 +27,15 @@ class Orders:
     """
 
     queues: Sequence[Sequence[int]]
-    alpha_s: Sequence[float]
-    beta_s: Sequence[float]
+    alpha: Sequence[float]
+    beta: Sequence[float]
     after: Sequence[int | None]
     edge: Sequence[int]
 
     @property
-    def horizon_s(self) -> float:
+    def horizon(self) -> float:
         """All sends one after the other."""
-        return sum(self.alpha_s) + sum(self.beta_s)
+        return sum(self.alpha) + sum(self.beta)
 
     @property
     def neighbours(self) -> list[tuple[int, int]]:
@@ -61,7 +61,7 @@ def variables(m: Any, orders: Orders) -> None:
     """``b``, ``f``, ``g`` (by the later one of two neighbours), ``w``, the time on the link of all that has gone together up to a send, and ``T``."""
     m.K = pyo.RangeSet(0, len(orders.after) - 1)
     m.pairs = pyo.Set(initialize=orders.neighbours, dimen=2)
-    horizon = orders.horizon_s
+    horizon = orders.horizon
     m.b = pyo.Var(m.K, bounds=(0, horizon))
     m.f = pyo.Var(m.K, bounds=(0, horizon))
     m.w = pyo.Var(m.K, bounds=(0, horizon))
@@ -85,7 +85,7 @@ def duration(m: Any, orders: Orders) -> None:
 
     @m.Constraint(m.K, ["own", "all"])
     def duration(m: Any, k: int, part: str) -> Any:
-        return m.w[k] >= orders.beta_s[k] if part == "own" else m.f[k] >= m.b[k] + orders.alpha_s[k] + m.w[k]
+        return m.w[k] >= orders.beta[k] if part == "own" else m.f[k] >= m.b[k] + orders.alpha[k] + m.w[k]
 
 
 def turn(m: Any, orders: Orders) -> None:
@@ -93,7 +93,7 @@ def turn(m: Any, orders: Orders) -> None:
 
     @m.Constraint(m.pairs)
     def turn(m: Any, a: int, b: int) -> Any:
-        return m.b[b] >= m.f[a] - orders.horizon_s * m.g[a, b]
+        return m.b[b] >= m.f[a] - orders.horizon * m.g[a, b]
 
 
 def joined_begin(m: Any, orders: Orders) -> None:
@@ -103,7 +103,7 @@ def joined_begin(m: Any, orders: Orders) -> None:
     def joined_begin(m: Any, a: int, b: int, part: str) -> Any:
         if part == "order":
             return m.b[b] >= m.b[a]
-        return m.b[a] >= m.b[b] - orders.horizon_s * (1 - m.g[a, b])
+        return m.b[a] >= m.b[b] - orders.horizon * (1 - m.g[a, b])
 
 
 def joined_end(m: Any, orders: Orders) -> None:
@@ -111,9 +111,9 @@ def joined_end(m: Any, orders: Orders) -> None:
 
     @m.Constraint(m.pairs, ["length", "end"])
     def joined_end(m: Any, a: int, b: int, part: str) -> Any:
-        slack = orders.horizon_s * (1 - m.g[a, b])
+        slack = orders.horizon * (1 - m.g[a, b])
         if part == "length":
-            return m.w[b] >= m.w[a] + orders.beta_s[b] - slack
+            return m.w[b] >= m.w[a] + orders.beta[b] - slack
         return m.f[a] >= m.f[b] - slack
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -22,6 +23,11 @@ from .sketch import parse_sketch
 
 if TYPE_CHECKING:
     from .ordering import Plan
+    from .routing import Routing
+
+
+#: Times of sends that the integer program can hold beside one another: its big constants are sums of the longest ones.
+WIDEST = 10**6
 
 
 class Options(Strict):
@@ -56,7 +62,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
         raise InputError("the sketch leaves no edge", place="sketch")
     bound, certificate = best_bound(instance)
     same = symmetric(topology, chunks, edges, sketch.shift) if sketch.shift is not None else ()
-    routing = Routing(chunks, edges, topology, same, options.connections)
+    routing = _in_units(Routing(chunks, edges, topology, same, options.connections))
     with budget.clock.phase("build"):
         model = build_routing(routing)
     result = solver.solve(model, budget, SolverOptions(rel_gap=budget.gap or options.routing_gap))
@@ -66,7 +72,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
         return Outcome(Status.LIMIT, message=message, reports=(result,), **base)
     taken = [(c, e) for c in model.C for e in model.E if model.x[c, e].value > 0.5]
     plan = plan_of(routing, taken)
-    metrics: dict[str, object] = {"routing_s": float(model.T.value), "sends": len(plan.sends)}
+    metrics: dict[str, object] = {"routing_s": model.T.value * float(routing.unit_s), "sends": len(plan.sends)}
     reports = [result]
     begin = plan.begin
     if options.contiguity and not budget.exhausted:
@@ -76,9 +82,27 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Options) ->
         if second.has_solution:
             begin = [joined.b[k].value for k in joined.K]
             metrics["joined"] = sum(round(g.value) for g in joined.g.values())
-            metrics["taccl_cost_s"] = float(joined.T.value)
+            metrics["taccl_cost_s"] = joined.T.value * float(routing.unit_s)
     schedule = _schedule(instance, plan, begin, columns)
     return Outcome(Status.FEASIBLE, schedule, reports=tuple(reports), iterations=len(reports), metrics=metrics, **base)
+
+
+def _in_units(routing: Routing) -> Routing:
+    """Count times in what the quickest send takes.
+
+    Raises
+    ------
+    Unsupported
+        If the slowest takes so much longer that a solver could not tell whether a send is made.
+    """
+    links = [routing.topology.links[edge.links[0]] for edge in routing.edges]
+    times = [link.latency_s + chunk.bytes / link.bandwidth_Bps for chunk in routing.chunks for link in links]
+    if max(times) > WIDEST * min(times):
+        factor = f"{float(max(times) / min(times)):.2g}"
+        raise Unsupported(
+            f"sends differ in time by a factor of {factor}; the integer program holds for up to {WIDEST:,}"
+        )
+    return replace(routing, unit_s=min(times))
 
 
 def _schedule(instance: Instance, plan: Plan, begin: list[float], columns: Any) -> StepSchedule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...core.errors import InputError
+from ...core.errors import InputError, Unsupported
 from ...core.topology import Topology
 from ..common.hyper_edges import Edge
 from ..common.whole_chunks import WholeChunk
@@ -24,7 +24,7 @@ class Plan:
     edges : sequence of Edge
         What the numbers mean.
     begin : list of float
-        When each send begins if none go together, in seconds.
+        When each send begins if none go together, in units of the routing.
     by_time : sequence of int
         The sends, each after the one that brings its chunk.
     orders : Orders
@@ -47,11 +47,11 @@ def plan_of(routing: Routing, taken: Sequence[tuple[int, int]]) -> Plan:
     index = {send: k for k, send in enumerate(sends)}
     bringer = {(c, routing.edges[e].target): index[c, e] for c, e in sends}
     after = [bringer.get((c, routing.edges[e].source)) for c, e in sends]
-    left = [routing.pass_s(c, e) for c, e in sends]
+    left = [routing.passing(c, e) for c, e in sends]
     order = _parents_first(after)
     for k in reversed(order):
         if (before := after[k]) is not None:
-            left[before] = max(left[before], routing.pass_s(*sends[before]) + left[k])
+            left[before] = max(left[before], routing.passing(*sends[before]) + left[k])
     ready = {k: 0.0 for k in order if after[k] is None}
     free: dict[int, float] = {}
     begin, by_time = [0.0] * len(sends), list[int]()
@@ -60,15 +60,15 @@ def plan_of(routing: Routing, taken: Sequence[tuple[int, int]]) -> Plan:
         begins = {k: max(at, *(free.get(link, 0.0) for link in _ends(routing, sends[k]))) for k, at in ready.items()}
         k = min(ready, key=lambda k: (begins[k], -left[k], sends[k]))
         begin[k] = begins[k]
-        end = begin[k] + routing.pass_s(*sends[k])
+        end = begin[k] + routing.passing(*sends[k])
         for link in _ends(routing, sends[k]):
             free[link] = end
         queues.setdefault(routing.edges[sends[k][1]].links[0], []).append(k)
         by_time.append(k)
         del ready[k]
         ready |= {child: end for child, before in enumerate(after) if before == k}
-    alpha = [float(routing.topology.links[routing.edges[e].links[0]].latency_s) for _, e in sends]
-    beta = [routing.pass_s(c, e) - a for (c, e), a in zip(sends, alpha, strict=True)]
+    alpha = [routing.delay(e) for _, e in sends]
+    beta = [routing.passing(c, e) - a for (c, e), a in zip(sends, alpha, strict=True)]
     return Plan(
         sends, routing.edges, begin, by_time, Orders(list(queues.values()), alpha, beta, after, [e for _, e in sends])
     )
@@ -91,6 +91,11 @@ def _on_trees(routing: Routing, taken: Sequence[tuple[int, int]]) -> list[tuple[
             last[routing.edges[fresh[0]].target] = fresh[0]
             reached.add(routing.edges[fresh[0]].target)
         used: set[int] = set()
+        if missing := set(chunk.targets) - reached:
+            name = routing.topology.nodes[min(missing)].name
+            raise Unsupported(
+                f"the solver's routes do not bring chunk {c} to {name}: links differ beyond its tolerances"
+            )
         for target in chunk.targets:
             node = target
             while node != chunk.source:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import pyomo.environ as pyo
@@ -30,6 +31,8 @@ class Routing:
         Pairs of (chunk, edge) whose sends are alike by the sketch.
     connections : str
         ``any``, ``min`` (uc-min) or ``max`` (uc-max): how many edges through switches are to be used.
+    unit_s : Fraction
+        Seconds of the unit in which times are told, so that solvers are given no tiny numbers.
     """
 
     chunks: Sequence[WholeChunk]
@@ -37,20 +40,24 @@ class Routing:
     topology: Topology
     same: Sequence[tuple[tuple[int, int], tuple[int, int]]] = ()
     connections: Literal["any", "min", "max"] = "any"
+    unit_s: Fraction = Fraction(1)
 
-    def load_s(self, chunk: int, link: int) -> float:
+    def load(self, chunk: int, link: int) -> float:
         """Time that a chunk keeps a link busy."""
-        return float(self.chunks[chunk].bytes / self.topology.links[link].bandwidth_Bps)
+        return float(self.chunks[chunk].bytes / self.topology.links[link].bandwidth_Bps / self.unit_s)
 
-    def pass_s(self, chunk: int, edge: int) -> float:
-        """Time that a chunk takes over an edge: of the uplink alone where it leads through switches."""
-        link = self.topology.links[self.edges[edge].links[0]]
-        return float(link.latency_s) + float(self.chunks[chunk].bytes / link.bandwidth_Bps)
+    def delay(self, edge: int) -> float:
+        """Latency of an edge: of the uplink alone where it leads through switches."""
+        return float(self.topology.links[self.edges[edge].links[0]].latency_s / self.unit_s)
+
+    def passing(self, chunk: int, edge: int) -> float:
+        """Time that a chunk takes over an edge, likewise."""
+        return self.delay(edge) + self.load(chunk, self.edges[edge].links[0])
 
     @property
-    def horizon_s(self) -> float:
+    def horizon(self) -> float:
         """Longer than any route: every edge once."""
-        return sum(max(self.pass_s(c, e) for c in range(len(self.chunks))) for e in range(len(self.edges)))
+        return sum(max(self.passing(c, e) for c in range(len(self.chunks))) for e in range(len(self.edges)))
 
 
 def build(problem: Routing) -> Any:
@@ -75,7 +82,7 @@ def variables(m: Any, problem: Routing) -> None:
     m.E = pyo.RangeSet(0, len(problem.edges) - 1)
     m.through = pyo.Set(initialize=[e for e, edge in enumerate(problem.edges) if len(edge.links) > 1])
     m.x = pyo.Var(m.C, m.E, domain=pyo.Binary)
-    m.t = pyo.Var(m.C, pyo.Set(initialize=nodes), bounds=(0, problem.horizon_s))
+    m.t = pyo.Var(m.C, pyo.Set(initialize=nodes), bounds=(0, problem.horizon))
     m.u = pyo.Var(m.through, domain=pyo.Binary)
     m.T = pyo.Var(bounds=(0, None))
 
@@ -108,11 +115,11 @@ def relayed(m: Any, problem: Routing) -> None:
 
 def arrival(m: Any, problem: Routing) -> None:
     """``t_{c,j} >= t_{c,i} + alpha_e + beta_ce - M (1 - x_{c,e})``: time along the route; also, routes have no circles."""
-    horizon = problem.horizon_s
+    horizon = problem.horizon
 
     @m.Constraint(m.C, m.E)
     def arrival(m: Any, c: int, e: int) -> Any:
-        edge, takes = problem.edges[e], problem.pass_s(c, e)
+        edge, takes = problem.edges[e], problem.passing(c, e)
         return m.t[c, edge.target] >= m.t[c, edge.source] + takes - (horizon + takes) * (1 - m.x[c, e])
 
 
@@ -124,7 +131,7 @@ def busy(m: Any, problem: Routing) -> None:
         users = [e for e, edge in enumerate(problem.edges) if link in edge.links]
         if not users:
             return pyo.Constraint.Skip
-        return pyo.quicksum(problem.load_s(c, link) * m.x[c, e] for e in users for c in m.C) <= m.T
+        return pyo.quicksum(problem.load(c, link) * m.x[c, e] for e in users for c in m.C) <= m.T
 
 
 def last(m: Any, problem: Routing) -> None:
@@ -159,7 +166,7 @@ def alike(m: Any, problem: Routing) -> None:
 
 def objective(m: Any, problem: Routing) -> None:
     """Minimize T; of equal times, the fewest sends, and the fewest or the most edges through switches."""
-    unit = min(problem.pass_s(c, e) for c in m.C for e in m.E)
+    unit = min(problem.passing(c, e) for c in m.C for e in m.E)
     sign = {"any": 0, "min": 1, "max": -1}[problem.connections]
     extra = pyo.quicksum(m.x.values()) + sign * pyo.quicksum(m.u.values())
     m.objective = pyo.Objective(expr=m.T + LITTLE * unit * extra, sense=pyo.minimize)

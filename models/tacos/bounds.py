@@ -2,13 +2,15 @@
 
 Without switches every bound is one in ticks that the judge recomputes: a rank or a set (:class:`~cwb.core.bounds.EpochCut`), or for an
 all-reduce all ranks (:class:`~cwb.core.bounds.EpochPartition`). The n-th chunk over a link starts when n chunks can have come to its tail, which is
-the slot bound and the bound of every distance at once. Through switches chunks may share links: there bytes over bandwidth count.
+the slot bound and the bound of every distance at once. Where ticks round times, bounds round them down, and so hold without
+ticks as well. Through switches chunks may share links: there bytes over bandwidth count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import ceil
 from operator import itemgetter
 
 import numpy as np
@@ -23,6 +25,7 @@ from ..common.digraph import Digraph, exact_array
 from ..common.ratio_cuts import Unreachable, worst_cut
 from ..common.schedule_bounds import Bound, best_bound, cut_bound, distances
 from .network import Arcs
+from .options import chunk_bytes, longest
 
 #: Ranks whose bound by distances is computed, those of the largest slot bounds first.
 _SINKS = 3
@@ -58,6 +61,8 @@ def slot_ticks(ticks: Ints, need: int) -> int:
     """Fewest ticks in which links that a chunk takes up for ``ticks`` each can bring so many chunks."""
     if not len(ticks):
         raise InputError("no link brings what a rank needs", place="network.links")
+    if not ticks.all():
+        return 0  # some take less than a tick
     low, high = 0, need * int(ticks.min())
     while low < high:
         middle = (low + high) // 2
@@ -68,7 +73,7 @@ def slot_ticks(ticks: Ints, need: int) -> int:
 def half_ticks(arcs: Arcs, members: Bools, chunks: int) -> int:
     """Ticks that an all-gather over arcs takes at least: the largest slot bound of a member."""
     into = arcs.inwards
-    return max(_slots(arcs.ticks[into.arc], into.first, members, (int(members.sum()) - 1) * chunks).values())
+    return max(_slots(arcs.least[into.arc], into.first, members, (int(members.sum()) - 1) * chunks).values())
 
 
 def bound_of(instance: Instance, arcs: Arcs, members: Bools) -> Bound:
@@ -86,18 +91,24 @@ def bound_of(instance: Instance, arcs: Arcs, members: Bools) -> Bound:
     topology, demand, timing = instance.network, instance.demand, instance.timing
     assert isinstance(topology, Topology) and demand is not None and timing is not None  # noqa: S101 (the caller has looked)
     if topology.switches:
-        return _seconds(instance, topology, members)
+        seconds, proof = _seconds(instance, topology, members)
+        size = chunk_bytes(demand, instance.npus)
+        parts = {part for link in topology.links for part in (size / link.bandwidth_Bps, link.latency_s)}
+        if any(part % timing.epoch_s for part in parts):
+            return seconds, proof
+        return ceil(seconds / timing.epoch_s) * timing.epoch_s, proof  # schedules end at whole ticks
     chunks = demand.chunks
     found: list[tuple[int, Certificate]] = []
     if demand.collective is CollectiveKind.ALL_REDUCE:
         need = 2 * (int(members.sum()) - 1) * int(members.sum()) * chunks
         singles = tuple((node,) for node in range(len(topology.nodes)))
-        found.append((slot_ticks(arcs.ticks, need), EpochPartition(singles)))
+        found.append((slot_ticks(arcs.least, need), EpochPartition(singles)))
         need = int(members.sum()) * chunks
     else:
         need = (int(members.sum()) - 1) * chunks
     if demand.collective is not CollectiveKind.REDUCE_SCATTER:
-        found += _entering(topology, arcs, members, chunks, need, demand.collective is CollectiveKind.ALL_REDUCE)
+        most, sums = longest(chunks * int(members.sum())), demand.collective is CollectiveKind.ALL_REDUCE
+        found += _entering(topology, arcs, members, chunks, need, most, sums)
     if demand.collective is not CollectiveKind.ALL_GATHER:
         found += _leaving(arcs, members, need)
     if demand.collective is not CollectiveKind.ALL_REDUCE and not arcs.equal:
@@ -107,24 +118,28 @@ def bound_of(instance: Instance, arcs: Arcs, members: Bools) -> Bound:
 
 
 def _entering(
-    topology: Topology, arcs: Arcs, members: Bools, chunks: int, need: int, sums: bool
+    topology: Topology, arcs: Arcs, members: Bools, chunks: int, need: int, most: int, sums: bool
 ) -> list[tuple[int, Certificate]]:
     """What enters one rank; of those that need the most time, also with the distances that chunks come from."""
     into = arcs.inwards
-    slots = _slots(arcs.ticks[into.arc], into.first, members, need)
+    slots = _slots(arcs.least[into.arc], into.first, members, need)
     found: list[tuple[int, Certificate]] = []
+    lengths = [most] * len(topology.links)  # of what is left out, no more than it takes
+    for (link,), least in zip(arcs.paths, arcs.least.tolist(), strict=True):
+        lengths[link] = least
     for rank in sorted(slots, key=lambda r: -slots[r])[:_SINKS]:
         node = topology.rank_nodes[rank]
         found.append((slots[rank], EpochCut((node,), node)))
-        if sums or int(arcs.ticks.sum()) >= 2**53:
+        if sums or sum(lengths) >= 2**53:
             continue  # a sum may be of parts from nearby; and distances are exact below that
         mine = into.arc[into.first[rank] : into.first[rank + 1]]
         tails = np.array([topology.rank_nodes[t] for t in arcs.tail[mine].tolist()], dtype=np.int64)
-        far = distances(topology, arcs.ticks.tolist(), tails, backwards=True)[:, list(topology.rank_nodes)]
+        far = distances(topology, lengths, tails, backwards=True)[:, list(topology.rank_nodes)]
         others = members.copy()
         others[rank] = False
+        far = np.minimum(far, 2.0**53)  # a rank outside of the group may be one that nothing reaches
         releases = [np.repeat(np.sort(row[others]).astype(np.int64), chunks) for row in far]
-        found.append((entry_ticks(releases, arcs.ticks[mine], need), EpochCut((node,), node)))
+        found.append((entry_ticks(releases, arcs.least[mine], need), EpochCut((node,), node)))
     return found
 
 
@@ -144,7 +159,7 @@ def _leaving(arcs: Arcs, members: Bools, need: int) -> list[tuple[int, Certifica
     """What leaves one rank: parts of all sums but its own, or of all."""
     order = np.argsort(arcs.tail, kind="stable")
     first = np.concatenate([[0], np.cumsum(np.bincount(arcs.tail, minlength=arcs.ranks))])
-    slots = _slots(arcs.ticks[order], first, members, need)
+    slots = _slots(arcs.least[order], first, members, need)
     rank = max(slots, key=lambda r: slots[r])
     return [(slots[rank], EpochCut(tuple(node for node in range(arcs.ranks) if node != rank)))]
 
@@ -164,7 +179,7 @@ def _worst_set(
     crossing = np.flatnonzero(inside[arcs.head] & ~inside[arcs.tail])
     need = int((members & (inside if sums else ~inside)).sum()) * chunks
     nodes = tuple(topology.rank_nodes[rank] for rank in np.flatnonzero(inside).tolist())
-    return [(slot_ticks(arcs.ticks[crossing], need), EpochCut(nodes))]
+    return [(slot_ticks(arcs.least[crossing], need), EpochCut(nodes))]
 
 
 def _bottleneck(nodes: int, tail: Ints, head: Ints, rates: Sequence[Fraction], members: Bools) -> Bools | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from ...core.errors import InputError
 from ...core.schedule import Ints
 from ...core.topology import NodeKind, Topology
 from .events import Roads
+from .options import connects
 from .stepped import Inwards
 
 #: Arcs beyond which a network of switches is refused.
@@ -31,8 +33,8 @@ class Arcs:
         Number of ranks.
     tail, head : array of int, shape (arcs,)
         Ends.
-    ticks : array of int, shape (arcs,)
-        What a transfer takes.
+    ticks, least : array of int, shape (arcs,)
+        What a transfer takes in whole ticks, rounded up; and rounded down, which no clock undercuts.
     paths : tuple of tuple of int
         Links of each.
     ports : tuple of tuple of int
@@ -47,6 +49,7 @@ class Arcs:
     tail: Ints
     head: Ints
     ticks: Ints
+    least: Ints
     paths: tuple[tuple[int, ...], ...]
     ports: tuple[tuple[int, ...], ...]
     copied: Ints
@@ -58,6 +61,11 @@ class Arcs:
         order = np.argsort(self.head, kind="stable").astype(np.int64)
         first = np.concatenate([[0], np.cumsum(np.bincount(self.head, minlength=self.ranks))]).astype(np.int64)
         return Inwards(first, self.tail[order].copy(), order)
+
+    @cached_property
+    def rounded(self) -> bool:
+        """Whether a transfer takes no whole number of ticks."""
+        return bool((self.least < self.ticks).any())
 
     @property
     def equal(self) -> bool:
@@ -140,7 +148,7 @@ def _components(n: int, tail: Ints, head: Ints) -> Ints:
     return np.array([root(x) for x in range(n)], dtype=np.int64)
 
 
-def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, degree: int = 0) -> Arcs:
+def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: int, degree: int = 0) -> Arcs:
     """Make the arcs of a network.
 
     Parameters
@@ -148,7 +156,9 @@ def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, degree:
     topology : Topology
         Nodes and links.
     chunk_bytes, tick_s : Fraction
-        Size of a chunk, and length of a tick; times are rounded up.
+        Size of a chunk, and length of a tick.
+    most : int
+        Ticks of a link beyond which it is left out.
     degree : int
         0 keeps switches, with an arc from rank to rank by the fewest links. Otherwise every switch is unwound: rank i sends to the next
         ``degree`` ranks of the switch alone, to each at that part of its bandwidth.
@@ -168,35 +178,48 @@ def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, degree:
     if len(found) > MAX_ARCS:
         raise InputError(f"{len(found):,} ways from rank to rank; expected at most {MAX_ARCS:,}", place="network.links")
     links, ends = topology.links, topology.link_ends
+    base = len(links)
+    numbered = [(*row, row[2] if row[3] == 1 else (base + index,)) for index, row in enumerate(found)]
     # Links share their numbers, and fractions are slow to compare: what differs is told by identity.
     known: dict[tuple[int, ...], int] = {}
     rates: list[Fraction] = []
-    times: list[int] = []
+    times: list[Fraction] = []
+    fits: list[bool] = []
     kinds: list[int] = []
-    for _, _, path, slow in found:
+    kept: list[tuple[int, int, tuple[int, ...], int, tuple[int, ...]]] = []
+    for row in numbered:
+        _, _, path, slow, _ = row
         key = (slow, *(id(part) for link in path for part in (links[link].bandwidth_Bps, links[link].latency_s)))
         if key not in known:
             rate = min(links[link].bandwidth_Bps for link in path)
             late = sum((links[link].latency_s for link in path), Fraction(0))
             known[key] = len(times)
-            times.append(int(-(-(late + slow * chunk_bytes / rate) // tick_s)))
+            # Of what is too slow, the number need not fit.
+            fits.append(
+                all(links[link].latency_s + chunk_bytes / links[link].bandwidth_Bps <= most * tick_s for link in path)
+            )
+            times.append((late + slow * chunk_bytes / rate) / tick_s if fits[-1] else Fraction(0))
             rates.append(rate / slow)
-        kinds.append(known[key])
+        if fits[known[key]]:
+            kinds.append(known[key])
+            kept.append(row)
     place = {rate: index for index, rate in enumerate(sorted(set(rates)))}
     kind = np.array(kinds, dtype=np.int64)
-    base = len(links)
-    ports = tuple(path if slow == 1 else (base + index,) for index, (_, _, path, slow) in enumerate(found))
     can_copy = [node.multicast for node in topology.nodes]
     copied = [
-        path[0] if slow == 1 and len(path) == 2 and can_copy[ends[path[0]][1]] else -1 for _, _, path, slow in found
+        path[0] if slow == 1 and len(path) == 2 and can_copy[ends[path[0]][1]] else -1 for _, _, path, slow, _ in kept
     ]
-    tail, head = (np.array([row[column] for row in found], dtype=np.int64) for column in (0, 1))
-    ticks, levels = (
-        np.array(times, dtype=np.int64)[kind],
-        np.array([place[rate] for rate in rates], dtype=np.int64)[kind],
+    tail, head = (np.array([row[column] for row in kept], dtype=np.int64) for column in (0, 1))
+    ticks, least, levels = (
+        np.array(numbers, dtype=np.int64)[kind]
+        for numbers in (
+            [ceil(time) for time in times],
+            [floor(time) for time in times],
+            [place[rate] for rate in rates],
+        )
     )
     return Arcs(
-        len(rank_of), tail, head, ticks, tuple(row[2] for row in found), ports,
+        len(rank_of), tail, head, ticks, least, tuple(row[2] for row in kept), tuple(row[4] for row in kept),
         np.array(copied, dtype=np.int64), levels,
     )  # fmt: skip
 
@@ -267,26 +290,16 @@ def _through(topology: Topology, rank_of: dict[int, int]) -> list[tuple[int, int
 def reversed_arcs(arcs: Arcs) -> Arcs:
     """Turn all arcs around, with the same numbers; their links are those of the network still."""
     return Arcs(
-        arcs.ranks, arcs.head, arcs.tail, arcs.ticks, arcs.paths, arcs.ports, np.full_like(arcs.copied, -1), arcs.level
-    )
+        arcs.ranks, arcs.head, arcs.tail, arcs.ticks, arcs.least, arcs.paths, arcs.ports,
+        np.full_like(arcs.copied, -1), arcs.level,
+    )  # fmt: skip
 
 
 def reaches_all(arcs: Arcs, members: NDArray[np.bool_], *, through_members: bool) -> bool:
     """Whether every member can reach every other one, over members alone or over all ranks."""
     allowed = members if through_members else np.ones_like(members)
     use = allowed[arcs.tail] & allowed[arcs.head]
-    start = int(np.flatnonzero(members)[0])
-    for tail, head in ((arcs.tail[use], arcs.head[use]), (arcs.head[use], arcs.tail[use])):
-        seen = np.zeros(arcs.ranks, dtype=np.bool_)
-        seen[start] = True
-        while True:
-            new = head[seen[tail] & ~seen[head]]
-            if not len(new):
-                break
-            seen[new] = True
-        if not seen[members].all():
-            return False
-    return True
+    return connects(arcs.ranks, arcs.tail[use], arcs.head[use], np.flatnonzero(members))
 
 
 def restricted(arcs: Arcs, members: NDArray[np.bool_]) -> tuple[Arcs, Ints]:
@@ -294,8 +307,8 @@ def restricted(arcs: Arcs, members: NDArray[np.bool_]) -> tuple[Arcs, Ints]:
     keep = np.flatnonzero(members[arcs.tail] & members[arcs.head])
     return (
         Arcs(
-            arcs.ranks, arcs.tail[keep], arcs.head[keep], arcs.ticks[keep], tuple(arcs.paths[k] for k in keep.tolist()),
-            tuple(arcs.ports[k] for k in keep.tolist()), arcs.copied[keep], arcs.level[keep],
+            arcs.ranks, arcs.tail[keep], arcs.head[keep], arcs.ticks[keep], arcs.least[keep],
+            tuple(arcs.paths[k] for k in keep.tolist()), tuple(arcs.ports[k] for k in keep.tolist()), arcs.copied[keep], arcs.level[keep],
         ),
         keep,
     )  # fmt: skip

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 from fractions import Fraction
 from math import gcd, lcm
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
 from ...core.collective import CollectiveKind, Demand
 from ...core.fields import Strict
 from ...core.instance import Instance
+from ...core.schedule import Ints
 from ...core.timing import Semantics, Timing
 from ...core.topology import Topology
 
 COLLECTIVES = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE)
 
-#: Ticks that all chunks one after the other may take; beyond it ticks are made longer and times rounded up.
-_MAX_TICKS = 2**44
+#: Ticks that all chunks one after the other may take over a link; beyond it ticks are made longer and times rounded up.
+MAX_TICKS = 2**44
 
 
 class Options(Strict):
@@ -94,16 +97,76 @@ def chunk_bytes(demand: Demand, npus: int) -> Fraction:
     return demand.size_bytes / ((npus if demand.ranks is None else len(demand.ranks)) * demand.chunks)
 
 
+def count_of(demand: Demand, npus: int) -> int:
+    """Number of chunks of all ranks."""
+    return (npus if demand.ranks is None else len(demand.ranks)) * demand.chunks
+
+
+def longest(count: int) -> int:
+    """Ticks that a transfer may take where there are so many chunks; links that take longer are left out, see :func:`patience`."""
+    return -(-MAX_TICKS // count)
+
+
 def tick(topology: Topology, demand: Demand) -> Fraction:
     """Give the longest tick that all transfers over links are multiples of; longer, and then inexact, if that is very short.
 
-    Over switches latencies and times on the wire are multiples of it.
+    Over switches latencies and times on the wire are multiples of it. Links that are too slow for any schedule that is worth a look
+    (:func:`patience`) have no say.
     """
     size = chunk_bytes(demand, len(topology.ranks))
+    worth = patience(topology, demand)
     kinds = {(link.bandwidth_Bps, link.latency_s) for link in topology.links}
+    kinds = {(rate, late) for rate, late in kinds if worth is None or late + size / rate <= worth}
     times = {late + size / rate for rate, late in kinds}
     parts = {part for rate, late in kinds for part in (late, size / rate) if part} if topology.switches else times
     scale = lcm(*(part.denominator for part in parts))
     exact = Fraction(gcd(*(int(part * scale) for part in parts)), scale)
-    count = (len(topology.ranks) if demand.ranks is None else len(demand.ranks)) * demand.chunks
-    return max(exact, max(times) * count / _MAX_TICKS)
+    return max(exact, max(times) * count_of(demand, len(topology.ranks)) / MAX_TICKS)
+
+
+def patience(topology: Topology, demand: Demand) -> Fraction | None:
+    """Give a time in which a schedule exists that leaves the slowest links alone, so that no shortest schedule uses a link that takes longer.
+
+    The fastest links that connect the group bring every chunk to everybody, one transfer after the other, and for an all-reduce as many add it
+    up before.
+
+    Returns
+    -------
+    Fraction or None
+        None if the links do not connect the group.
+    """
+    size, npus = chunk_bytes(demand, len(topology.ranks)), len(topology.ranks)
+    ranks = range(npus) if demand.ranks is None else demand.ranks
+    members = np.array([topology.rank_nodes[rank] for rank in ranks], dtype=np.int64)
+    known: dict[tuple[int, int], Fraction] = {}  # by identity, since links share their numbers
+    keys = [(id(link.bandwidth_Bps), id(link.latency_s)) for link in topology.links]
+    for key, link in zip(keys, topology.links, strict=True):
+        if key not in known:
+            known[key] = link.latency_s + size / link.bandwidth_Bps
+    times = sorted(set(known.values()))
+    place = {time: index for index, time in enumerate(times)}
+    level = np.array([place[known[key]] for key in keys], dtype=np.int64)
+    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
+
+    def connected(most: int) -> bool:
+        tail, head = ends[level <= most].T
+        return connects(len(topology.nodes), tail, head, members)
+
+    if not connected(len(times) - 1):
+        return None
+    slowest = times[bisect_left(range(len(times)), True, key=connected)]
+    hops = len(topology.nodes) - 1 if topology.switches else 1
+    passes = 2 if demand.collective is CollectiveKind.ALL_REDUCE else 1
+    return passes * count_of(demand, npus) * (npus - 1) * hops * slowest
+
+
+def connects(nodes: int, tail: Ints, head: Ints, members: Ints) -> bool:
+    """Whether edges lead from every member to every other one."""
+    for a, b in ((tail, head), (head, tail)):
+        seen = np.zeros(nodes, dtype=np.bool_)
+        seen[members[0]] = True
+        while len(new := b[seen[a] & ~seen[b]]):
+            seen[new] = True
+        if not seen[members].all():
+            return False
+    return True

@@ -12,24 +12,23 @@ import numba
 import numpy as np
 
 from .bits import draw, has, put, seeded, shuffle
-from .stepped import Inwards, Rows, start_state
+from .events import Roads
+from .stepped import Rows, start_state, unserved
 
 #: Where nothing is under way.
 _NEVER = 2**62
 
 
 @numba.njit(cache=True)
-def match_in_turns(
-    into: Inwards, ticks: Any, owner: Any, member: Any, seed: int, limit: int, rows: Rows
-) -> tuple[int, int]:
-    """Bring every chunk to every member: whenever a link is free, postconditions in random order, each over a link of the lowest cost.
+def match_in_turns(roads: Roads, owner: Any, member: Any, seed: int, limit: int, rows: Rows) -> tuple[int, int]:
+    """Bring every chunk to every member: whenever a link is free, postconditions in random order, each over a way of the lowest cost.
+
+    Other ranks, which may have to pass chunks on, have postconditions too; that one of them cannot be met is no failure.
 
     Parameters
     ----------
-    into : Inwards
+    roads : Roads
         The network.
-    ticks : array of int, shape (arcs,)
-        What a chunk takes on each arc, by the arc's number.
     owner, member, seed, limit, rows
         As :func:`.stepped.gather_in_steps`, in ticks.
 
@@ -40,7 +39,8 @@ def match_in_turns(
     """
     n, m = len(member), len(owner)
     state, random = start_state(n, owner), seeded(seed)
-    free = np.zeros(len(ticks), np.int64)
+    ticks = roads.ticks
+    free = np.zeros(len(roads.woken_first) - 1, np.int64)
     pairs, unsatisfied = np.empty(n * m, np.int64), 0
     for rank in range(n):
         for chunk in range(m):
@@ -53,12 +53,12 @@ def match_in_turns(
         if now >= limit:
             return 0, count
         begin = count
-        unsatisfied, count = _match(into, ticks, state.have, pairs, unsatisfied, free, now, random, rows, count)
+        unsatisfied, count = _match(roads, state.have, pairs, unsatisfied, free, now, random, rows, count)
         for row in range(begin, count):
             way[moving] = row
             moving += 1
         if moving == 0:
-            return 0, count
+            break
         now = _NEVER
         for place in range(moving):
             now = min(now, rows.start[way[place]] + ticks[rows.arc[way[place]]])
@@ -74,13 +74,12 @@ def match_in_turns(
             if member[rows.head[row]]:
                 last = now
         moving = kept
-    return last, count
+    return (0 if unserved(state.lacking, member) else last), count
 
 
 @numba.njit(cache=True)
 def _match(
-    into: Inwards,
-    ticks: Any,
+    roads: Roads,
     have: Any,
     pairs: Any,
     size: int,
@@ -91,6 +90,7 @@ def _match(
     count: int,
 ) -> tuple[int, int]:
     """Algorithm 1: give the new number of unsatisfied postconditions and of rows."""
+    into, ticks = roads.into, roads.ticks
     m = len(pairs) // have.shape[0]
     shuffle(pairs, size, random)
     kept = 0
@@ -99,7 +99,7 @@ def _match(
         best, ties, cost = -1, 0, _NEVER
         for index in range(into.first[rank], into.first[rank + 1]):
             arc = into.arc[index]
-            if free[arc] > now or ticks[arc] > cost or not has(have[into.tail[index]], chunk):
+            if ticks[arc] > cost or not has(have[into.tail[index]], chunk) or not _is_free(roads, free, arc, now):
                 continue
             ties = ties + 1 if ticks[arc] == cost else 1
             cost = ticks[arc]
@@ -109,7 +109,17 @@ def _match(
             pairs[kept] = pairs[place]
             kept += 1
             continue
-        free[best] = now + ticks[best]
+        for index in range(roads.port_first[best], roads.port_first[best + 1]):
+            free[roads.port[index]] = now + ticks[best]
         rows.arc[count], rows.chunk[count], rows.head[count], rows.start[count] = best, chunk, rank, now
         count += 1
     return kept, count
+
+
+@numba.njit(cache=True)
+def _is_free(roads: Roads, free: Any, arc: int, now: int) -> bool:
+    """Whether nothing holds a port of an arc."""
+    free_now = True
+    for place in range(roads.port_first[arc], roads.port_first[arc + 1]):
+        free_now = free_now and free[roads.port[place]] <= now
+    return free_now

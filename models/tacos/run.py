@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ from ...core.trees import TreeKind
 from .assemble import Part, collect, schedule, spread
 from .bounds import bound_of, half_ticks
 from .cayley import Cayley, grow, recognize
-from .network import Arcs, arcs_of, most_unwound, reversed_arcs
-from .options import Options, chunk_bytes
+from .network import Arcs, arcs_of, most_unwound, reaches_all, reversed_arcs
+from .options import Options, chunk_bytes, longest
 from .overlap import opposite, overlapped
 from .synthesis import Gather, gather
 
@@ -67,7 +68,7 @@ class Task:
     members : array of bool, shape (ranks of the network,)
         The process group.
     bound : int
-        Ticks that are proved, rounded up.
+        Ticks that no schedule on the grid undercuts.
     """
 
     instance: Instance
@@ -102,8 +103,11 @@ def run(instance: Instance, budget: Budget, options: Options) -> Outcome:
     members[list(ranks)] = True
     size = chunk_bytes(demand, instance.npus)
     with budget.clock.phase("bounds"):
-        plain = arcs_of(topology, size, timing.epoch_s)
+        plain = arcs_of(topology, size, timing.epoch_s, longest(chunks))
+        if not reaches_all(plain, members, through_members=False):
+            raise InputError("not every rank can be reached from every other one", place="network.links")
         bound_s, certificate = bound_of(instance, plain, members)
+        on_grid = bound_of(instance, replace(plain, least=plain.ticks), members)[0] if plain.rounded else bound_s
     owner = np.repeat(np.array(ranks, dtype=np.int64), demand.chunks)
     task = Task(
         instance,
@@ -114,14 +118,15 @@ def run(instance: Instance, budget: Budget, options: Options) -> Outcome:
         owner,
         members,
         timing.epoch_s,
-        int(-(-bound_s // timing.epoch_s)),
+        ceil(on_grid / timing.epoch_s),
     )
     with budget.clock.phase("compile"):
         warm_up()
     with budget.clock.phase("synthesis") as lap:
         found = _trees(task, budget, options) or _sends(task, plain, size, budget, options)
     if found is None:
-        return _outcome(Status.LIMIT, None, bound_s, certificate, {}, "no attempt reached all ranks in the time given")
+        text = f"no attempt reached all ranks{' in the time given' if budget.exhausted else ''}"
+        return _outcome(Status.LIMIT, None, bound_s, certificate, {}, text)
     seconds = found.ticks * timing.epoch_s
     metrics = {
         **found.metrics,
@@ -133,7 +138,8 @@ def run(instance: Instance, budget: Budget, options: Options) -> Outcome:
         text = f"metrics alone: more than {MAX_SENDS:,} sends are not written down"
         return _outcome(Status.FEASIBLE, None, bound_s, certificate, metrics, text)
     status = Status.OPTIMAL if seconds == bound_s else Status.FEASIBLE
-    return _outcome(status, found.answer, bound_s, certificate, metrics, "", float(seconds))
+    text = f"times are rounded up to ticks of {float(task.tick_s):.3g} s, the bound down" if plain.rounded else ""
+    return _outcome(status, found.answer, bound_s, certificate, metrics, text, float(seconds))
 
 
 def _outcome(
@@ -150,11 +156,11 @@ def warm_up() -> None:
     from .stepped import gather_in_steps, rows_for
 
     two = np.array([0, 1], dtype=np.int64)
-    arcs = Arcs(2, two, two[::-1].copy(), two * 0 + 1, ((0,), (1,)), ((0,), (1,)), two * 0 - 1, two * 0)
+    arcs = Arcs(2, two, two[::-1].copy(), two * 0 + 1, two * 0 + 1, ((0,), (1,)), ((0,), (1,)), two * 0 - 1, two * 0)
     rows = rows_for(4)
     everyone = np.ones(2, dtype=np.bool_)
     gather_in_steps(arcs.inwards, two, everyone, 0, 0, 9, rows)
-    match_in_turns(arcs.inwards, arcs.ticks, two, everyone, 0, 9, rows)
+    match_in_turns(arcs.roads, two, everyone, 0, 9, rows)
     gather_by_events(arcs.roads, two, everyone, Taste(0, 0, True, True, 0), 1, 9, rows)
     overlapped(arcs, two[::-1].copy(), two, everyone, 1.0, 0)
     grow(Cayley((2,), np.array([[1, 0]]), np.array([[1, 0]])), 1, 0)
@@ -226,7 +232,6 @@ def _sends(task: Task, plain: Arcs, size: Fraction, budget: Budget, options: Opt
             turned, task.owner, task.members, bound, budget, variant=options.variant, restarts=options.restarts
         )
         if half is None:
-            _reachable(plain, task)
             return None
         halves.append(half)
         if adds:
@@ -265,18 +270,14 @@ def _networks(task: Task, plain: Arcs, size: Fraction, options: Options) -> list
     else:
         degrees = (0, *(d for d in DEGREES if d <= most))
     names = {0: "ports"}
-    return [
-        (names.get(d, f"unwound {d}"), plain if d == 0 else arcs_of(task.topology, size, task.tick_s, d))
+    most = longest(len(task.owner))
+    found = [
+        (names.get(d, f"unwound {d}"), plain if d == 0 else arcs_of(task.topology, size, task.tick_s, most, d))
         for d in degrees
     ]
-
-
-def _reachable(plain: Arcs, task: Task) -> None:
-    """Refuse a network on which a member cannot be reached."""
-    from .network import reaches_all
-
-    if not reaches_all(plain, task.members, through_members=False):
-        raise InputError("not every rank can be reached from every other one", place="network.links")
+    if not any(reaches_all(arcs, task.members, through_members=False) for _, arcs in found):
+        raise Unsupported(f"not every rank can be reached where switches are {found[0][0]}; expected unwind=0")
+    return found
 
 
 def _both_at_once(

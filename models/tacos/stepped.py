@@ -142,7 +142,7 @@ def gather_in_steps(
     desk = Desk(words[0], words[1], words[2], places[0], places[1], places[2], places[3])
     ranks: Any = np.arange(n)
     step, count = 0, 0
-    while _unserved(state.lacking, member):
+    while unserved(state.lacking, member):
         if step + 1 >= limit:
             return 0, count
         shuffle(ranks, n, random)
@@ -160,7 +160,8 @@ def gather_in_steps(
 
 
 @numba.njit(cache=True)
-def _unserved(lacking: Any, member: Any) -> bool:
+def unserved(lacking: Any, member: Any) -> bool:
+    """Whether a member lacks a chunk."""
     found = False
     for rank in range(len(member)):
         found = found or (member[rank] and lacking[rank] > 0)

@@ -153,7 +153,7 @@ def _in_steps(arcs: Arcs, owner: Ints, members: Bools, how: int, seed: int) -> A
 
 
 def _in_turns(arcs: Arcs, owner: Ints, members: Bools, seed: int) -> Attempt:
-    return lambda limit, rows: match_in_turns(arcs.inwards, arcs.ticks, owner, members, seed, limit, rows)
+    return lambda limit, rows: match_in_turns(arcs.roads, owner, members, seed, limit, rows)
 
 
 def _by_events(arcs: Arcs, owner: Ints, members: Bools, taste: Taste, bound: int) -> Attempt:

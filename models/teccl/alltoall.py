@@ -5,6 +5,7 @@ Also a method of its own, ``teccl-all-to-all``.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
@@ -72,13 +73,16 @@ def exchange_of(problem: EpochProblem, instance: Instance) -> Exchange:
     ranks = range(instance.npus) if instance.demand.ranks is None else instance.demand.ranks
     nodes = tuple(sorted(problem.topology.rank_nodes[rank] for rank in ranks))
     links = problem.links
+    plenty = Fraction(
+        2 * len(nodes) * (len(nodes) - 1)
+    )  # twice all that is moved: never full, and no larger than it has to be
     return Exchange(
         tuple(limit is None for limit in problem.holds),
         nodes,
         tuple(link.source for link in links),
         tuple(link.target for link in links),
         tuple(link.delay for link in links),
-        tuple(link.rate / instance.demand.chunks for link in links),
+        tuple(min(plenty, link.rate / instance.demand.chunks) for link in links),
     )
 
 

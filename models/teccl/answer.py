@@ -36,7 +36,7 @@ class EpochSend:
 
 @dataclass(frozen=True)
 class PathFlow:
-    """A part of a fluid commodity with its way.
+    """A part of a fluid commodity with its ways.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class PathFlow:
     amount : Fraction
         Part of the commodity's chunk, above 0.
     hops : tuple of (int, int)
-        Links with the epochs in which the part goes over them, in order.
+        Links with the epochs in which the part goes over them, one way after the other; once for each destination that it goes there for.
     """
 
     commodity: int

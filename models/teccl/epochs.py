@@ -24,6 +24,9 @@ FREE_LATENCY = Fraction(1, 10)
 #: Epochs that a chunk may be on one link; a finer grid than this is a mistake.
 MAX_DELAY = 100_000
 
+#: Starts in a window that no schedule needs: a larger capacity is told as this one.
+MAX_CAPACITY = 2**40
+
 #: Distance of what cannot be reached.
 FAR = 2**40
 
@@ -39,7 +42,7 @@ class EpochLink:
     delay : int
         A chunk that starts at index k is at the target at index k + delay, where it can start again at once; 0 only from a switch.
     window, capacity : int
-        In any ``window`` consecutive epochs at most ``capacity`` chunks start.
+        In any ``window`` consecutive epochs at most ``capacity`` chunks start; at most :data:`MAX_CAPACITY`.
     rate : Fraction
         Chunks that the bandwidth allows in one epoch: the limit of a fluid schedule.
     """
@@ -224,7 +227,7 @@ def _on_grid(topology: Topology, index: int, timing: Timing, chunk: Fraction) ->
             f"is too short: {link.source} -> {link.target} takes {max(delay, window):,} epochs; at most {MAX_DELAY:,}"
         )
         raise InputError(f"an epoch of {float(timing.epoch_s):.4g} s {text}", place="timing.epoch_s")
-    return EpochLink(source, target, delay, window, floor(window * rate), rate)
+    return EpochLink(source, target, delay, window, min(floor(window * rate), MAX_CAPACITY), rate)
 
 
 def _holds(topology: Topology, index: int, chunk: Fraction) -> int | None:

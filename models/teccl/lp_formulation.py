@@ -108,7 +108,7 @@ def build(plan: FluidLayout, objective: str = "makespan") -> Any:
         capacity(m, plan)
         flow_conservation(m, plan)
         destination(m, plan)
-        if any(plan.problem.room):
+        if any(limit is not None for limit in plan.problem.room):
             limited_buffers(m, plan)
         if objective == "makespan":
             makespan(m)

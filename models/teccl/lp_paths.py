@@ -28,7 +28,7 @@ def path_flows(plan: FluidLayout, flow: Rates, kept: Rates, read: Rates) -> list
 
     What each destination reads is followed back to the source, over the largest rate first, until it is used up. The ways to one
     destination are laid end to end over the chunks that it needs of a source; where a chunk has several destinations, it is cut wherever one of
-    them changes the way.
+    them changes the way. A part goes once for each destination, also where two of its ways share a link and an epoch: nothing is copied on the way.
 
     Parameters
     ----------
@@ -57,11 +57,12 @@ def path_flows(plan: FluidLayout, flow: Rates, kept: Rates, read: Rates) -> list
             edges |= {e - offset for e, _ in cuts[commodity.source, target] if 0 < e - offset < GRAIN}
         grid = sorted(edges)
         for left, right in pairwise(grid):
-            hops: set[tuple[int, int]] = set()
-            for target, offset in begin.items():
-                hops |= set(_way_at(cuts[commodity.source, target], left + offset))
-            ordered = tuple(sorted(hops, key=lambda hop: (hop[1], hop[0])))
-            flows.append(PathFlow(q, Fraction(right - left, GRAIN), ordered))
+            hops = [
+                hop
+                for target, offset in begin.items()
+                for hop in _way_at(cuts[commodity.source, target], left + offset)
+            ]
+            flows.append(PathFlow(q, Fraction(right - left, GRAIN), tuple(hops)))
     return flows
 
 

@@ -16,7 +16,7 @@ from ..common.hyper_edges import Edge, edges_of
 from ..common.whole_chunks import WholeChunk, whole_chunks
 
 #: A distance that no horizon reaches.
-FAR = 2**40
+FAR = 2**1000
 
 
 @dataclass(frozen=True)

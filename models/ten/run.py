@@ -30,6 +30,9 @@ from .problem import Expanded, expanded
 #: Columns that are built.
 MAX_COLUMNS = 1_000_000
 
+#: Ticks of the longest schedule, so that times are exact as floats.
+MAX_TICKS = 2**44
+
 
 @dataclass
 class Search:
@@ -64,7 +67,7 @@ class Search:
 
     def within(self, horizon: int) -> None:
         """Solve the model of a horizon, and sharpen what is known."""
-        columns = sum(len(span) for span in self.problem.spans(horizon).values())
+        columns = sum(span.stop - span.start for span in self.problem.spans(horizon).values())
         if columns > MAX_COLUMNS:
             self.stopped = f"a model of {horizon} ticks has {columns:,} starts; at most {MAX_COLUMNS:,} are built"
             return
@@ -103,6 +106,10 @@ def search_for(problem: Expanded, low: int, solver: Solver, budget: Budget, hori
     with budget.clock.phase("greedy"):
         best = first_schedule(problem)
     search = Search(problem, solver, budget, low, best, finish(problem, best))
+    if search.high > MAX_TICKS:
+        raise Unsupported(
+            f"{search.high:,} ticks, of which no more than {MAX_TICKS:,} are told apart: links differ too much"
+        )
     if horizon is not None:
         if search.high > search.low:
             search.within(max(search.low, min(horizon, search.high)))

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core.bounds import PartitionCertificate
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
@@ -17,9 +16,9 @@ from ...core.schedule import Chunks, StepSchedule
 from ...core.solver import ModelSize, SolverResult
 from ..common.schedule_bounds import network_of
 from ..common.wan import kernels
+from ..common.wan.ceiling import Ceiling, ceiling
 from ..common.wan.measures import measures_of_rate, measures_of_trees
 from ..common.wan.network import Wan, pose
-from ..common.wan.strength import Strength, strength
 from ..common.wan.trees import Rated, filled, heights_of, in_order, packing
 
 
@@ -33,13 +32,13 @@ class Posed:
         The problem.
     wan : Wan
         Its network.
-    strongest : Strength
+    highest : Ceiling
         The bound for any schedule.
     """
 
     instance: Instance
     wan: Wan
-    strongest: Strength
+    highest: Ceiling
 
     @property
     def size_bytes(self) -> Fraction:
@@ -49,12 +48,12 @@ class Posed:
     @property
     def proved(self) -> dict[str, Any]:
         """The bound of an outcome and its certificate."""
-        bound = self.size_bytes / (self.strongest.rate * self.wan.unit_Bps)
-        return {"bound": float(bound), "certificate": PartitionCertificate(self.strongest.parts)}
+        bound = self.size_bytes / (self.highest.rate * self.wan.unit_Bps)
+        return {"bound": float(bound), "certificate": self.highest.certificate}
 
 
 def ask(instance: Instance, budget: Budget) -> Posed:
-    """Read an instance, and compute the strength of its network.
+    """Read an instance, and bound what any schedule on its network can do.
 
     Raises
     ------
@@ -65,7 +64,7 @@ def ask(instance: Instance, budget: Budget) -> Posed:
     """
     wan = pose(instance)
     with budget.clock.phase("strength"):
-        return Posed(instance, wan, strength(wan))
+        return Posed(instance, wan, ceiling(network_of(instance), wan))
 
 
 def tree_outcome(
@@ -98,11 +97,11 @@ def tree_outcome(
         roots[:] = lowest_root(wan, rated)
     seconds = posed.size_bytes / (rated.total * wan.unit_Bps)
     measured = {
-        **measures_of_rate(wan, rated.total, posed.strongest),
+        **measures_of_rate(wan, rated.total, posed.highest),
         **measures_of_trees(wan, rated, roots.tolist()),
     }
     return Outcome(
-        Status.OPTIMAL if rated.total == posed.strongest.rate else Status.FEASIBLE,
+        Status.OPTIMAL if rated.total == posed.highest.rate else Status.FEASIBLE,
         packing(posed.instance, wan, rated, roots),
         objective=float(seconds),
         reports=tuple(reports),
@@ -128,7 +127,7 @@ def message_outcome(posed: Posed, schedule: StepSchedule, metrics: dict[str, Any
     """Give the outcome of a run that has found messages; their rate is the size over the time of the most loaded link."""
     load_s = _load_s(posed, schedule)
     rate = posed.size_bytes / load_s / posed.wan.unit_Bps
-    measured = measures_of_rate(posed.wan, rate, posed.strongest)
+    measured = measures_of_rate(posed.wan, rate, posed.highest)
     return Outcome(Status.FEASIBLE, schedule, metrics={**measured, **metrics}, **posed.proved)
 
 

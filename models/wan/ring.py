@@ -88,7 +88,7 @@ def _outcome(posed: Posed, ring: list[int], tests: int) -> Outcome:
     rate = Fraction(int(wan.capacity[links].min()) * n, n - 1)
     latency = wan.latency_ns[links]
     metrics = {
-        **measures_of_rate(wan, rate, posed.strongest),
+        **measures_of_rate(wan, rate, posed.highest),
         "mean_tree_height": n - 1,
         "max_tree_height": n - 1,
         "max_tree_latency_s": int(latency.sum() - latency.min()) / 1e9,
@@ -97,7 +97,7 @@ def _outcome(posed: Posed, ring: list[int], tests: int) -> Outcome:
         "ring": [wan.names[site] for site in ring],
     }
     return Outcome(
-        Status.OPTIMAL if rate == posed.strongest.rate else Status.FEASIBLE,
+        Status.OPTIMAL if rate == posed.highest.rate else Status.FEASIBLE,
         ring_packing(posed, ring, links),
         objective=float(posed.size_bytes / (rate * wan.unit_Bps)),
         metrics=metrics,

@@ -29,11 +29,12 @@ def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Time
     sends = transfers.sends
     owner, offset = sends.hop_send.tolist(), sends.path_offset.tolist()
     gates = gates_of(transfers)
-    heap = [(0.0, offset[send]) for send in gates.at_start().tolist()]
+    heap: list[tuple[float, int]] = [(0, offset[send]) for send in gates.at_start().tolist()]
     heapify(heap)
     arrivals = _Arrivals(gates)
     hops = _Hops(transfers, wires, rules)
-    came, end_s = [0.0] * len(sends), [0.0] * len(sends)
+    came: list[float] = [0] * len(sends)
+    end_s: list[float] = [0] * len(sends)
     while heap:
         asks, entry = heap[0]
         send = owner[entry]
@@ -59,7 +60,8 @@ def simulate_in_order(transfers: Transfers, wires: Wires, rules: Rules) -> Timel
     heap: list[int] = gates.at_start().tolist()
     arrivals = _Arrivals(gates)
     hops = _Hops(transfers, wires, rules)
-    ready, end_s = [0.0] * len(sends), [0.0] * len(sends)
+    ready: list[float] = [0] * len(sends)
+    end_s: list[float] = [0] * len(sends)
     while heap:
         send = heappop(heap)
         head = tail = ready[send]
@@ -78,15 +80,15 @@ class _Hops:
 
     def __init__(self, transfers: Transfers, wires: Wires, rules: Rules) -> None:
         sends = transfers.sends
-        size = np.repeat(transfers.chunk_bytes[sends.chunk], sends.hops)
+        passing = wires.passing_s(transfers.chunk_bytes, np.repeat(sends.chunk, sends.hops), sends.path_links)
         self._rules = rules
         self._link: list[int] = sends.path_links.tolist()
-        self._serialization: list[float] = (size / wires.bandwidth_Bps[sends.path_links]).tolist()
+        self._serialization: list[float] = passing.tolist()
         self._latency: list[float] = wires.latency_s.tolist()
         self._varying = wires.varying
-        self._free = [0.0] * len(wires)
-        self._start = [0.0] * len(self._link)
-        self._end = [0.0] * len(self._link)
+        self._free: list[float] = [0] * len(wires)  # integers stay integers
+        self._start: list[float] = [0] * len(self._link)
+        self._end: list[float] = [0] * len(self._link)
 
     def take(self, entry: int, asks: float, tail: float) -> tuple[float, float]:
         """Let a chunk take the link of a hop; give when its first and its last byte are on the other side."""
@@ -115,7 +117,7 @@ class _Arrivals:
         self._fed_by: list[int] = gates.fed_by.tolist()
         self._following: list[int] = gates.following.tolist()
         self._missing: list[int] = gates.missing.tolist()
-        self._opens_s: list[float] = gates.opens_s.tolist()
+        self._opens_s: list[float] = [0] * len(gates.opens_s)
         self._members: list[int] = gates.members.tolist()
         self._offset: list[int] = gates.member_offset.tolist()
 

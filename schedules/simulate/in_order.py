@@ -28,7 +28,8 @@ def compiled_in_order(transfers: Transfers, wires: Wires, rules: Rules) -> Timel
     sends, gates = transfers.sends, gates_of(transfers)
     gate = np.empty(len(sends), dtype=np.int64)
     gate[gates.members] = np.repeat(np.arange(len(gates.missing)), np.diff(gates.member_offset))
-    serialization = np.repeat(transfers.chunk_bytes[sends.chunk], sends.hops) / wires.bandwidth_Bps[sends.path_links]
+    chunk = np.repeat(sends.chunk, sends.hops)
+    serialization = wires.passing_s(transfers.chunk_bytes, chunk, sends.path_links)
     times = [np.zeros(len(column)) for column in (sends, sends.path_links, sends.path_links)]
     columns = (sends.path_offset, sends.path_links, serialization, wires.latency_s)
     waits = (gate, gates.fed_by, gates.following, gates.missing, gates.opens_s)

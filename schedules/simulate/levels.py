@@ -45,7 +45,7 @@ def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Time
     for a, b in zip(starts, [*starts[1:], len(sends)], strict=True):
         head = complete[transfers.waits_at[a:b]]
         tail = head.copy()
-        size = transfers.chunk_bytes[sends.chunk[a:b]]
+        chunk = sends.chunk[a:b]
         first, hops = sends.path_offset[a:b], np.diff(sends.path_offset[a : b + 1])
         for h in range(int(hops.max())):
             moving = np.flatnonzero(hops > h)
@@ -56,7 +56,7 @@ def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Time
                 late = (asks < asked[link]) | ((asks == asked[link]) & (send < asked_by[link]))
                 if late.any():
                     return None
-            serialization = size[moving] / wires.bandwidth_Bps[link]
+            serialization = wires.passing_s(transfers.chunk_bytes, chunk[moving], link)
             begin, end, order = queues.serve(link, asks, tail[moving], serialization, send)
             asked[link[order]], asked_by[link[order]] = asks[order], send[order]
             hop_start[entry], hop_end[entry] = begin, end

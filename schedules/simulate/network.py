@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.schedule import Floats
+from ...core.schedule import Floats, Ints
 from ...core.timing import Timing
-from ...core.topology import Topology
+from ...core.topology import Link, Topology
 
 
 @dataclass(frozen=True)
@@ -21,16 +23,16 @@ class Speeds:
 
     Parameters
     ----------
-    begin_s : list of float
+    begin_s : list of Fraction
         When each stretch begins, the first one at 0; the last one never ends.
-    factor : list of float
+    factor : list of Fraction
         Bandwidth in each stretch over the link's own; positive in the last one.
     """
 
-    begin_s: list[float]
-    factor: list[float]
+    begin_s: list[Fraction]
+    factor: list[Fraction]
 
-    def end_s(self, begin_s: float, seconds: float) -> float:
+    def end_s(self, begin_s: Any, seconds: Any) -> Any:
         """Tell when bytes that need so many seconds at the link's own bandwidth have left, if they begin at a time."""
         stretch = bisect_right(self.begin_s, begin_s) - 1
         now = begin_s
@@ -52,11 +54,18 @@ class Wires:
         Bytes per second, and seconds that the first byte takes.
     varying : mapping of int to Speeds
         The links whose bandwidth varies over time.
+    links : sequence of Link
+        The links themselves, for exact numbers; none where the columns are all there is.
     """
 
     bandwidth_Bps: Floats
     latency_s: Floats
     varying: Mapping[int, Speeds] = field(default_factory=dict)
+    links: Sequence[Link] = ()
+
+    def passing_s(self, chunk_bytes: Floats, chunk: Ints, link: Ints) -> Floats:
+        """Seconds that the bytes of chunks take on links."""
+        return chunk_bytes[chunk] / self.bandwidth_Bps[link]
 
     def __len__(self) -> int:
         return len(self.bandwidth_Bps)
@@ -81,6 +90,7 @@ def wires(topology: Topology, timing: Timing | None = None) -> Wires:
         np.array([float(link.bandwidth_Bps) for link in topology.links]),
         np.array([float(link.latency_s) for link in topology.links]),
         {} if timing is None else _speeds(timing),
+        topology.links,
     )
 
 
@@ -90,6 +100,5 @@ def _speeds(timing: Timing) -> dict[int, Speeds]:
     for link in {change.link for change in timing.changes}:
         mine = [change for change in timing.changes if change.link == link]
         ends = sorted({0, *(end for change in mine for end in (change.first, change.last))})
-        factors = [float(timing.factor(link, end)) for end in ends]
-        found[link] = Speeds([float(end * timing.epoch_s) for end in ends], factors)
+        found[link] = Speeds([end * timing.epoch_s for end in ends], [timing.factor(link, end) for end in ends])
     return found

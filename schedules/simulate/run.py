@@ -16,6 +16,7 @@ from .fair import simulate_flows
 from .levels import simulate_by_levels
 from .network import Wires, network_of, wires
 from .occupancy import link_totals, occupied_s, utilization_over_time
+from .ticks import Counted, counted
 from .timing import Rules, Timeline, rules
 from .transfers import Transfers, sends_of, transfers_of
 from .windows import simulate_by_windows
@@ -111,12 +112,27 @@ def utilization(
 
 
 def timeline_of(transfers: Transfers, columns: Wires, mode: SimulationMode, *, hold_latency: bool) -> Timeline:
-    """Choose the simulator: all of those that may be chosen give the same times."""
+    """Simulate in whole numbers of a common unit where there is one, see :mod:`.ticks`."""
     if mode is SimulationMode.FAIR_SHARE:
         return simulate_flows(transfers, columns)
     chosen = rules(mode, hold_latency=hold_latency)
-    if transfers.fixed_order:
+    for exact in (False, True):
+        wires = counted(transfers, columns, exact=exact)
+        timeline = _simulated(transfers, wires, chosen)
+        if not isinstance(wires, Counted):
+            return timeline
+        if (found := wires.in_seconds(timeline)) is not None:
+            return found
+    raise AssertionError("integers of any size hold all times")
+
+
+def _simulated(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
+    """Choose the simulator: all of those that may be chosen give the same times."""
+    one_by_one = isinstance(columns, Counted) and columns.exact
+    if transfers.fixed_order or (one_by_one and not chosen.contended):
         return _in_order(transfers, columns, chosen)
+    if one_by_one:
+        return simulate_by_events(transfers, columns, chosen)
     if (found := simulate_by_levels(transfers, columns, chosen)) is not None:
         return found
     if not chosen.contended:
@@ -128,7 +144,8 @@ def timeline_of(transfers: Transfers, columns: Wires, mode: SimulationMode, *, h
 
 def _in_order(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
     """Simulate one send after the other; compiled where that is worth while."""
-    if len(transfers.sends) >= COMPILED and not columns.varying:
+    exact = isinstance(columns, Counted) and columns.exact
+    if len(transfers.sends) >= COMPILED and not columns.varying and not exact:
         from .in_order import compiled_in_order
 
         if (found := compiled_in_order(transfers, columns, chosen)) is not None:

@@ -8,6 +8,7 @@ trees, or the ranks of the given times.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from .trees import tree_sends
 
 #: Given times that differ by less than this part of the schedule's length are the same.
 SAME_TIME = 1e-9
+
+#: Part of a given time that is taken for rounding, where the order of sends that start or end together is concerned.
+ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,10 @@ class Transfers:
         Position of each send in the answer; None if they are in the same order.
     fixed_order : bool
         Whether links serve the sends in this order, whoever is ready first.
+    units : array of int or None
+        Size of each chunk in units, where it is known exactly.
+    unit_bytes : Fraction
+        Size of the unit.
     """
 
     sends: Sends
@@ -57,6 +65,8 @@ class Transfers:
     slots: int
     place: Ints | None
     fixed_order: bool = False
+    units: Ints | None = None
+    unit_bytes: Fraction = Fraction(1)
 
 
 def sends_of(instance: Instance, answer: object, *, pieces: int | Ints = 1) -> tuple[Sends, Floats]:
@@ -106,7 +116,20 @@ def transfers_of(instance: Instance, answer: object, *, barrier: bool = False, p
         sends, leaves, arrives = sends.take(place), leaves[place], arrives[place]
     waits_at, feeds, slots = _slots(sends, len(chunk_bytes), len(topology.nodes), barrier=barrier)
     fixed = isinstance(answer, Schedule)
-    return Transfers(sends, chunk_bytes, leaves, arrives, waits_at, feeds, slots, place, fixed)
+    units, unit_bytes = _units(answer, pieces)
+    return Transfers(sends, chunk_bytes, leaves, arrives, waits_at, feeds, slots, place, fixed, units, unit_bytes)
+
+
+def _units(answer: object, pieces: int | Ints) -> tuple[Ints | None, Fraction]:
+    """Give exact sizes of the chunks; None of trees that are cut into different numbers of pieces."""
+    if isinstance(answer, TreePacking):
+        number = int(np.max(pieces, initial=1))
+        if np.min(pieces, initial=number) < number:
+            return None, Fraction(1)
+        return np.tile(answer.units, number), answer.unit_bytes / number
+    if isinstance(answer, StepSchedule | Schedule):
+        return answer.chunks.units, answer.chunks.unit_bytes
+    return None, Fraction(1)
 
 
 def _columns(instance: Instance, answer: object, pieces: int | Ints) -> tuple[Sends, Floats, Ints]:
@@ -146,8 +169,14 @@ def _ranked(schedule: Schedule) -> tuple[Ints, Ints, Ints]:
     length = float(schedule.end_s.max()) if len(schedule.sends) else 0.0
     times = np.concatenate([schedule.start_s, schedule.end_s - SAME_TIME * length])
     ranks = np.unique(times, return_inverse=True)[1].astype(np.int64)
-    order = np.lexsort((schedule.end_s, schedule.start_s)).astype(np.int64)
+    order = np.lexsort((_places(schedule.end_s), _places(schedule.start_s))).astype(np.int64)
     return ranks[: len(schedule.sends)], ranks[len(schedule.sends) :], order
+
+
+def _places(times_s: Floats) -> Ints:
+    """Rank times; those that differ by rounding alone are the same."""
+    values, where = np.unique(times_s, return_inverse=True)
+    return np.cumsum(np.diff(values, prepend=0.0) > ROUNDING * values)[where].astype(np.int64)
 
 
 def _slots(sends: Sends, chunks: int, nodes: int, *, barrier: bool) -> tuple[Ints, Ints, int]:

@@ -44,7 +44,7 @@ def simulate_by_windows(transfers: Transfers, wires: Wires, rules: Rules) -> Tim
     """
     sends, links = transfers.sends, transfers.sends.path_links
     owner = sends.hop_send
-    serialization = transfers.chunk_bytes[sends.chunk][owner] / wires.bandwidth_Bps[links]
+    serialization = wires.passing_s(transfers.chunk_bytes, sends.chunk[owner], links)
     latency = wires.latency_s[links]
     ahead = float((latency if rules.streaming else latency + serialization).min(initial=np.inf)) * (1 - MARGIN)
     if ahead <= 0 or wires.varying:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.instance import Instance
 from ...core.schedule import Ints, Schedule
-from .grid import LATEST, Grid, grid_of
+from .grid import LATEST, NEVER, Grid, grid_of
 from .network import Network
 from .replay import AtSend, replay
 from .report import Findings, Violation
@@ -74,14 +74,15 @@ def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) 
     slowness = np.ones(len(sends), dtype=np.int64)
     single = sends.hops == 1
     wrong = single.copy()
-    wrong[single] = (end - begin)[single] != grid.delay[sends.path_links[sends.path_offset[:-1][single]]]
+    needed = grid.delay[sends.path_links[sends.path_offset[:-1][single]]]
+    wrong[single] = ((end - begin)[single] != needed) | (needed >= NEVER)
     paths: dict[tuple[tuple[int, ...], int], int] = {}
     for send in np.flatnonzero(~single).tolist():
         key = sends.path(send), int(end[send] - begin[send])
         if key not in paths:
             paths[key] = _slowness(grid, *key)
         slowness[send] = paths[key]
-        wrong[send] = not 1 <= paths[key] <= SLOWEST
+        wrong[send] = not paths[key]
 
     def not_in_time(send: int) -> Violation:
         return at_send("grid", f"takes {end[send] - begin[send]} ticks, which its path does not", send)
@@ -91,15 +92,12 @@ def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) 
 
 
 def _slowness(grid: Grid, path: tuple[int, ...], ticks: int) -> int:
-    """The whole x for which a chunk at 1/x of the rate takes so many ticks; 0 if there is none."""
+    """The largest whole x, up to :data:`SLOWEST`, for which a chunk at 1/x of the rate takes so many ticks; 0 if there is none."""
     links = [grid.topology.links[link] for link in path]
     late = sum((link.latency_s for link in links), Fraction(0))
     wire = grid.chunk_bytes / min(link.bandwidth_Bps for link in links)
-    guess = round((ticks * grid.timing.epoch_s - late) / wire)
-    fits = [
-        x for x in (guess - 1, guess, guess + 1) if x >= 1 and -(-(late + x * wire) // grid.timing.epoch_s) == ticks
-    ]
-    return fits[0] if fits else 0
+    x = min(SLOWEST, int((ticks * grid.timing.epoch_s - late) // wire))
+    return x if x >= 1 and -(-(late + x * wire) // grid.timing.epoch_s) == ticks else 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ Ranks with a limit are counted in :mod:`.buffers`.
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -127,7 +128,7 @@ def _at_its_fastest(grid: Grid, network: Network) -> Network:
     timing, bandwidth = grid.timing, network.bandwidth_Bps.copy()
     for link in _changed_links(grid):
         ends = {epoch for c in timing.changes if c.link == link for epoch in (c.first, c.last)}
-        bandwidth[link] *= float(max(1, *(timing.factor(link, epoch) for epoch in ends)))
+        bandwidth[link] *= float(max([Fraction(1), *(timing.factor(link, epoch) for epoch in ends)]))
     return replace(network, bandwidth_Bps=bandwidth)
 
 

@@ -31,6 +31,9 @@ LATEST = 2.0**58
 #: Chunks that a window may take count up to here: as many are in no schedule.
 MAX_CAPACITY = 2**60
 
+#: Ticks of a link on a grid of circuits that takes more than :data:`MAX_EPOCHS`: no send does.
+NEVER = 2 * MAX_EPOCHS
+
 
 @dataclass(frozen=True, eq=False)
 class Grid:
@@ -44,7 +47,8 @@ class Grid:
         Size of a whole chunk.
     source, target, delay, window, capacity : array of int, shape (links,)
         Ends; index of arrival less index of start; in any ``window`` epochs at most ``capacity`` whole chunks start. Of links to and from
-        switches on a network of circuits, the delay is the least that they may add to a path, and the window does not hold.
+        switches on a network of circuits, the delay is the least that they may add to a path, and the window does not hold. There
+        what is above :data:`MAX_EPOCHS` is :data:`NEVER`.
     rate : tuple of Fraction
         Chunks that the bandwidth allows in an epoch.
     """
@@ -60,8 +64,15 @@ class Grid:
     rate: tuple[Fraction, ...]
 
 
-def grid_of(instance: Instance) -> Grid:
+def grid_of(instance: Instance, *, at_least: bool = False) -> Grid:
     """Count the epochs of every link.
+
+    Parameters
+    ----------
+    instance : Instance
+        What is posed.
+    at_least : bool
+        Whether ticks of circuits are rounded down: what no schedule undercuts, on this grid or without one.
 
     Raises
     ------
@@ -75,7 +86,7 @@ def grid_of(instance: Instance) -> Grid:
     if not float_info.min <= timing.epoch_s <= float_info.max:
         raise InputError("an epoch of so many seconds cannot be counted in", place="timing.epoch_s")
     if timing.semantics is Semantics.CIRCUIT:
-        return _circuits(topology, timing, chunk)
+        return _circuits(topology, timing, chunk, at_least=at_least)
     seconds = [chunk / link.bandwidth_Bps for link in topology.links]
     window = [_up(time / timing.epoch_s) for time in seconds]
     latency = [_latency_epochs(link.latency_s / timing.epoch_s, timing) for link in topology.links]
@@ -93,7 +104,7 @@ def grid_of(instance: Instance) -> Grid:
     return Grid(topology, timing, chunk, ends[:, 0].copy(), ends[:, 1].copy(), columns[0], columns[1], columns[2], rate)
 
 
-def _circuits(topology: Topology, timing: Timing, chunk: Fraction) -> Grid:
+def _circuits(topology: Topology, timing: Timing, chunk: Fraction, *, at_least: bool) -> Grid:
     """Count the links of a network where chunks hold links: each for latency and wire, one chunk at a time.
 
     A chunk from rank to rank over switches takes no less than the delays here: latency alone towards a switch, all rounded down.
@@ -108,11 +119,11 @@ def _circuits(topology: Topology, timing: Timing, chunk: Fraction) -> Grid:
         key = id(link.bandwidth_Bps), id(link.latency_s), switch[a], switch[b]
         if key not in known:
             wire = chunk / link.bandwidth_Bps
-            held = _up((link.latency_s + wire) / timing.epoch_s)
-            least = (link.latency_s + (0 if switch[b] else wire)) // timing.epoch_s
+            taken = (link.latency_s + wire) / timing.epoch_s
+            held = _counted(int(taken // 1) if at_least else _up(taken))
+            least = _counted((link.latency_s + (0 if switch[b] else wire)) // timing.epoch_s)
             known[key] = (least if switch[a] or switch[b] else held), held, timing.epoch_s / wire
         rows.append(known[key])
-    _require_countable(topology, [row[0] for row in rows], [row[1] for row in rows])
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     delay, window = (np.array([row[index] for row in rows], dtype=np.int64) for index in (0, 1))
     one, rate = np.ones(len(rows), dtype=np.int64), tuple(row[2] for row in rows)
@@ -126,6 +137,28 @@ def _require_countable(topology: Topology, *columns: Sequence[int]) -> None:
             if epochs > MAX_EPOCHS:
                 text = f"a chunk takes more than 2^44 epochs from {link.source} to {link.target}, which are not counted"
                 raise InputError(text, place="timing.epoch_s")
+
+
+def _counted(ticks: int) -> int:
+    return ticks if ticks <= MAX_EPOCHS else NEVER
+
+
+def whole_ticks(instance: Instance) -> bool:
+    """Whether chunks are whole and nothing is rounded on a grid of circuits, so that every schedule on it ends at a whole tick.
+
+    No schedule of whole chunks without the grid is shorter than the best one on it: rounding all its starts down to ticks keeps what comes
+    before what, since all durations are whole, and what is under way during a tick is what was under way just before the end of that tick.
+    """
+    topology, timing = instance.network, instance.timing
+    if not isinstance(topology, Topology) or timing is None or timing.semantics is not Semantics.CIRCUIT:
+        return False
+    chunk = demanded_chunk(instance)
+    kinds = {(link.bandwidth_Bps, link.latency_s) for link in topology.links}
+    if len(topology.ranks) < len(topology.nodes):  # latencies and times on the wire come together in several ways
+        parts = {part for rate, late in kinds for part in (chunk / rate, late)}
+    else:
+        parts = {chunk / rate + late for rate, late in kinds}
+    return all(part % timing.epoch_s == 0 for part in parts)
 
 
 def _up(x: Fraction) -> int:

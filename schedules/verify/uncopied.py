@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -146,10 +147,10 @@ def _some_ways_fit(
                 for row in slots[offset[send] : offset[send + 1]]:
                     limits[row] -= size[send] / room[row]
     rows, cols, values = (np.array(column) for column in zip(*entries, strict=True))
-    matrix = coo_array((values, (rows, cols)), shape=(len(limits), columns)).tocsr()
+    matrix: Any = coo_array((values, (rows, cols)), shape=(len(limits), columns)).tocsr()
     cost = np.zeros(columns)
     cost[0] = 1.0
-    found = linprog(cost, A_ub=matrix, b_ub=np.array(limits), bounds=(0, None), method="highs")
+    found: Any = linprog(cost, A_ub=matrix, b_ub=np.array(limits), bounds=(0, None), method="highs")
     return bool(found.status == 0 and found.fun <= overload)
 
 

@@ -130,3 +130,39 @@ def test_flow_within_a_deadline_is_the_inverse_of_the_time(ways, waiting):
             usable = flow > 0
             assert time[usable] == pytest.approx(deadline, rel=1e-11)
             assert (time[~usable] >= deadline * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9, 1e-30, 1e-300, 5e-324])
+def test_data_that_is_nothing_beside_the_latency(size):
+    """However little data there is, a deadline before the latency leaves room for none of it, and no number divides by zero."""
+    leaves = Leaves(np.array([0, 1]), np.array([2, 3]), np.array([0.002, 0.003]), np.array([0.001, 0.0]))
+    with np.errstate(all="raise", under="ignore"):
+        for ways in ((leaves,), (leaves, leaves)):
+            forest = Forest(ways)
+            for chunks in (None, np.array([1, 4])):
+                assert not forest.flow_within(size * 1e-9, chunks).any()
+                assert not forest.flow_within(0.0, chunks).any()
+                assert (forest.flow_within(1.0, chunks) > 0).all()
+
+
+@pytest.mark.parametrize("latency_s", [Fraction(0), Fraction(1, 1000)])
+@pytest.mark.parametrize("exponent", [0, -9, -30, -300, -320])
+def test_rates_and_splits_of_hardly_any_data(latency_s, exponent):
+    """Of any size the rates that trees reserve fit and are used, and a split that ends at once gives every byte to some tree."""
+    from cwb.core.pipelining import LatencyModel
+    from cwb.core.reserved import equal_finish, forest_of, reserve
+    from cwb.core.topology import Link, Node, Topology
+    from cwb.core.trees import TreeKind, TreePacking
+
+    links = tuple(Link(str(a), str(b), Fraction(10**9), latency_s) for a, b in ((0, 1), (1, 2), (0, 2)))
+    topology = Topology(tuple(Node(str(v)) for v in range(3)), links)
+    columns = (np.array(column, dtype=np.int64) for column in ([0, 2, 4], [0, 1, 0, 0], [1, 2, 2, 1], range(5), [0, 1, 2, 0]))  # fmt: skip
+    size = Fraction(10) ** exponent
+    packing = TreePacking("0" * 64, TreeKind.OUT, np.zeros(2, dtype=np.int64), np.ones(2, dtype=np.int64), size / 2, *columns)  # fmt: skip
+    with np.errstate(all="raise", under="ignore"):
+        for model in LatencyModel:
+            plan = reserve(topology, packing, model)
+            assert 0.99e9 <= plan.rates_Bps.sum() <= 1e9 * (1 + 1e-9)
+            forest = forest_of(topology, packing, model)
+            data = equal_finish(forest, plan.rates_Bps, float(size))
+            assert data.sum() == pytest.approx(float(size), rel=1e-9, abs=0)

@@ -20,8 +20,34 @@ Condition = tuple[frozenset[int], frozenset[int], bool]
 
 #: Methods with options that keep them short.
 METHODS: tuple[tuple[str, Mapping[str, Any]], ...] = (
-    *((name, {}) for name in ("ring", "direct", "rhd", "bruck", "dbt", "knomial", "bfb", "bfb-lp", "bfb-chunked", "bfb-heterogeneous")),
-    *((name, {}) for name in ("forestcoll", "forestcoll-allreduce", "blink", "blink-switch", "multitree", "spff", "sccl", "taccl")),
+    *(
+        (name, {})
+        for name in (
+            "ring",
+            "direct",
+            "rhd",
+            "bruck",
+            "dbt",
+            "knomial",
+            "bfb",
+            "bfb-lp",
+            "bfb-chunked",
+            "bfb-heterogeneous",
+        )
+    ),
+    *(
+        (name, {})
+        for name in (
+            "forestcoll",
+            "forestcoll-allreduce",
+            "blink",
+            "blink-switch",
+            "multitree",
+            "spff",
+            "sccl",
+            "taccl",
+        )
+    ),
     ("tacos", {"restarts": 2}),
     ("pccl", {"steps": 100}),
     ("teccl", {"timing": "store-and-forward"}),
@@ -197,17 +223,35 @@ def expressions(seed: int) -> list[Fault]:
     random = rng("sizes", seed)
     a, b = (round(10 ** random.uniform(0.5, 3.2)) for _ in range(2))
     spec = random.choice((f"torus({a},{b})", f"mesh({a},{b})", f"ring({a * b})", f"line({a * b})", f"star({a * b})"))
-    words = ("solve", "--model", "ring", spec, "--collective", "all_gather", "--size", "1 MB", "--time-limit", "1 s", "--quiet")
+    words = (
+        "solve",
+        "--model",
+        "ring",
+        spec,
+        "--collective",
+        "all_gather",
+        "--size",
+        "1 MB",
+        "--time-limit",
+        "1 s",
+        "--quiet",
+    )
     status, _, err = house.command(*words)
     if status in house.WRONG_STATUS:
-        return [Fault(house.WRONG_STATUS[status], house.written(words), err.strip()[-200:], "an answer or a reason", 14)]
+        return [
+            Fault(house.WRONG_STATUS[status], house.written(words), err.strip()[-200:], "an answer or a reason", 14)
+        ]
     return []
 
 
 def small(seed: int) -> list[Fault]:
     """Ask the same of a fixed small question of every method, so that none is left out."""
     name, options = METHODS[seed % len(METHODS)]
-    arcs = [arc for a, b in ((0, 1), (1, 2), (2, 3), (3, 0)) for arc in ((str(a), str(b), "1 B/s"), (str(b), str(a), "1 B/s"))]
+    arcs = [
+        arc
+        for a, b in ((0, 1), (1, 2), (2, 3), (3, 0))
+        for arc in ((str(a), str(b), "1 B/s"), (str(b), str(a), "1 B/s"))
+    ]
     data = instance([*"0123"], arcs, KINDS[seed // len(METHODS) % 4], "4 B")
     solved = house.solve(data, name, time_limit_s=10, **options)
     wrong = [*faults_of(data, solved), *_times(data, solved)] if solved.found else []
@@ -217,6 +261,16 @@ def small(seed: int) -> list[Fault]:
 
 CAMPAIGNS = (
     Campaign("answers", "replay, sizes, times, every cut", answer, range(40), 4000, cpu_s=120, batch=10),
-    Campaign("every-method", "replay, sizes, times, every cut", small, range(len(METHODS)), 4 * len(METHODS), cpu_s=120, batch=6),
-    Campaign("sizes", "a limit in processor seconds", expressions, range(6), 40, cpu_s=40, batch=2, endless=lambda _: 14),
+    Campaign(
+        "every-method",
+        "replay, sizes, times, every cut",
+        small,
+        range(len(METHODS)),
+        4 * len(METHODS),
+        cpu_s=120,
+        batch=6,
+    ),
+    Campaign(
+        "sizes", "a limit in processor seconds", expressions, range(6), 40, cpu_s=40, batch=2, endless=lambda _: 14
+    ),
 )

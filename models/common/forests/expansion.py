@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -66,18 +65,19 @@ class Pieces:
     ) -> None:
         self.first, self.following, self.amount, self.path = first, following, amount, path
         self.left, self.right, self.links = left, right, links
-        self.space: dict[str, Any] = functions(replay, amount.dtype)
 
     def hand_out(self, edges: Ints, trees: Ints, wanted: Exact) -> tuple[Ints, Ints, Exact]:
         """Give every edge of every tree pieces; see :func:`.replay.hand_out`."""
-        found: tuple[Ints, Ints, Exact] = self.space["hand_out"](
-            edges, trees, wanted, self.first, self.following, self.amount
+        exact = np.result_type(wanted, self.amount)  # trees may be counted in wider numbers than links
+        self.amount = self.amount.astype(exact)
+        found: tuple[Ints, Ints, Exact] = functions(replay, exact)["hand_out"](
+            edges, trees, wanted.astype(exact), self.first, self.following, self.amount
         )
         return found
 
     def flatten(self, paths: Ints) -> tuple[Ints, Ints]:
         """Give the links of paths."""
-        found: tuple[Ints, Ints] = self.space["flatten"](paths, self.left, self.right, self.links)
+        found: tuple[Ints, Ints] = replay.flatten(paths, self.left, self.right, self.links)
         return found
 
 

@@ -9,7 +9,8 @@ Symbols are those of MTree (Luo, Wang and Xing, "Efficient Inter-Datacenter AllR
 ``kernels``     heights of trees (compiled)
 ``rates``       the best rates of given trees (linear program)
 ``selection``   at most K trees of a pool: MILP (1)
-``strength``    the bound for any schedule, with its partition
+``strength``    the bound for any trees, with its partition
+``ceiling``     the bound for any schedule, also where links are faster one way than the other
 ``bottleneck``  one tree exactly; shortest ways
 ``measures``    the numbers that stand beside one another in tables
 ==============  =====================================================

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from . import kernels
+from .ceiling import Ceiling
 from .network import Wan
-from .strength import Strength
 from .trees import Rated, fanout
 
 
-def measures_of_rate(wan: Wan, rate: Fraction, strongest: Strength) -> dict[str, Any]:
-    """Give a rate in units as it is told: in bytes per second, over ``N`` and over the strength."""
+def measures_of_rate(wan: Wan, rate: Fraction, highest: Ceiling) -> dict[str, Any]:
+    """Give a rate in units as it is told: in bytes per second, over ``N`` and over what no schedule exceeds."""
     return {
         "allreduce_rate_Bps": float(rate * wan.unit_Bps),
         "normalized_throughput": float(rate / wan.normaliser),
-        "strength_share": float(rate / strongest.rate),
-        "strength_Bps": float(strongest.rate * wan.unit_Bps),
+        "strength_share": float(rate / highest.rate),
+        "strength_Bps": float(highest.rate * wan.unit_Bps),
     }
 
 

@@ -80,6 +80,8 @@ class Wan:
         The largest bandwidth that all capacities are multiples of.
     names : tuple of str
         Names of the sites.
+    balanced : bool
+        Whether every link has one back that is as fast, so that trees see the whole network.
     """
 
     nodes: int
@@ -91,6 +93,7 @@ class Wan:
     back: Ints
     unit_Bps: Fraction
     names: tuple[str, ...]
+    balanced: bool
 
     def __len__(self) -> int:
         return len(self.tail)
@@ -99,10 +102,6 @@ class Wan:
     def normaliser(self) -> Fraction:
         """``N = sum b_e / (n - 1)``, the rate at which trees would fill every link, in units (paper, section IV-A.3)."""
         return Fraction(int(self.capacity.sum()), self.nodes - 1)
-
-    def units(self, rate_Bps: Fraction) -> int:
-        """Give the fewest whole units that are at least a rate."""
-        return -int(-rate_Bps / self.unit_Bps // 1)
 
     def hops(self, most: int | None) -> Limit:
         """Measure heights in hops."""
@@ -171,6 +170,7 @@ def pose(instance: Instance) -> Wan:
         np.array([b for _, b in pairs], dtype=np.int64),
         unit,
         tuple(node.name for node in topology.nodes),
+        2 * len(pairs) == len(links) and all(links[a].bandwidth_Bps == links[b].bandwidth_Bps for a, b in pairs),
     )
     _check_connected(wan)
     return wan

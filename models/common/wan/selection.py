@@ -5,6 +5,7 @@ M is as small as it may be, and each tree's own: ``M_i = c_i``, the smallest cap
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pyomo.environ as pyo
@@ -21,7 +22,7 @@ def model_unit(wan: Wan) -> float:
     return max(1.0, float(wan.capacity.max(initial=1)) / 1000)
 
 
-def build(wan: Wan, trees: Ints, most_trees: int | None, floor: float) -> Any:
+def build(wan: Wan, trees: Ints, most_trees: int | None, floor: Fraction | float) -> Any:
     """Build the model.
 
     Parameters
@@ -32,7 +33,7 @@ def build(wan: Wan, trees: Ints, most_trees: int | None, floor: float) -> Any:
         The pool.
     most_trees : int or None
         K; None is no limit.
-    floor : float
+    floor : Fraction or float
         Smallest rate of a chosen tree, in units; at most the smallest capacity of every tree of the pool.
     """
     m = pyo.ConcreteModel("mtree-selection")
@@ -71,13 +72,13 @@ def link_capacity(m: Any, wan: Wan, trees: Ints) -> None:
         return pyo.quicksum(m.rate[i] for i in users[e]) <= int(wan.capacity[e]) / unit
 
 
-def least_rate(m: Any, wan: Wan, trees: Ints, floor: float) -> None:
+def least_rate(m: Any, wan: Wan, trees: Ints, floor: Fraction | float) -> None:
     """``M_i (1 - y_i) + r_i >= rbar``; (1c)."""
     most, unit = bottlenecks(wan, trees).tolist(), model_unit(wan)
 
     @m.Constraint(m.T)
     def least_rate(m: Any, i: int) -> Any:
-        return most[i] / unit * (1 - m.chosen[i]) + m.rate[i] >= floor / unit
+        return most[i] / unit * (1 - m.chosen[i]) + m.rate[i] >= float(floor) / unit
 
 
 def chosen_rate(m: Any, wan: Wan, trees: Ints) -> None:
@@ -107,7 +108,7 @@ def select(
     wan: Wan,
     trees: Ints,
     most_trees: int | None,
-    floor: int,
+    floor: Fraction | int,
     solver: Solver,
     budget: Budget,
     options: SolverOptions,

@@ -1,8 +1,8 @@
 """The strength of a network: the largest sum of rates of any spanning trees, exactly, with the partition that proves it.
 
 By Tutte and Nash-Williams it is ``min_P b(delta P) / (|P| - 1)`` over all partitions P of the sites, where ``b(delta P)`` is the capacity of the
-links between different parts. No schedule at all is faster: every byte enters parts ``2 (|P| - 1)`` times and both directions of these
-links together carry ``2 b(delta P)``, see :class:`~cwb.core.bounds.PartitionCertificate`.
+links between different parts. Where both directions of every link are the same, no schedule at all is faster; what none exceeds elsewhere is
+told by :mod:`.ceiling`.
 
 Newton's method on partitions: for ``L = p / q`` a partition with the least ``q b(delta P) - p (|P| - 1)`` is sought, and gives the next L. Since
 ``b(delta P) = b(E) - sum_i b(E[S_i])`` over the parts S_i, that is the least sum of ``f(S) = -p - q b(E[S])``, submodular on sets that intersect;
@@ -43,11 +43,15 @@ class Strength:
 
 def strength(wan: Wan) -> Strength:
     """Compute the strength of a connected network of at least two sites."""
-    tail, head, capacity = (column.tolist() for column in (wan.tail, wan.head, wan.capacity))
-    best = [[site] for site in range(wan.nodes)]
+    return strength_of(wan.nodes, wan.tail.tolist(), wan.head.tolist(), wan.capacity.tolist())
+
+
+def strength_of(nodes: int, tail: Sequence[int], head: Sequence[int], capacity: Sequence[int]) -> Strength:
+    """Compute the strength of links that join at least two sites."""
+    best = [[site] for site in range(nodes)]
     rate, steps = ratio(best, tail, head, capacity), 1
     while True:
-        parts = least_partition(wan.nodes, tail, head, capacity, rate)
+        parts = least_partition(nodes, tail, head, capacity, rate)
         steps += 1
         if len(parts) < 2 or (found := ratio(parts, tail, head, capacity)) >= rate:
             return Strength(rate, tuple(tuple(sorted(part)) for part in sorted(best)), steps)

@@ -68,7 +68,7 @@ def low_enough(wan: Wan, limit: Limit, trees: Ints) -> Ints:
     return trees[heights_of(wan, limit, trees)[1] <= limit.most] if len(trees) else trees
 
 
-def exact_rates(wan: Wan, trees: Ints, rates: Sequence[float] | Floats, floor: int = 0) -> Rated:
+def exact_rates(wan: Wan, trees: Ints, rates: Sequence[float] | Floats, floor: Fraction | int = 0) -> Rated:
     """Make rates of a solver exact: simple fractions where these fit, else cut down until no link is overloaded.
 
     Parameters
@@ -79,13 +79,13 @@ def exact_rates(wan: Wan, trees: Ints, rates: Sequence[float] | Floats, floor: i
         The trees.
     rates : sequence of float
         Rates in units of capacity that are right but for rounding.
-    floor : int
+    floor : Fraction or int
         Smallest rate of a tree; trees below it are left out, as are those without any.
     """
     largest = float(wan.capacity.max(initial=1))
-    kept = [i for i, rate in enumerate(rates) if rate > max(1e-9 * largest, floor * (1 - 1e-9))]
+    kept = [i for i, rate in enumerate(rates) if rate > max(1e-9 * largest, float(floor) * (1 - 1e-9))]
     trees = trees[kept]
-    simple = [Fraction(float(rates[i])).limit_denominator(_SIMPLE) for i in kept]
+    simple = [max(Fraction(floor), Fraction(float(rates[i])).limit_denominator(_SIMPLE)) for i in kept]
     close = all(abs(float(rate) - rates[i]) <= 1e-7 * largest for rate, i in zip(simple, kept, strict=True))
     if close and excess(wan, trees, simple) <= 1:
         return Rated(trees, tuple(simple))

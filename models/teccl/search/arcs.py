@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from ....core.schedule import Bools, Ints
-from .kernels.state import Roads
+from .kernels.state import MOST_STARTS, Roads
 from .problem import EpochNetwork
 
 #: Chains kept for a pair of nodes; with one only, every 16th random instance with switches stays open.
@@ -60,7 +60,7 @@ def make_arcs(network: EpochNetwork) -> Arcs:
     roads = Roads(
         np.arange(network.links),
         network.window.astype(np.int32),
-        network.room.astype(np.int32),
+        np.minimum(network.room, MOST_STARTS).astype(np.int32),
         np.searchsorted(tails, np.arange(network.nodes + 1)).astype(np.int64),
         network.head[links[hop_first[1:] - 1]].astype(np.int32),
         (before[hop_first[1:]] - before[hop_first[:-1]]).astype(np.int32),

@@ -8,6 +8,10 @@ from fractions import Fraction
 
 import oracle
 import pytest
+from cwb.bench import Request, run_one
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.instance import Instance
+from cwb.core.topology import Link, Node, Topology
 from cwb.instances import load
 from cwb.models.forestcoll.run import busiest_s
 from cwb.schedules.verify import heaviest_load
@@ -227,3 +231,15 @@ def test_published_fixed_k(reference):
             if len(network.compute) <= 16:
                 exact = len(network.compute) * k / oracle.fixed_k(network, k) * unit / 10**9
                 assert rate == pytest.approx(float(exact), rel=1e-9)
+
+
+def test_trees_that_need_wider_numbers_than_links():
+    """On a triangle of two prime rates and the inverse of a third, copies of trees do not fit 64 bits where capacities do: exact all the same."""
+    rates = (Fraction(999_999_937), Fraction(999_999_929), Fraction(1, 999_999_893))
+    ends = zip(((0, 1), (1, 2), (0, 2)), rates, strict=True)
+    links = tuple(Link(str(a), str(b), rate, Fraction(0)) for (i, j), rate in ends for a, b in ((i, j), (j, i)))
+    triangle = Topology(tuple(Node(str(rank)) for rank in range(3)), links)
+    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(3))
+    record = run_one(Instance("primes", triangle, demand), Request("forestcoll"))
+    assert (record.status, record.verified) == ("optimal", True)
+    assert record.objective == float(2 / (rates[1] + rates[2]))

@@ -70,3 +70,25 @@ def best_rate(edges, trees):
 def best_few(edges, trees, most):
     """Largest sum of rates of at most so many trees: every choice is tried."""
     return max(best_rate(edges, chosen) for chosen in combinations(trees, min(most, len(trees))))
+
+
+def best_of_rates(edges, trees, most, floor):
+    """Largest sum of rates of at most so many trees, each of at least a rate: a mixed-integer program of its own, of one row a link."""
+    import numpy as np
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    trees = [tree for tree in trees if min(edges[e][2] for e in tree) >= floor]
+    count, one = len(trees), np.eye(len(trees))
+    users = np.array([[1.0 if e in tree else 0.0 for tree in trees] for e in range(len(edges))]).reshape(-1, count)
+    capacity = [edge[2] for edge in edges]
+    rows = [
+        LinearConstraint(np.hstack([users, 0 * users]), ub=capacity),
+        LinearConstraint(np.hstack([one, -max(capacity) * one]), ub=0),
+        LinearConstraint(np.hstack([-one, float(floor) * one]), ub=0),
+        LinearConstraint(np.r_[np.zeros(count), np.ones(count)], ub=most or count),
+    ]
+    cost, integers = np.r_[-np.ones(count), np.zeros(count)], np.r_[np.zeros(count), np.ones(count)]
+    found = milp(
+        cost, constraints=rows, integrality=integers, bounds=Bounds(0, np.r_[np.full(count, np.inf), np.ones(count)])
+    )
+    return -found.fun

@@ -19,7 +19,7 @@ from cwb.models.common.wan.trees import excess, heights_of
 from cwb.models.mtree import columns, layers, mtree
 from cwb.models.mtree.pairs import best_pair
 from cwb.models.mtree.pool import every_tree
-from mtree_networks import all_trees, best_few, best_rate, height, instance, random_edges
+from mtree_networks import all_trees, best_few, best_of_rates, best_rate, height, instance, random_edges
 
 MBPS = 10**6 / 8
 
@@ -177,3 +177,80 @@ def test_the_cheapest_low_tree(seed, unit):
     tree, report = layers.cheapest(wan, limit, prices, solvers.get("highs"), Budget(), SolverOptions())
     want = min(sum(prices[e] for e in t) for t, h in heights.items() if h <= most)
     assert prices[tree].sum() == pytest.approx(want) == report.objective
+
+
+def solved(nodes, edges, **options):
+    """The record of a run of mtree."""
+    return run(instance(nodes, edges), Request("mtree", options=options)).record
+
+
+#: Six links of different capacities between four sites, as multiples of 10 Mb/s.
+K4 = [(1, 0, 4), (2, 0, 3), (2, 1, 9), (3, 0, 4), (3, 1, 6), (3, 2, 5)]
+
+
+def scaled(links, rate):
+    """Links with latencies, their capacities multiplied."""
+    return [(one, other, capacity * rate, 1) for one, other, capacity in links]
+
+
+@pytest.mark.parametrize(
+    ("links", "floor", "want"),
+    [([(0, 1, 10_000), (1, 2, 10_000), (2, 0, 10_000)], "1 Gb/s", 8 / 15), ([(0, 1, 60), (0, 2, 60), (1, 2, 30)], "10 Mb/s", 320 / 3)],
+)  # fmt: skip
+def test_a_smallest_rate_is_no_multiple_of_anything(links, floor, want):
+    """Trees may have rates between the multiples of what all capacities are multiples of, down to exactly the smallest rate."""
+    record = solved(3, scaled(links, 1), min_rate=floor)
+    assert (record.status, record.verified) == ("optimal", True)
+    assert record.objective == pytest.approx(want, rel=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"height": 2}, {"trees": 3}, {"trees": 2, "height": 2}])
+@pytest.mark.parametrize("floor", [Fraction(3), Fraction(25, 3), Fraction(40, 3)])
+@pytest.mark.parametrize("seed", range(3))
+def test_trees_of_a_smallest_rate(seed, floor, options):
+    """With a smallest rate, alone or with K and a height, the value is that of a program over all trees, no rate is below it, and it is proved."""
+    edges = [(one, other, 10 * rate, late) for one, other, rate, late in random_edges(4, 3, 300 + seed)]
+    most = options.get("height", 4)
+    trees = [tree for tree in all_trees(4, edges) if height(4, edges, tree) <= most]
+    done = run(instance(4, edges), Request("mtree", options={**options, "min_rate": f"{floor * 10**6 // 1} b/s"}))
+    if done.record.status == "infeasible":
+        assert all(min(edges[e][2] for e in tree) < floor - 1e-6 for tree in trees)
+        return
+    assert (done.record.status, done.record.verified) == ("optimal", True)
+    want = best_of_rates(edges, trees, options.get("trees"), Fraction(floor * 10**6 // 1, 10**6))
+    assert done.record.metrics["allreduce_rate_Bps"] / MBPS == pytest.approx(want, rel=2e-6)
+    packing = done.answer
+    smallest = min(packing.units.tolist()) * packing.unit_bytes / Fraction(done.record.objective)
+    assert smallest >= Fraction(floor * 10**6 // 1, 8) * (1 - Fraction(1, 10**12))
+
+
+@pytest.mark.parametrize("options", [{"height": 2}, {}, {"height": 2, "trees": 6}])
+def test_a_program_over_all_trees_is_a_proof(options):
+    """Where MILP (1) has every tree there is, its bound ends the run, instead of models of patterns that may not end."""
+    record = solved(4, scaled(K4, 10), min_rate="10 Mb/s", **options)
+    assert (record.status, record.verified) == ("optimal", True)
+    assert record.objective == pytest.approx(80)
+
+
+def test_the_models_of_patterns_have_a_limit_in_steps(monkeypatch):
+    """Every search of a model of the method has a limit of nodes, so that a run ends without any limit of time."""
+    asked = []
+    options = mtree.patterns.SolverOptions
+    monkeypatch.setattr(mtree, "_SELECTED", 0)
+    monkeypatch.setattr(mtree.patterns, "NODES", 1)
+    monkeypatch.setattr(
+        mtree.patterns, "SolverOptions", lambda **given: asked.append(given["node_limit"]) or options(**given)
+    )
+    record = solved(4, scaled(K4, 10), trees=3, height=2)
+    assert record.verified
+    assert asked
+    assert set(asked) == {1}
+
+
+def test_bounds_of_models_are_in_units():
+    """Where capacities are large numbers, which models scale, the bound of the exact model is one on the rate and not on what the model counts."""
+    edges = [(one, other, 10_000 * rate + 1 + place, 1) for place, (one, other, rate) in enumerate(K4)]
+    record = solved(4, edges, trees=3)
+    best = best_few(edges, all_trees(4, edges), 3)
+    assert record.metrics["allreduce_rate_Bps"] / MBPS == pytest.approx(best)
+    assert record.metrics["exact_bound_Bps"] / MBPS == pytest.approx(best)

@@ -46,6 +46,7 @@ def judged() -> Callable[..., float]:
     """Verify a schedule, simulate it with congestion, and give its time: no send comes later than the schedule says."""
 
     def judge(posed: Instance, outcome: Outcome) -> float:
+        posed = METHOD.pose(posed, METHOD.options())
         report = verify(posed, outcome.answer)
         assert not report.violations, report.violations
         assert posed.network.switches or not report.warnings, report.warnings

@@ -12,6 +12,7 @@ import pytest
 from cwb.core.errors import InputError
 from cwb.core.method import Status
 from cwb.core.schedule import Schedule
+from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode
 from cwb.models.tacos.options import Options, supports
 from cwb.schedules.simulate import simulate
@@ -152,3 +153,77 @@ def test_unwinding(pose, solve):
         done = solve(pose("star(4)"), unwind=degree)
         assert done.record.verified, done.record.violations
     assert done.record.metrics["engine"].startswith(("steps", "events"))
+
+
+def test_links_that_no_shortest_schedule_uses_do_not_coarsen_the_ticks(pose, solve, graph):
+    """A link that is slower than everything over the others in a row leaves the times exact: 2 ps beside a link of 10^9 s."""
+    pairs = [(0, 1, 10**12), (1, 2, 10**12), (0, 2, Fraction(1, 10**9))]
+    triangle = graph(3, [(*ends, rate, 0) for a, b, rate in pairs for ends in ((a, b), (b, a))])
+    for variant, kind in product(["paper", "portfolio"], ["all_gather", "reduce_scatter"]):
+        record = solve(pose(triangle, kind, 3), variant=variant).record
+        assert (record.status, record.verified, record.objective) == ("optimal", True, 2e-12), record.violations
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_ticks_round_the_bound_holds_without_them(pose, solve, graph, kind):
+    """On a ring whose links differ by 10^21, all needed, the bound is below the time without ticks, and nothing is called optimal."""
+    ring = graph(3, [(0, 1, 10**12, 0), (1, 2, Fraction(1, 10**9), 0), (2, 0, 1, 0)])
+    record = solve(pose(ring, kind, 3)).record
+    proved = 3e9 if kind == "all_reduce" else 2e9  # chunks over the slow link, which comes first
+    assert record.verified, record.violations
+    assert record.status == "feasible"
+    assert proved * (1 - 1e-9) <= record.bound <= proved <= record.objective
+    assert kind == "all_reduce" or record.objective <= proved * (1 + 1e-9)
+    assert "rounded up" in record.message
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    data=st.data(),
+    kind=st.sampled_from(KINDS),
+    multicast=st.booleans(),
+    variant=st.sampled_from(["paper", "portfolio"]),
+)
+def test_ports_of_switches_are_kept(pose, solve, data, kind, multicast, variant):
+    """Whatever links a switch has, of ratios up to 10^21, no port has two chunks at once, in the paper's variant too."""
+    n = data.draw(st.integers(2, 4))
+    rate = st.sampled_from([Fraction(10**12), Fraction(3 * 10**9), Fraction(10**9), Fraction(1, 10**9)])
+    late = st.sampled_from([Fraction(0), Fraction(1, 10**6), Fraction(1, 3)])
+    nodes = (*(Node(str(rank)) for rank in range(n)), Node("s", NodeKind.SWITCH, multicast))
+    ends = [pair for rank in range(n) for pair in ((str(rank), "s"), ("s", str(rank)))]
+    network = Topology(nodes, tuple(Link(a, b, data.draw(rate), data.draw(late)) for a, b in ends))
+    unwind = data.draw(st.sampled_from([None, 0, 1]))
+    record = solve(pose(network, kind, 10**6), variant=variant, unwind=unwind, restarts=4).record
+    assert record.verified, record.violations
+    assert record.bound <= record.objective
+
+
+def test_ports_of_the_papers_variant_against_the_bound(pose, solve):
+    """Three ranks on a switch: 42 us, as with the project's own engine, and not the 21 us of two chunks on a port at once."""
+    times = {
+        solve(pose("star(3)", size=3 * 10**6), variant=v, unwind=0).record.objective for v in ("paper", "portfolio")
+    }
+    assert times == {4.2e-5}
+
+
+def test_what_cannot_be_reached_is_told(pose, solve, graph):
+    """Without a path it is an input error, and where only unwinding takes the paths away, a reason; no attempt and no limit."""
+    apart = graph(4, [(a, b, 1, 0) for a, b in ((0, 1), (1, 0), (2, 3), (3, 2))])
+    with pytest.raises(InputError, match=r"network.links: not every rank can be reached"):
+        solve(pose(apart))
+    nodes = (Node("0"), Node("1"), Node("2"), Node("s", NodeKind.SWITCH))
+    ends = [("0", "s"), ("s", "1"), ("s", "2"), ("1", "2"), ("2", "0")]
+    one_way = Topology(nodes, tuple(Link(a, b, Fraction(1), Fraction(0)) for a, b in ends))
+    unwound = solve(pose(one_way), variant="paper").record
+    assert (unwound.status, unwound.message) == (
+        "unsupported",
+        "not every rank can be reached where switches are unwound 1; expected unwind=0",
+    )
+    assert solve(pose(one_way), variant="paper", unwind=0).record.verified
+
+
+def test_other_ranks_that_cannot_be_reached_are_no_failure(pose, solve, graph):
+    """The paper's variant also tries to bring chunks to ranks outside of the group; that one has no link does not matter."""
+    pair = graph(3, [(0, 1, 1, 0), (1, 0, 1, 0), (2, 0, 1, 0)])
+    record = solve(pose(pair, size=2, ranks=(0, 1)), variant="paper").record
+    assert (record.status, record.objective) == ("optimal", 1.0)

@@ -33,9 +33,11 @@ def on_grid(
 
 
 def with_room(instance, chunks):
-    """The same with ranks that have room for so many chunks of others; 0 is a rank that passes on at once."""
+    """The same with ranks that have room for so many chunks of others; 0 is a rank that passes on at once, None has no limit."""
     nodes = tuple(
-        replace(node, buffer_bytes=Fraction(1000) * chunks) if node.kind is NodeKind.COMPUTE else node
+        replace(node, buffer_bytes=None if chunks is None else Fraction(1000) * chunks)
+        if node.kind is NodeKind.COMPUTE
+        else node
         for node in instance.network.nodes
     )
     return instance.with_changes(network=replace(instance.network, nodes=nodes))
@@ -80,3 +82,16 @@ def small_networks(draw, ranks=(3, 4), switch=None):
     links = [(a, b, draw(rate), draw(wait)) for a, b in ends]
     kind = draw(st.sampled_from([(True, Fraction(0)), (False, Fraction(0)), (True, None), (False, None)]))
     return network(count, links, switches, multicast=kind[0], buffer=kind[1])
+
+
+@st.composite
+def switch_trees(draw):
+    """Two to four ranks on one or two switches in a row, each with or without copies and storage, links of many rates."""
+    count, switches = draw(st.integers(2, 4)), draw(st.integers(1, 2))
+    rate = st.sampled_from([Fraction(1, 2), Fraction(2, 3), Fraction(1), Fraction(2), Fraction(3)])
+    wait = st.sampled_from([Fraction(0), Fraction(1, 20), Fraction(1)])
+    pairs = [(i, count + draw(st.integers(0, switches - 1))) for i in range(count)]
+    pairs += [(count, count + 1)] * (switches - 1)
+    links = [(*ends, draw(rate), draw(wait)) for a, b in pairs for ends in ((a, b), (b, a))]
+    kind = draw(st.tuples(st.booleans(), st.sampled_from([Fraction(0), None])))
+    return network(count, links, range(count, count + switches), multicast=kind[0], buffer=kind[1])

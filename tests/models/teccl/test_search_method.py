@@ -6,11 +6,14 @@ import csv
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cwb.bench import Request, run_one
 from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import Unsupported
 from cwb.instances import load
 from cwb.models import registry
+from cwb.models.teccl.search.kernels.state import empty_state
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from grids import network, on_grid
 
@@ -153,3 +156,21 @@ def test_the_judge_recomputes_what_is_claimed():
         outcome = METHOD.run(posed, solvers.get("highs"), Budget(), options)
         if not isinstance(outcome.certificate, SolverBound):
             assert recomputed_epochs(posed, outcome.certificate) == outcome.metrics["lower_bound_epochs"]
+
+
+@pytest.mark.parametrize(("kind", "third"), [("all_gather", 2), ("broadcast", 6)])
+def test_a_link_that_takes_more_chunks_than_can_be_counted(kind, third):
+    """Beside a link of 1 kB/s, in epochs of its chunk, one of 3 TB/s takes 3 billion of them: proved, and no table is as wide as that."""
+    links = [(0, 1, 3000, 0), (1, 0, 3000, 0), (1, 2, Fraction(1, 10**6), 0), (2, 1, Fraction(1, 10**6), 0)]
+    instance = on_grid(network(3, links), kind).with_changes(
+        timing=None, demand=Demand(CollectiveKind(kind), Fraction(10**6))
+    )
+    record = solved(instance, epoch="slow")
+    assert (record.status, record.verified) == ("optimal", True)
+    assert record.objective == pytest.approx(third * 1000 / 3)
+
+
+def test_tables_that_are_too_large_are_refused():
+    """More links and epochs than can be kept account of are told, before memory is taken."""
+    with pytest.raises(Unsupported, match="4 links for 1,000,000,000 epochs"):
+        empty_state(np.ones((1, 2), dtype=np.bool_), 4, 4, 10**9, 1)

@@ -7,12 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cwb.core.bounds import EpochCut, EpochPartition
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.timing import Semantics, Timing
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.schedules import judge
+from cwb.schedules.epoch_bounds import recomputed_epochs
 from cwb.schedules.verify import verify
 
 S, SIZE = Fraction(1), Fraction(3)
@@ -135,3 +137,30 @@ def test_chunks_are_whole():
     schedule = timed(instance, GOOD_LINE)
     halves = replace(schedule.chunks, unit_bytes=Fraction(1, 2))
     assert "size" in verify(instance, replace(schedule, chunks=halves)).counts
+
+
+def test_bounds_round_ticks_down():
+    """On ticks that are no part of a link's 2 s, a cut proves no more than what holds without ticks, and links of no tick prove nothing."""
+    for epoch in (Fraction(3, 2), Fraction(4, 5), Fraction(1, 7), Fraction(3)):
+        instance = posed(line()).with_changes(timing=Timing(Semantics.CIRCUIT, epoch))
+        cut = recomputed_epochs(instance, EpochCut((2,), 2)) * epoch
+        assert 4 - 4 * epoch < cut <= 4
+        reduced = instance.with_changes(demand=replace(instance.demand, collective=CollectiveKind.ALL_REDUCE))
+        parts = recomputed_epochs(reduced, EpochPartition(((0,), (1,), (2,)))) * epoch
+        assert parts <= 6
+
+
+def test_a_link_that_is_too_slow_for_the_ticks_is_not_used():
+    """A link of 10^30 ticks is counted as more than a schedule may take, and a send over it is refused, however long."""
+    network = line()
+    links = (*network.links[:3], replace(network.links[3], bandwidth_Bps=Fraction(1, 10**30)))
+    instance = posed(replace(network, links=links))
+    assert kinds(instance, GOOD_LINE) == {"grid"}
+    assert kinds(instance, changed(GOOD_LINE, 3, end=float(2**50))) == {"grid"}
+    assert recomputed_epochs(instance, EpochCut((2,), 2)) == 4
+
+
+def test_rounded_ways_over_switches_may_be_slow():
+    """Where a way takes less than a tick at several rates, the slowest of them counts, which takes up the least of the links."""
+    instance = posed(star()).with_changes(timing=Timing(Semantics.CIRCUIT, Fraction(100)))
+    assert not kinds(instance, [(c, a, b, path, 0.0, 100.0) for c, a, b, path, _, _ in GOOD_STAR])

@@ -12,10 +12,17 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+from .....core.errors import Unsupported
 from ....common.reservations import NEVER, earliest, reserve
 
 #: The chunk is not there.
 ABSENT = np.int32(2**30)
+
+#: Starts in a window that reservations can count; a link with more room is used as if it had no more, which costs time and never correctness.
+MOST_STARTS = np.iinfo(np.int16).max
+
+#: Cells of the largest table of reservations.
+MAX_CELLS = 2**30
 
 #: How many of a chunk's latest starts on a link are looked at for sharing.
 RECENT = 4
@@ -51,7 +58,17 @@ class State(NamedTuple):
 
 
 def empty_state(held: Any, links: int, rows: int, epochs: int, longest: int) -> State:
-    """Give the state in which only the holders have the chunks; ``longest`` is the largest number of hops of an arc."""
+    """Give the state in which only the holders have the chunks; ``longest`` is the largest number of hops of an arc.
+
+    Raises
+    ------
+    Unsupported
+        If the table of reservations would be too large.
+    """
+    if rows * epochs > MAX_CELLS:
+        raise Unsupported(
+            f"{rows:,} links for {epochs:,} epochs are too many to keep account of; expected longer epochs"
+        )
     chunks, nodes = held.shape
     room = nodes * longest
     return State(

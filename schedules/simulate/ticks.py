@@ -1,0 +1,130 @@
+"""Times as whole numbers, so that what asks for a link at the same time is known to.
+
+All durations, of latencies and of bytes on links, are multiples of one fraction of a second, the tick. Where all times stay below 2^53 ticks, which
+floats hold exactly, the simulators count in ticks as they do in seconds. Beyond, and where bandwidths vary, those that take one event after the
+other count in integers and fractions of any size. Schedules that are too large for that count in parts of the longest duration, rounded: these do
+not depend on the unit either, but times that differ by less than rounding may be taken for different ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any
+
+import numpy as np
+
+from ...core.schedule import Floats, Ints
+from .network import Speeds, Wires
+from .timing import Timeline
+from .transfers import Transfers
+
+#: Ticks that a float holds exactly.
+MOST_TICKS = 2**53
+
+#: Hops up to which times may be integers of any size, and sizes of chunks times rates of links that are told apart.
+MOST_EXACT, MOST_DURATIONS = 2_000_000, 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Counted(Wires):
+    """Links whose times are counted in a unit of their own, instead of seconds.
+
+    Parameters
+    ----------
+    unit_s : Fraction
+        What is counted.
+    table : array, shape (sizes, rates)
+        Duration of every size of a chunk at every rate of a link.
+    size_of, rate_of : array of int
+        Rows of the chunks and columns of the links.
+    """
+
+    unit_s: Fraction = Fraction(1)
+    table: Any = None
+    size_of: Any = None
+    rate_of: Any = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether numbers are integers of any size."""
+        return bool(self.table.dtype == object)
+
+    def passing_s(self, chunk_bytes: Floats, chunk: Ints, link: Ints) -> Floats:
+        """Durations of chunks on links, in units."""
+        del chunk_bytes
+        found: Floats = self.table[self.size_of[chunk], self.rate_of[link]]
+        return found
+
+    def in_seconds(self, timeline: Timeline) -> Timeline | None:
+        """Give times in seconds; None where they are more ticks than floats hold."""
+        columns = timeline.end_s, timeline.hop_start_s, timeline.hop_end_s
+        if self.exact:
+            unit = self.unit_s
+            return Timeline(*(np.array([float(t * unit) for t in column.tolist()], dtype=float) for column in columns))
+        if timeline.end_s.max(initial=0.0) >= MOST_TICKS:
+            return None
+        return Timeline(*(column * float(self.unit_s) for column in columns))
+
+
+def counted(transfers: Transfers, wires: Wires, *, exact: bool) -> Counted | Wires:
+    """Count the durations of a schedule in a unit that they have in common.
+
+    Parameters
+    ----------
+    transfers : Transfers
+        What is sent.
+    wires : Wires
+        The links.
+    exact : bool
+        Whether integers of any size are wanted, because floats do not hold the times.
+
+    Returns
+    -------
+    Counted or Wires
+        The links as they are where their numbers, or the sizes of chunks, are not known exactly.
+    """
+    if transfers.units is None or not wires.links:
+        return wires
+    rates, rate_of = _classes([link.bandwidth_Bps for link in wires.links])
+    delays, delay_of = _classes([link.latency_s for link in wires.links])
+    sizes, size_of = np.unique(transfers.units, return_inverse=True)
+    if len(sizes) * len(rates) > MOST_DURATIONS:
+        return wires
+    durations = [[size * transfers.unit_bytes / rate for rate in rates] for size in sizes.tolist()]
+    longest = max([*delays, *(d for row in durations for d in row)], default=Fraction(0)) or Fraction(1)
+    unit = _common([*delays, *(d for row in durations for d in row)])
+    many = exact or bool(wires.varying) or longest / unit >= MOST_TICKS
+    if many and not wires.varying and len(transfers.sends.path_links) > MOST_EXACT:
+        many, unit = False, longest
+    kind: Any = object if many else np.float64
+
+    def count(duration: Fraction) -> int | float:
+        return int(duration / unit) if many else float(duration / unit)
+
+    table = np.empty((len(sizes), len(rates)), dtype=kind)
+    for row, line in enumerate(durations):
+        table[row] = [count(duration) for duration in line]
+    late = np.empty(len(delays), dtype=kind)
+    late[:] = [count(delay) for delay in delays]
+    varying = _in_units(wires.varying, unit)
+    return Counted(wires.bandwidth_Bps, late[delay_of], varying, wires.links, unit, table, size_of, rate_of)
+
+
+def _classes(values: list[Fraction]) -> tuple[list[Fraction], Ints]:
+    """Give the different ones of some numbers, and which of them each is."""
+    place: dict[Fraction, int] = {}
+    found = np.array([place.setdefault(value, len(place)) for value in values], dtype=np.int64)
+    return list(place), found
+
+
+def _common(durations: list[Fraction]) -> Fraction:
+    """Give the largest fraction of which all durations are multiples; 1 if all are 0."""
+    whole = lcm(*(duration.denominator for duration in durations))
+    return Fraction(gcd(*(int(duration * whole) for duration in durations)) or whole, whole)
+
+
+def _in_units(varying: Mapping[int, Speeds], unit: Fraction) -> dict[int, Speeds]:
+    return {link: Speeds([begin / unit for begin in speeds.begin_s], speeds.factor) for link, speeds in varying.items()}

@@ -1,0 +1,181 @@
+"""The judge of :class:`~cwb.core.bounds.TreePrices`: what trees cost at least, recomputed from the network and the prices, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil, floor
+
+import numpy as np
+
+from ..core.bounds import TreePrices
+from ..core.collective import CollectiveKind
+from ..core.errors import InputError
+from ..core.instance import Instance
+from ..core.topology import Topology
+from ..core.trees import TreePacking
+from .verify.trees import heaviest_load
+
+#: Sums of prices, and of lengths, stay below this.
+_MOST = 2**62
+
+_NS = 10**9
+
+
+def recomputed_tree_bound(instance: Instance, certificate: TreePrices) -> Fraction:
+    """Seconds that an all-reduce takes along any trees that the certificate speaks of; 0 where its prices prove nothing.
+
+    Raises
+    ------
+    InputError
+        If there is not a price for every link, a number is out of range, no such trees exist, or the collective is not an all-reduce among all nodes.
+    """
+    topology, size_bytes = _problem(instance)
+    _check(topology, certificate)
+    rates = [link.bandwidth_Bps for link in topology.links]
+    least = _least_cost(topology, certificate)
+    full = sum((price * rate for price, rate in zip(certificate.prices, rates, strict=True)), Fraction(0))
+    price, trees = certificate.tree_price_Bps, _most_trees(certificate, least, full)
+    if least == 0 or (price and trees is None):
+        return Fraction(0)
+    most_Bps = (full + price * (trees or 0)) / least
+    return size_bytes / most_Bps if most_Bps else Fraction(0)
+
+
+def _most_trees(certificate: TreePrices, least: Fraction, full: Fraction) -> int | None:
+    """Give the largest number of trees: what is asked, or as many of the smallest rate as fit; None if nothing limits it."""
+    spare = certificate.min_rate_Bps * least - certificate.tree_price_Bps
+    limits = [] if certificate.trees is None else [certificate.trees]
+    limits += [floor(full / spare)] if spare > 0 and certificate.min_rate_Bps else []
+    if limits and min(limits) < 1:
+        raise InputError("no tree of the smallest rate fits", place="certificate.min_rate_Bps")
+    return min(limits, default=None)
+
+
+def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePacking) -> str | None:
+    """Say why trees, which are right, are none that the certificate speaks of; None if they are."""
+    topology, _ = _problem(instance)
+    if certificate.trees is not None and len(packing) > certificate.trees:
+        return f"speaks of at most {certificate.trees} trees, the answer has {len(packing)}"
+    if certificate.height is not None:
+        highest = max(_highest(part, _lengths(topology, certificate)) for part in packing.passes)
+        if highest > certificate.height:
+            shown = certificate.height_unit
+            return f"speaks of trees of at most {certificate.height:,} {shown}, the answer has one of {highest:,}"
+    if certificate.min_rate_Bps:
+        smallest = int(packing.units.min()) * packing.unit_bytes / heaviest_load(instance, packing)
+        if smallest < certificate.min_rate_Bps:
+            return f"speaks of trees of at least {float(certificate.min_rate_Bps)!r} B/s, the answer has one of {float(smallest)!r}"
+    return None
+
+
+def _problem(instance: Instance) -> tuple[Topology, Fraction]:
+    """Give the network and the size of the all-reduce."""
+    topology, demand = instance.network, instance.demand
+    whole = demand is not None and demand.collective is CollectiveKind.ALL_REDUCE and not instance.also
+    if not isinstance(topology, Topology) or demand is None or not whole:
+        raise InputError("prices of trees bound an all-reduce on a network of nodes and links", place="certificate")
+    if topology.switches or (demand.ranks is not None and len(demand.ranks) < len(topology.nodes)):
+        raise InputError("prices of trees bound an all-reduce in which every node takes part", place="certificate")
+    return topology, demand.size_bytes
+
+
+def _check(topology: Topology, certificate: TreePrices) -> None:
+    """Refuse numbers that mean nothing, or sums beyond 64 bits."""
+    prices = certificate.prices
+    if len(prices) != len(topology.links) or min(prices, default=0) < 0 or sum(prices) >= _MOST:
+        raise InputError(
+            "expected a price for every link, at least 0, with a sum below 2^62", place="certificate.prices"
+        )
+    for name in ("tree_price_Bps", "min_rate_Bps"):
+        if getattr(certificate, name) < 0:
+            raise InputError("must not be negative", place=f"certificate.{name}")
+    if certificate.trees is not None and certificate.trees < 1:
+        raise InputError("expected at least one tree", place="certificate.trees")
+    if certificate.height_unit not in ("links", "ns"):
+        raise InputError("expected links or ns", place="certificate.height_unit")
+
+
+def _lengths(topology: Topology, certificate: TreePrices) -> list[int]:
+    """Give the length of every link: 1, or its latency in nanoseconds, rounded up."""
+    if certificate.height_unit == "links":
+        return [1] * len(topology.links)
+    lengths = [ceil(link.latency_s * _NS) for link in topology.links]
+    if sum(lengths) >= _MOST:
+        raise InputError("latencies sum to more than this certificate can count", place="network.links")
+    return lengths
+
+
+def _highest(part: TreePacking, lengths: Sequence[int]) -> int:
+    """Give the length of the longest way between a root and a leaf."""
+    offsets, links = part.path_offset.tolist(), part.path_links.tolist()
+    parent, child, ends = part.parent.tolist(), part.child.tolist(), part.edge_offset.tolist()
+    highest = 0
+    for tree, root in enumerate(part.root.tolist()):
+        far = {root: 0}
+        for edge in range(ends[tree], ends[tree + 1]):
+            path = links[offsets[edge] : offsets[edge + 1]]
+            far[child[edge]] = far[parent[edge]] + sum(lengths[link] for link in path)
+        highest = max(highest, *far.values())
+    return highest
+
+
+def _least_cost(topology: Topology, certificate: TreePrices) -> Fraction:
+    """Give what every tree costs at least, the price of a tree over its least bandwidth included."""
+    rates = [link.bandwidth_Bps for link in topology.links]
+    known = sorted({rate for rate in rates if rate >= certificate.min_rate_Bps})
+    # Without a price of trees, those of the most links are the cheapest.
+    tried = known if certificate.tree_price_Bps else known[:1]
+    least: Fraction | None = None
+    for rate in tried:
+        links = [index for index, other in enumerate(rates) if other >= rate]
+        cost = _cheapest_tree(topology, certificate, links)
+        if cost is None:
+            break  # nor do fewer links hold such a tree
+        one = cost + certificate.tree_price_Bps / rate
+        least = one if least is None else min(least, one)
+    if least is None:
+        raise InputError("no such trees exist", place="certificate")
+    return least
+
+
+def _cheapest_tree(topology: Topology, certificate: TreePrices, links: Sequence[int]) -> int | None:
+    """Give what the two ways of a tree over some links cost at least; None if there is no such tree."""
+    if certificate.height is None:
+        span = _spanning(topology, certificate.prices, links)
+        return None if span is None else 2 * span
+    from .arborescence import cheapest_near
+
+    lengths = _lengths(topology, certificate)
+    ends = np.array([topology.link_ends[link] for link in links], dtype=np.int64).reshape(-1, 2)
+    tail, head = ends[:, 0].copy(), ends[:, 1].copy()
+    price, length = (
+        np.array([values[link] for link in links], dtype=np.int64) for values in (certificate.prices, lengths)
+    )
+    most, nodes = min(certificate.height, sum(lengths)), len(topology.nodes)
+    found: list[int] = []
+    for root in range(nodes):
+        ways = [cheapest_near(root, nodes, *ends, price, length, most) for ends in ((tail, head), (head, tail))]
+        if min(ways) >= 0:
+            found.append(sum(ways))
+    return min(found, default=None)
+
+
+def _spanning(topology: Topology, prices: Sequence[int], links: Sequence[int]) -> int | None:
+    """Give the cost of the cheapest links that join all nodes, directions left aside (Kruskal); None if they do not."""
+    group = list(range(len(topology.nodes)))
+    total, parts = 0, len(group)
+    for link in sorted(links, key=lambda link: prices[link]):
+        a, b = (_root(group, node) for node in topology.link_ends[link])
+        if a != b:
+            group[a] = b
+            total += prices[link]
+            parts -= 1
+    return total if parts == 1 else None
+
+
+def _root(group: list[int], node: int) -> int:
+    while group[node] != node:
+        group[node] = group[group[node]]
+        node = group[node]
+    return node

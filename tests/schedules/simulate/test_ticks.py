@@ -1,0 +1,98 @@
+"""Simulations in whole numbers: what happens at the same time is known to, whatever the unit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cwb.bench import Request
+from cwb.bench import run as run_method
+from cwb.bench.demand import with_demand
+from cwb.core.instance import Instance
+from cwb.core.schedule import StepSchedule
+from cwb.core.topology import Topology
+from cwb.core.trace import SimulationMode
+from cwb.instances import load
+from cwb.schedules.simulate import run as simulation
+from cwb.schedules.simulate import simulate, ticks
+from cwb.schedules.simulate.network import wires
+from cwb.schedules.simulate.timing import rules
+from cwb.schedules.simulate.transfers import transfers_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+AWARE, CUT = SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH
+
+
+@pytest.fixture(scope="module")
+def bruck() -> tuple[Instance, StepSchedule]:
+    """Make Bruck's all-reduce of a megabyte on a mesh of 4 by 5, where many sends ask for a link at the same time."""
+    done = run_method(with_demand(load("mesh(4,5)"), "all_reduce", "1 MB", None), Request("bruck"))
+    assert isinstance(done.answer, StepSchedule)
+    return done.instance, done.answer
+
+
+def stretched(instance: Instance, answer: StepSchedule, factor: Fraction) -> tuple[Instance, StepSchedule]:
+    """Let every link take so many times as long; the schedule is the same."""
+    network = instance.network
+    assert isinstance(network, Topology)
+    links = (
+        replace(link, bandwidth_Bps=link.bandwidth_Bps / factor, latency_s=link.latency_s * factor)
+        for link in network.links
+    )
+    other = instance.with_changes(network=Topology(network.nodes, tuple(links)))
+    return other, replace(answer, instance_sha256=other.sha256)
+
+
+def test_bruck_on_a_mesh_takes_69_microseconds(bruck: tuple[Instance, StepSchedule]) -> None:
+    """By the documented rule, first come, first served, and of those that come together the earlier send."""
+    assert simulate(*bruck).completion_s == pytest.approx(69e-6, rel=1e-15)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    factor=st.builds(Fraction, st.integers(1, 10**15), st.integers(1, 10**15)),
+    mode=st.sampled_from([AWARE, CUT]),
+)
+def test_the_result_does_not_depend_on_the_unit(
+    bruck: tuple[Instance, StepSchedule], factor: Fraction, mode: SimulationMode
+) -> None:
+    """Where every link takes so many times as long, so does everything."""
+    trace, other = simulate(*bruck, mode), simulate(*stretched(*bruck, factor), mode)
+    np.testing.assert_allclose(other.end_s, trace.end_s * float(factor), rtol=1e-12)
+
+
+@pytest.mark.parametrize("factor", [Fraction(1), Fraction(10**9 + 7, 998244353), Fraction(1, 3)])
+def test_integers_of_any_size_give_the_same(
+    bruck: tuple[Instance, StepSchedule], factor: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is too long for floats is counted in integers, one event after the other, with the same result."""
+    instance, answer = stretched(*bruck, factor)
+    quick = simulate(instance, answer)
+    monkeypatch.setattr(ticks, "MOST_TICKS", 1)
+    slow = simulate(instance, answer)
+    np.testing.assert_allclose(slow.end_s, quick.end_s, rtol=1e-15)
+
+
+def test_large_schedules_without_a_common_unit_do_not_depend_on_it(
+    bruck: tuple[Instance, StepSchedule], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted in parts of the longest duration, rounded, every unit gives the same numbers."""
+    monkeypatch.setattr(ticks, "MOST_TICKS", 1)
+    monkeypatch.setattr(ticks, "MOST_EXACT", 0)
+    assert isinstance(bruck[1], StepSchedule)
+    found = {
+        simulate_in_parts(*stretched(*bruck, factor)) for factor in (Fraction(1), Fraction(1, 997), Fraction(10**9, 7))
+    }
+    assert len(found) == 1
+
+
+def simulate_in_parts(instance: Instance, answer: StepSchedule) -> float:
+    """Give the completion in parts of the longest duration."""
+    transfers = transfers_of(instance, answer)
+    columns = ticks.counted(transfers, wires(instance.network), exact=True)  # type: ignore[arg-type]
+    assert isinstance(columns, ticks.Counted)
+    assert not columns.exact
+    return float(simulation._simulated(transfers, columns, rules(AWARE)).end_s.max())
