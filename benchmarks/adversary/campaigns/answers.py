@@ -219,7 +219,7 @@ def cut(posed: Any, want: Mapping[Condition, Fraction]) -> Fraction:
 
 
 def expressions(seed: int) -> list[Fault]:
-    """Networks of any size by expressions, for a method that refuses them, with a limit of a second: does it count for loading?"""
+    """Networks of any size by expressions, for a method that refuses them, and a limit of a second that counts for loading."""
     random = rng("sizes", seed)
     a, b = (round(10 ** random.uniform(0.5, 3.2)) for _ in range(2))
     spec = random.choice((f"torus({a},{b})", f"mesh({a},{b})", f"ring({a * b})", f"line({a * b})", f"star({a * b})"))
