@@ -148,7 +148,7 @@ def simulate(
     # What is asked of another model of time is not what the certificate speaks of.
     own = completion_if_any(instance, answer, read.pieces).seconds if read.certificate or read.extra else None
     proof, violations = proof_of(read, right=True, completion_s=own)
-    found |= {"proved_bound_s": proof.bound_s and float(proof.bound_s), "violations": violations}
+    found |= {"proved_bound_s": None if proof.bound_s is None else float(proof.bound_s), "violations": violations}
     if as_json:
         click.echo(json.dumps(found, allow_nan=False))
     else:

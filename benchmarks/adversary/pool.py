@@ -114,10 +114,12 @@ class _Worker:
             self.begin(name, seeds[1:])
 
     def stop(self) -> None:
-        """End the process."""
+        """End the process: one that waits ends by itself when nobody is there to ask."""
+        self.pipe.close()
+        if self.task is None:
+            self.process.join(10)
         self.process.kill()
         self.process.join()
-        self.pipe.close()
 
 
 def _serve(pipe: Connection) -> None:

@@ -135,6 +135,14 @@ def test_bad_input_is_told(ring_file, tmp_path):
         run(tmp_path / "nothing.json")
 
 
+def test_a_certificate_that_proves_nothing_is_told_as_zero(ring_file):
+    """A bound of exactly 0 s is a number in the object, as any other bound is."""
+    data = json.loads(ring_file.read_text())
+    data["certificate"] = {"certificate": "distance", "source": 1, "target": 1}
+    ring_file.write_text(json.dumps(data))
+    assert json.loads(run(ring_file, "--json"))["proved_bound_s"] == 0.0
+
+
 def test_every_collective_says_what_its_size_is():
     """No collective is without the words that say which size is meant."""
     assert set(SIZES) == set(CollectiveKind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import csv
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -117,7 +118,7 @@ def one_row(table: str, method: str, nodes: int, factor: int) -> list[Fault]:
         status, out, err = house.command("table", table, str(file), "--format", "csv")
         if status:
             return [Fault("exit status", f"cwb table {table}", f"{status} {err.strip()[-200:]}", "0", 21)]
-        lines = [line.split(",") for line in out.splitlines() if line and not line.startswith("#")]
+        lines = list(csv.reader(line for line in out.splitlines() if line and not line.startswith("#")))
         cells.append(dict(zip(lines[0], lines[1], strict=False)))
     ratios = {}
     for heading in cells[0]:
@@ -126,7 +127,7 @@ def one_row(table: str, method: str, nodes: int, factor: int) -> list[Fault]:
         except (KeyError, ValueError):
             continue
         if a > 0 and b > 0 and not any(word in heading for word in ("runs", "own_s", "size_bytes", "half")):
-            ratios[heading.strip('"')] = round(b / a, 2)
+            ratios[heading] = round(b / a, 2)
     if len(set(ratios.values())) > 1:
         return [
             Fault(

@@ -19,7 +19,7 @@ UNITS = {"MB/s": 10**6, "Mb/s": 125_000, "GB/s": 10**9, "Gb/s": 125_000_000, "B/
 #: Methods that make trees over wide-area networks, with options that keep them short.
 METHODS: Mapping[str, Mapping[str, Any]] = {
     "mtree": {},
-    "gost": {"trees": 3},
+    "gost": {"trees": 3, "min_rate": "1 kB/s"},  # its own floor is a link of these networks
     "topoadopt": {"trees": 2, "moves": 20},
     "blink-wan": {"steps": 50},
     "single-tree": {},
