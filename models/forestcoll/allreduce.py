@@ -25,6 +25,7 @@ from ..common.schedule_bounds import cut_bound, group_of, network_of, partition_
 from . import run as halves
 from .allreduce_lp import AllReduceSolution, solve_allreduce
 from .allreduce_plan import AllReducePlan
+from .forest import MOST_COPIES
 from .options import AllReduceOptions, ForestOptions
 
 Pair = tuple[int, int]
@@ -82,8 +83,12 @@ def proved_s(instance: Instance, certificate: Certificate | None) -> Fraction:
 def pack_plan(instance: Instance, plan: AllReducePlan, budget: Budget) -> TreePacking | None:
     """Pack in-trees into the capacities that a plan keeps for the reduction, and out-trees into those for the broadcast.
 
-    Each path serves the broadcast first, then the reduction. None if the budget ended first.
+    Each path serves the broadcast first, then the reduction. None if the budget ended first, or there are more copies of trees than 64 bits count.
     """
+    copies = max(plan.rate_Bps, *plan.broadcast.values(), *plan.reduce.values()) / plan.unit_Bps
+    if copies >= MOST_COPIES:
+        budget.progress(f"the linear program's trees are too many to be packed: {int(copies):,} copies of a tree")
+        return None
     links = len(network_of(instance).links)
     demand = np.array([int(rate / plan.unit_Bps) for rate in plan.root], dtype=np.int64)
     unit_bytes = group_of(instance).size_bytes / int(demand.sum())

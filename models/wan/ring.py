@@ -33,11 +33,11 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: WanRingOpti
         cut = cut_site(wan.nodes, wan.tail, wan.head)
         if cut is not None:
             message = f"no ring passes every site once: without {wan.names[cut]!r} the network falls apart"
-            return Outcome(Status.INFEASIBLE, message=message)
+            return Outcome(Status.UNSUPPORTED, message=message)
         ring, tests = widest_ring(wan, budget, options)
     if ring is None and wan.nodes <= EXACT and not budget.exhausted:
         message = "no ring passes every site once; all sets of sites were looked at"
-        return Outcome(Status.INFEASIBLE, message=message, iterations=tests)
+        return Outcome(Status.UNSUPPORTED, message=message, iterations=tests)
     if ring is None:
         message = "no ring through every site was found; there may be one, -O tries=... looks longer"
         return Outcome(Status.LIMIT, message=message, iterations=tests, **posed.proved)
