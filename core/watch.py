@@ -92,6 +92,7 @@ def counted(items: Iterable[_T], total: int, what: str) -> Iterator[_T]:
     while some := tuple(islice(rest, STEP)):
         yield from some
         done += len(some)
-        ask(f"{done:,} of {total:,} {what}")
+        if len(some) == STEP:  # what is small is made whatever the limit: its method may still tell a bound
+            ask(f"{done:,} of {total:,} {what}")
         if done % TOLD == 0:
             say(f"{done:,} of {total:,} {what}")

@@ -17,7 +17,7 @@ from ..core.fields import validated
 from ..core.instance import Instance
 from ..core.strict_json import parse_json
 from ..core.topology import Topology
-from ..core.watch import TOLD, ask, say
+from ..core.watch import TOLD, say
 from .build import build_instance
 from .expression import is_expression, parse_expression
 from .generators import generate
@@ -126,9 +126,7 @@ def _from_file(path: Path | Traversable, source: str) -> Instance:
     """Load an instance file; workloads that it names by path are found beside it."""
     with located(source=source):
         data = read_json(path)
-        ask("the file is read")
         file = validated(lambda: InstanceFile.model_validate(data))
-        ask("its fields are read")
         folder = path.parent if isinstance(path, Path) else None
         return build_instance(file, Path(path.name).stem, lambda name: find_workload(name, folder), network_from_text)
 

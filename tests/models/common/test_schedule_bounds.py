@@ -171,7 +171,9 @@ def random_schedule(data, instance):
     return StepSchedule(instance.sha256, Chunks(*columns), sends, np.array([step for step, *_ in rows]))
 
 
-@pytest.mark.parametrize("mode", list(SimulationMode)[1:])
+@pytest.mark.parametrize(
+    "mode", [SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH, SimulationMode.FAIR_SHARE]
+)
 @pytest.mark.parametrize("barrier", [False, True])
 def test_no_simulated_schedule_beats_a_bound(mode, barrier):
     """Random correct schedules of every collective take at least as long as the latency, any cut, any partition and unit lengths say."""

@@ -65,7 +65,7 @@ REFUSED = {
     ),
     "no capacity": ({"links": [*LINKS, link("a", "b", "0 GB/s")]}, "must be greater than zero"),
     "negative capacity": ({"links": [*LINKS, link("a", "b", "-3 GB/s")]}, "must not be negative"),
-    "a fraction of two numbers": ({"links": [*LINKS, link("a", "b", "100/3 GB/s")]}, "'100/3 GB/s'"),
+    "a fraction over nothing": ({"links": [*LINKS, link("a", "b", "100/0 GB/s")]}, "'100/0 GB/s'"),
     "no unit": ({"links": [*LINKS, link("a", "b", "25")]}, "has no unit"),
     "an unknown node": ({"links": [*LINKS, link("a", "z")]}, "unknown node 'z'"),
     "a loop": ({"links": [*LINKS, link("a", "a")]}, "link from 'a' to itself"),

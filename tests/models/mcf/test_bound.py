@@ -118,7 +118,7 @@ def test_a_direct_exchange_meets_the_bound_on_a_complete_graph():
     chunks = Chunks(ones, Fraction(GB), tuple((r,) for r in range(5)), source, target, ones < 0)
     schedule = StepSchedule(instance.sha256, chunks, sends, 0 * ones)
     found = bound(instance, solvers.get("highs"), Budget())
-    for mode in SimulationMode:
+    for mode in set(SimulationMode) - {SimulationMode.SHARES}:  # of trees alone
         assert simulate(instance, schedule, mode).completion_s == found.seconds == 1
 
 
