@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from math import gcd, lcm
 from operator import itemgetter
 
 import numpy as np
@@ -151,6 +151,8 @@ def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:
     topology, group = network_of(instance), group_of(instance)
     scale = lcm(*(link.latency_s.denominator for link in topology.links)) if topology.links else 1
     latency = [int(link.latency_s * scale) for link in topology.links]
+    common = gcd(*latency) or 1
+    latency = [length // common for length in latency]
     nodes = np.array([topology.rank_nodes[rank] for rank in group.ranks])
     best = -1, 0, 0
     whole = (
@@ -168,7 +170,7 @@ def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:
             best, (int(far[row, column]), group.ranks[first + int(row)], group.ranks[int(column)]), key=itemgetter(0)
         )
     length, near, other = best
-    return Fraction(length, scale), DistanceCertificate(*((other, near) if backwards else (near, other)))
+    return length * Fraction(common, scale), DistanceCertificate(*((other, near) if backwards else (near, other)))
 
 
 def length_bound(instance: Instance, lengths: Sequence[int]) -> tuple[Fraction, LengthCertificate]:

@@ -18,7 +18,7 @@ from cwb.instances import load
 from cwb.instances.importers.graphs import Edge
 from cwb.instances.importers.wan import Defaults, rate_of
 from cwb.schedules.files import read_schedule, write_schedule
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 rates = st.fractions(min_value=Fraction(1, 10**9), max_value=10**15, max_denominator=10**18)
@@ -45,6 +45,7 @@ def test_networks_of_the_topology_finder(rate: Fraction, latency_s: Fraction, si
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(rates, min_size=2, max_size=4), times, rates)
+@example([Fraction(1, 10**9)] * 2, Fraction(2**53 + 1, 10**15), Fraction(1))
 def test_schedule_files(rates_Bps: list[Fraction], latency_s: Fraction, size: Fraction) -> None:
     """A schedule file holds its instance exactly, every link with a bandwidth of its own."""
     instance = _ring(rates_Bps, latency_s, size)

@@ -27,7 +27,7 @@ def test_ratios() -> None:
 
 
 def test_profile_counts_failures(make_run: Make) -> None:
-    """A method that failed on one of two problems ends at half; clocks have panels of their own, bounds have none."""
+    """A method that failed on one of two problems ends at half; completion times are in one panel, objectives in one for each clock, bounds in none."""
     from cwb.reports.plots.profile import draw
 
     records = [
@@ -41,7 +41,7 @@ def test_profile_counts_failures(make_run: Make) -> None:
     with look():
         figure = draw(records)
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["own time, 2 problems", "answer, clock: simulated, 2 problems", "answer, clock: flow, 1 problem"]
+    assert titles == ["own time, 2 problems", "completion time, 2 problems", "objective, flow, 1 problem"]
     ends = {tuple(line.get_ydata())[-1] for line in figure.axes[1].lines}
     assert ends == {0.5, 1.0}
 
