@@ -27,7 +27,7 @@ def test_ratios() -> None:
 
 
 def test_profile_counts_failures(make_run: Make) -> None:
-    """A method that failed on one of two problems ends at half; completion times are in one panel, objectives in one for each clock, bounds in none."""
+    """A method that failed on one of two problems ends at half; each clock of objectives has a panel, bounds have none."""
     from cwb.reports.plots.profile import draw
 
     records = [
