@@ -180,7 +180,7 @@ def test_the_readme_shows_what_the_first_command_prints(blocks):
     assert shown["perf-per-cost over EqualBW"] == pytest.approx(metrics["perf_per_cost_gain"], rel=5e-3)
     assert shown["proved bound"] == pytest.approx(record.bound, rel=1e-7)
     assert shown["gap"] < 1e-7
-    assert re.search(rf"│ status +│ +{record.status} │", text)
+    assert re.search(rf"│ status +│ +{record.status} \({record.metrics['question']}\) │", text)
 
 
 def test_the_readme_shows_what_its_schedule_takes(blocks, tmp_path, monkeypatch):
