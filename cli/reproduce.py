@@ -49,7 +49,7 @@ def reproduce(
     PAPER the papers are listed.
 
     \b
-    cwb reproduce libra
+    cwb reproduce forestcoll --list
     cwb reproduce te-ccl "Table 3" -f md
     """
     from ..bench.reproduce import chosen, counts, load_paper, papers
