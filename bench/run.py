@@ -27,8 +27,8 @@ from ..schedules.contradiction import ATTESTED_TOLERANCE
 from .clock import WallClock
 from .environment import cwb_version, environment, peak_rss_bytes
 from .interrupt import stop_on_interrupt
+from .noting import Noting, noting
 from .request import DEFAULT_SOLVER, Listener, Request, plain_option
-from .watched import Watched, watched
 
 __all__ = ["DEFAULT_SOLVER", "Request", "Run", "run", "run_one"]
 
@@ -101,7 +101,7 @@ def run(
         If the method or solver is unknown or an option is wrong.
     """
     method = registry.get(request.model)
-    solver = watched(solvers.get(request.solver)) if method.needs_solver else None
+    solver = noting(solvers.get(request.solver)) if method.needs_solver else None
     with located(source="-O"):
         options = validated(lambda: method.options.model_validate(dict(request.options)))
     listener = listener or Listener(progress)
@@ -129,7 +129,7 @@ def run(
 
 
 def _answer(
-    instance: Instance, method: Method, solver: Watched | None, budget: Budget, options: Any, listener: Listener
+    instance: Instance, method: Method, solver: Noting | None, budget: Budget, options: Any, listener: Listener
 ) -> tuple[Outcome, Instance, ExitStatus | None]:
     """Let the method answer; what it cannot do becomes an outcome with a reason."""
     posed = instance
@@ -155,7 +155,7 @@ def _record(
     posed: Instance,
     request: Request,
     method: Method,
-    solver: Watched | None,
+    solver: Noting | None,
     outcome: Outcome,
     verdict: Verdict,
     exit_status: ExitStatus | None,
@@ -236,7 +236,7 @@ def _claims_missed(outcome: Outcome, verdict: Verdict, objective: float | None, 
     return missed
 
 
-def _solver_version(solver: Watched | None, outcome: Outcome) -> str | None:
+def _solver_version(solver: Noting | None, outcome: Outcome) -> str | None:
     if solver is None:
         return None
     return outcome.reports[-1].version if outcome.reports else solver.installed().version

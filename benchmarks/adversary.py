@@ -4,7 +4,7 @@
     python benchmarks/adversary.py --minutes 60               # as much of it as fits
     python benchmarks/adversary.py --smoke                    # fixed seeds, a few minutes
     python benchmarks/adversary.py --campaign known           # the defects that were found once
-    python benchmarks/adversary.py --campaign wan --seed 17 --cases 1
+    python benchmarks/adversary.py --campaign directions --seed 17 --cases 1
     python benchmarks/adversary.py --list
 
 Every case is made of its campaign and seed alone. A fault is a line: campaign, seed, what was asked, claimed and known. At the end stand

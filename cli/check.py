@@ -152,6 +152,10 @@ def _show(
     if completion is not None:
         told = completion.why if completion.seconds is None else f"{completion.seconds:.9g} s, {completion.model}"
         click.echo(f"completion time: {told}")
+    if proof.bound_s is not None and read.instance.timing is not None:
+        from ..schedules.questions import question_of
+
+        click.echo(f"the bound is of the objective: {question_of(read.instance, read.answer)['question']}")
     if proof.time_s is not None:
         click.echo(f"flow time: {float(proof.time_s):.9g} s, of the most loaded link, latency left out")
     if proof.gap == 0:

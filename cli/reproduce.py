@@ -45,10 +45,11 @@ def reproduce(
 
     Every row is reproduced, differs (with the reason), is predicted by a model of time where the paper measured, or
     cannot be checked here. Exit status 1 says that a row that should reproduce does not: its run failed, or it differs
-    and nobody knows why. Predictions and seconds of computing never decide it. Without PAPER the papers are listed.
+    and nobody knows why. How far a prediction or a number of seconds of computing is off never decides it. Without
+    PAPER the papers are listed.
 
     \b
-    cwb reproduce libra
+    cwb reproduce forestcoll --list
     cwb reproduce te-ccl "Table 3" -f md
     """
     from ..bench.reproduce import chosen, counts, load_paper, papers

@@ -102,7 +102,7 @@ def simulate(
     cwb simulate trees.json.gz --reserve --latency-model occupancy
     """
     from ..core.trees import TreePacking
-    from ..schedules.completion import completion_if_any, completion_of, mode_of
+    from ..schedules.completion import completion_if_any, completion_of, in_pieces, mode_of
     from ..schedules.files import read_schedule
     from ..schedules.proof import proof_of
     from ..schedules.simulate import simulate as run
@@ -133,7 +133,7 @@ def simulate(
         if trace is not None and asked:
             found = measures(instance, chosen, len(trace.start_s), trace.completion_s, trace.link_busy_s)
             told = [MODELS[chosen], *(["with barriers"] if barrier else []), model.value]
-            found["model"] = ", ".join([*told, *([f"{cut:,} pieces of a tree"] if trees else [])])
+            found["model"] = ", ".join([*told, *([in_pieces(cut)] if trees else [])])
         else:
             completion = completion_of(instance, answer, cut if trees else None)
             found = measures(instance, chosen, completion.sends, completion.seconds, completion.busy_s)

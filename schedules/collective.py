@@ -343,7 +343,11 @@ def exact_bound(
         case PartitionCertificate():
             proved = recomputed_partition_bound(instance, certificate)
         case TreePrices():
-            fault = "speaks of trees" if trees is None else fault_of_trees(instance, certificate, trees)
+            fault = (
+                "speaks of trees, and the answer has none"
+                if trees is None
+                else fault_of_trees(instance, certificate, trees)
+            )
             if fault is not None:
                 raise InputError(fault, place="certificate")
             proved = recomputed_tree_bound(instance, certificate)

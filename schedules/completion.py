@@ -58,7 +58,12 @@ class Completion:
         """The model in words."""
         if self.pieces is None:
             return OF_SCHEDULES
-        return f"{OF_FORESTS}, {self.pieces:,} piece{'' if self.pieces == 1 else 's'} of a tree"
+        return f"{OF_FORESTS}, {in_pieces(self.pieces)}"
+
+
+def in_pieces(pieces: int) -> str:
+    """Say into how many pieces trees are cut."""
+    return f"{pieces:,} piece{'' if pieces == 1 else 's'} of a tree"
 
 
 def completion_of(

@@ -104,7 +104,7 @@ def _fewest(search: Search, most: int | None) -> None:
 def _message(search: Search, low: int) -> str:
     limited = search.stopped or search.budget.exhausted
     if search.high is None and not limited and low < search.low:
-        return f"no schedule of so few epochs by the model's count of buffers: {search.low} are needed by it"
+        return f"no schedule of so few epochs: {search.low} are needed with buffers as the model counts them"
     if search.high is None:
         return f"no schedule found{' in time' if limited else ''}: {search.low} epochs are needed at least"
     if low < search.high:

@@ -259,7 +259,7 @@ def _outcome(
         if search.low >= search.high and rule:
             message += f"; no schedule takes less where {rule}"
         elif search.budget.gap and search.high - search.low <= search.budget.gap * search.high:
-            message += f"; this is as near as was asked for: {search.budget.gap:g} of the former"
+            message += f"; that is within the gap that was asked for, {search.budget.gap:g}"
     return Outcome(
         Status.OPTIMAL if proved else Status.FEASIBLE,
         schedule_of(problem, search.instance, search.sends),

@@ -204,7 +204,9 @@ def _check_passing(
         return at_send("multicast", text, send)
 
     def adds(send: int) -> Violation:
-        text = f"switch {network.name(int(sends.source[send]))} cannot store, and so not add; a sum passes it on a path"
+        text = (
+            f"switch {network.name(int(sends.source[send]))} cannot store, and so cannot add; a sum passes it on a path"
+        )
         return at_send("buffer", text, send)
 
     findings.add_each("buffer", out[sends.reduce[out]], adds)

@@ -84,7 +84,7 @@ def grid_of(instance: Instance, *, at_least: bool = False) -> Grid:
         raise InputError("expected a network of nodes and links, and a timing", place="timing")
     chunk = demanded_chunk(instance)
     if not float_info.min <= timing.epoch_s <= float_info.max:
-        raise InputError("an epoch of so many seconds cannot be counted in", place="timing.epoch_s")
+        raise InputError("expected an epoch whose seconds a floating-point number holds", place="timing.epoch_s")
     if timing.semantics is Semantics.CIRCUIT:
         return _circuits(topology, timing, chunk, at_least=at_least)
     seconds = [chunk / link.bandwidth_Bps for link in topology.links]

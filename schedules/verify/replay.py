@@ -81,7 +81,7 @@ def _check_reads(block: Block, network: Network, at_send: AtSend, findings: Find
 
     def cannot_add(index: int) -> Violation:
         name = network.name(int(block.cell[index]) % block.nodes)
-        return at_send("buffer", f"switch {name} cannot store, and so not add", int(block.send[index]))
+        return at_send("buffer", f"switch {name} cannot store, and so cannot add", int(block.send[index]))
 
     findings.add_each("not-held", missing[np.argsort(block.read[missing], kind="stable")], not_held)
     findings.add_each("buffer", (block.beneath != NOTHING) & ~network.adds[block.cell % block.nodes], cannot_add)

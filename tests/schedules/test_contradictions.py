@@ -40,7 +40,7 @@ def run(command: str, *arguments: object) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("innet", "cannot store, and so not add"),
+        ("innet", "cannot store, and so cannot add"),
         ("fluid", "0 -> 1 carries 2 chunks for all targets, but can carry 1 in epoch 0"),
         ("flow", "claimed bound 200000.0 s, it proves 0.0 s"),
     ],

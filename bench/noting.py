@@ -8,7 +8,7 @@ from ..core.budget import Budget
 from ..core.solver import Availability, Capability, CompiledModel, ResolvingSolver, Solver, SolverOptions, SolverResult
 
 
-class Watched:
+class Noting:
     """Passes everything on to a solver.
 
     Parameters
@@ -49,7 +49,7 @@ class Watched:
         return self.solver.solve(model, budget, SolverOptions() if options is None else options)
 
 
-class WatchedResolving(Watched):
+class NotingResolving(Noting):
     """The same for a solver that keeps a model between solves."""
 
     solver: ResolvingSolver
@@ -60,6 +60,6 @@ class WatchedResolving(Watched):
         return self.solver.compile(model, budget, SolverOptions() if options is None else options)
 
 
-def watched(solver: Solver) -> Watched:
-    """Watch a solver; what it offers is offered by its watcher."""
-    return WatchedResolving(solver) if isinstance(solver, ResolvingSolver) else Watched(solver)
+def noting(solver: Solver) -> Noting:
+    """Give a solver that notes whether it is called, and offers whatever this one offers."""
+    return NotingResolving(solver) if isinstance(solver, ResolvingSolver) else Noting(solver)
