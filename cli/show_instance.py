@@ -16,14 +16,13 @@ from ..core.fabric import Fabric
 from ..core.instance import Instance
 from ..core.topology import Topology
 from ..core.transformer import Transformer
-from ..core.units import Kind, show
+from ..core.units import TIMES, Kind, amount, show
 from ..core.workload import Layer, Workload
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _SIZES = ("TiB", "GiB", "MiB", "KiB", "B")
-_TIMES = ("s", "ms", "us", "ns")
 _PRICE = "USD/(GB/s)"
 _PHASES = {"forward": "forward", "input_gradient": "input gradient", "weight_gradient": "weight gradient"}
 
@@ -77,7 +76,7 @@ def topology_table(topology: Topology) -> Table:
     for (bandwidth_id, latency_id), count in same.items():
         classes[number_of[bandwidth_id], number_of[latency_id]] += count
     for (bandwidth, latency), number in sorted(classes.items(), reverse=True):
-        table.add_row(f"{number:,}", show(bandwidth, "GB/s"), amount(latency, _TIMES))
+        table.add_row(f"{number:,}", show(bandwidth, "GB/s"), amount(latency, TIMES))
     return table
 
 
@@ -116,7 +115,7 @@ def phases_table(workload: Workload) -> Table:
         compute = sum((getattr(layer, phase).compute_s * layer.repeat for layer in workload.layers), Fraction(0))
         rows = list(_communication(workload.layers, phase)) or [("none", "", "", "")]
         for index, row in enumerate(rows):
-            table.add_row(*((heading, amount(compute, _TIMES)) if index == 0 else ("", "")), *row)
+            table.add_row(*((heading, amount(compute, TIMES)) if index == 0 else ("", "")), *row)
     return table
 
 
@@ -156,14 +155,6 @@ def design_table(design: Design) -> Table:
         table.add_row("constraint", text)
     table.add_row("partly used dimensions", design.partial_use.value)
     return table
-
-
-def amount(value: Fraction, units: Sequence[str]) -> str:
-    """Write a quantity in the largest unit in which it is at least 1."""
-    for unit in units:
-        if float((text := show(value, unit)).split()[0]) >= 1:
-            return text
-    return show(value, units[-1]) if value else "0"
 
 
 def _price(value: Fraction) -> str:

@@ -234,6 +234,7 @@ def show(found: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from ..core.units import TIMES, amount
     from ..core.units import show as quantity
 
     def told(key: str, form: str) -> str:
@@ -245,15 +246,13 @@ def show(found: dict[str, Any]) -> None:
     size = found["size_bytes"]
     summary.add_row("sends", f"{found['sends']:,}")
     time = found["completion_time_s"]
-    summary.add_row(
-        "completion time", f"n/a: {found['no_completion_time']}" if time is None else f"{time * 1e6:,.6g} us"
-    )
+    summary.add_row("completion time", f"n/a: {found['no_completion_time']}" if time is None else amount(time, TIMES))
     if size is not None:
         summary.add_row(f"{found['collective']}: {found['size_of']}", quantity(size, "MiB"))
     summary.add_row("algbw (size / time)", told("algbw_GBps", "{:.6g} GB/s"))
     summary.add_row("busbw (algbw times the collective's factor)", told("busbw_GBps", "{:.6g} GB/s"))
     if (bound := found["lower_bound_s"]) is not None:
-        summary.add_row(f"lower bound ({found['certificate']})", f"{bound * 1e6:,.6g} us")
+        summary.add_row(f"lower bound ({found['certificate']})", amount(bound, TIMES))
         summary.add_row("time / lower bound", f"{time / bound:.4f}" if bound and time is not None else "n/a")
     summary.add_row("mean utilization of all links", told("mean_utilization", "{:.1%}"))
     busiest = Table(title="busiest links", title_justify="left")

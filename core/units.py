@@ -10,6 +10,7 @@ of 1000; ``Gb/s`` and ``Gbps`` are bits.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -166,3 +167,15 @@ def show(value: float | Fraction, unit: str) -> str:
         if unit in kind.units:
             return f"{float(value / kind.units[unit]):.6g} {unit}"
     raise ValueError(f"unknown unit {unit!r}")
+
+
+#: Units of time, the largest first.
+TIMES = ("s", "ms", "us", "ns")
+
+
+def amount(value: float | Fraction, units: Sequence[str]) -> str:
+    """Write a quantity in the largest unit in which it is at least 1."""
+    for unit in units:
+        if float((text := show(value, unit)).split()[0]) >= 1:
+            return text
+    return show(value, units[-1]) if value else "0"

@@ -8,7 +8,7 @@ from ..core.instance import Instance
 from ..core.schedule import Schedule
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
-from ..core.units import show
+from ..core.units import TIMES, amount
 
 
 def question_of(instance: Instance, answer: Answer) -> dict[str, object]:
@@ -41,7 +41,7 @@ def _epochs(instance: Instance) -> str:
     timing = instance.timing
     parts = "chunks may be split" if timing.fluid else _whole(instance)
     varies = ", bandwidth varies" if timing.changes else ""
-    return f"epochs of {show(timing.epoch_s, 'us')} ({timing.semantics.value}), {parts}{varies}"
+    return f"epochs of {amount(timing.epoch_s, TIMES)} ({timing.semantics.value}), {parts}{varies}"
 
 
 def _whole(instance: Instance) -> str:

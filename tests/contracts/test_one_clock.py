@@ -110,7 +110,7 @@ def test_a_grid_is_timed_as_everybody_is():
     assert metrics["completion_time_s"] == pytest.approx(3e-3 + 3 * 40e-6)
     assert metrics["algbw_GBps"] == pytest.approx(1e-3 / metrics["completion_time_s"])
     assert metrics["epochs_algbw_GBps"] == pytest.approx(1e-3 / done.record.objective)
-    assert metrics["question"] == "epochs of 1000 us (te-ccl), whole chunks, c = 1"
+    assert metrics["question"] == "epochs of 1 ms (te-ccl), whole chunks, c = 1"
 
 
 def test_bandwidth_that_varies_is_played():

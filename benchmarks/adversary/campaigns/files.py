@@ -54,7 +54,7 @@ def mutated(seed: int) -> list[Fault]:
     write_schedule(file, made.instance, made.timed(), certificate, {"bound_s": float(made.ends * made.unit_s)})
     data = json.loads(file.read_text())
     told = [_change(random, data) for _ in range(random.randint(1, 2))]
-    if random.random() < 0.1:
+    if random.random() < 0.1 and isinstance(data.get("extra"), dict):
         data["extra"]["bound_s"] = random.choice(ODD)
         told.append(f"extra.bound_s = {data['extra']['bound_s']!r}")
     return judged(data, "; ".join(told))
