@@ -33,6 +33,12 @@ import numpy as np
 
 from .schedule import Floats, Ints
 
+#: Numbers of pieces that the trees of a forest may be cut into, all alike.
+PIECES = tuple(2**k for k in range(11))
+
+#: Time beyond the least, in parts of it, that is accepted for fewer pieces.
+ENOUGH = 0.01
+
 #: Chunks beyond this many are not tried: where a chunk costs nothing, more are always better.
 MOST_CHUNKS = 2**20
 

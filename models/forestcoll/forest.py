@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.budget import Budget
 from ...core.errors import Unsupported
+from ...core.pipelining import ENOUGH, PIECES
 from ...core.schedule import Bools
 from ...core.trees import TreePacking
 from ..common.forests.engine import grow_forest
@@ -23,12 +24,6 @@ MAX_EDGES = 200_000_000
 
 #: A tree may be used at most so often.
 MOST_COPIES = 2**63
-
-#: Numbers of pieces that trees may be cut into.
-PIECES = tuple(2**i for i in range(11))
-
-#: Time beyond the least, in parts of it, that is accepted for fewer pieces.
-ENOUGH = 0.01
 
 
 @dataclass(frozen=True, eq=False)

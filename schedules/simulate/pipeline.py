@@ -24,17 +24,12 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.instance import Instance
+from ...core.pipelining import ENOUGH, PIECES
 from ...core.schedule import Floats, Ints
 from ...core.trees import TreePacking
 from ..tree_levels import edges_above, from_root
 from ..verify import heaviest_load
 from .network import network_of, wires
-
-#: Numbers of pieces that are tried.
-PIECES = tuple(2**k for k in range(11))
-
-#: Time beyond the least, in parts of it, that is accepted for fewer pieces.
-ENOUGH = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +107,7 @@ class Pipeline:
         array of float, shape (sizes,)
             Seconds.
         array of int, shape (sizes,)
-            Pieces: the first of :data:`PIECES` that takes no more than :data:`ENOUGH` beyond the least.
+            Pieces: the first of :data:`~cwb.core.pipelining.PIECES` that takes no more than :data:`~cwb.core.pipelining.ENOUGH` beyond the least.
         """
         sizes = [self.size_bytes] if sizes_bytes is None else [Fraction(size) for size in sizes_bytes]
         flow = [float(self.flow_s * size / self.size_bytes) for size in sizes]

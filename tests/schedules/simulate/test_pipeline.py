@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
+from cwb.core.pipelining import ENOUGH, PIECES
 from cwb.core.timing import BandwidthChange, Semantics, Timing
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking
 from cwb.schedules.completion import completion_of
 from cwb.schedules.simulate import simulate
-from cwb.schedules.simulate.pipeline import ENOUGH, PIECES, pipeline
+from cwb.schedules.simulate.pipeline import pipeline
 from cwb.schedules.tree_levels import edge_depths
 from cwb.schedules.verify import heaviest_load
 from hypothesis import given, settings
