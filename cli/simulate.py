@@ -185,7 +185,8 @@ def measures(
 ) -> dict[str, Any]:
     """Give what a simulation tells, as plain data; None where something cannot be told.
 
-    Bandwidth bounds a schedule from below only where links are not used twice at once; the congestion-unaware model is held against latency alone.
+    Bandwidth bounds a schedule from below only where links are not used twice at once and never faster than their own:
+    the congestion-unaware model, and links that are faster at times, are held against latency alone.
     """
     from ..models.common.schedule_bounds import best_bound, latency_bound
     from ..schedules.simulate.network import network_of
@@ -203,7 +204,9 @@ def measures(
     if (demand := instance.demand) is not None:
         ranks = instance.npus if demand.ranks is None else len(demand.ranks)
         algbw = float(demand.size_bytes) / time / 1e9 if time and not instance.also else None
-        bound, certificate = (latency_bound if mode is SimulationMode.ALPHA_BETA else best_bound)(instance)
+        faster = instance.timing is not None and any(change.factor > 1 for change in instance.timing.changes)
+        without_wire = faster or mode is SimulationMode.ALPHA_BETA
+        bound, certificate = (latency_bound if without_wire else best_bound)(instance)
         found |= {
             "collective": demand.collective.value,
             "size_bytes": float(demand.size_bytes),

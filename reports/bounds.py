@@ -59,7 +59,9 @@ class Bounds:
             general = bound.proof == RECOMPUTED and certificate in _OF_ALL
             _keep(self._of_scope, (_scope(run), "" if general else _own(run)), bound, run.record.sense)
             if bound.proof == RECOMPUTED and certificate in _RESTS_ON:
-                _keep(self._of_network, (run.problem[:2], _RESTS_ON[certificate]), bound, run.record.sense)
+                # On a grid it may have been rounded up to whole ticks, which answers off the grid need not keep.
+                everywhere = _Known(run.record.metrics.get("network_bound_s", value), bound.proof)
+                _keep(self._of_network, (run.problem[:2], _RESTS_ON[certificate]), everywhere, run.record.sense)
 
     def best(self, run: Run) -> float | None:
         """Give the best bound that holds for a run; None where nobody proved one."""

@@ -31,7 +31,7 @@ from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from ..core.verdict import Verdict
 from .completion import Completion, completion_if_any, completion_of
-from .contradiction import contradictions
+from .contradiction import contradictions, margin_of
 from .epoch_bounds import recomputed_epochs
 from .files import Written
 from .multirail import evaluate, weighted_bound_s
@@ -50,9 +50,6 @@ from .verify.epochs import finish_epochs
 from .verify.grid import grid_of, whole_ticks
 from .verify.translated import translated_epochs
 from .verify.trees import heaviest_link
-
-#: Relative rounding errors of a simulated time.
-SIMULATED = 1e-9
 
 #: Messages of a verdict.
 SHOWN = 20
@@ -83,9 +80,7 @@ def judge_collective(
     if violations:
         return Verdict(violations)
     if isinstance(answer, TreePacking):
-        with clock.phase("simulate"):
-            flow_s, completion, measured = measures_of_trees(instance, answer)
-        return _measured(instance, answer, flow_s, certificate, completion, measured)
+        return _judge_trees(instance, answer, certificate, clock)
     with clock.phase("simulate"):
         completion = completion_if_any(instance, answer)
     measured = {"busiest_link": _busiest(completion), "warnings": len(report.warnings)}
@@ -97,6 +92,15 @@ def judge_collective(
         unaware = simulate(instance, answer, SimulationMode.ALPHA_BETA)
     measured["alpha_beta_time_s"] = unaware.completion_s
     return _measured(instance, answer, completion.seconds, certificate, completion, measured)
+
+
+def _judge_trees(instance: Instance, answer: TreePacking, certificate: Certificate | None, clock: Clock) -> Verdict:
+    """Measure trees that are right; rates that are kept for them need links of constant bandwidth."""
+    with clock.phase("simulate"):
+        flow_s, completion, measured = measures_of_trees(instance, answer)
+    if completion.seconds is None:
+        return Verdict((completion.why,))
+    return _measured(instance, answer, flow_s, certificate, completion, measured)
 
 
 def _busiest(completion: Completion) -> list[object]:
@@ -153,7 +157,10 @@ def _judge_epochs(
     verdict = _measured(instance, answer, time, certificate, completion, metrics)
     if verdict.bound is None:  # the method's own claim stands, as one of its metrics
         return verdict
-    return replace(verdict, metrics={**verdict.metrics, "lower_bound_epochs": round(verdict.bound / float(epoch_s))})
+    more: dict[str, object] = {"lower_bound_epochs": round(verdict.bound / float(epoch_s))}
+    if (unrounded := exact_bound(instance, certificate)) is not None and whole_ticks(instance):
+        more["network_bound_s"] = float(unrounded)  # what holds off the grid as well
+    return replace(verdict, metrics={**verdict.metrics, **more})
 
 
 def time_of_grid(instance: Instance, answer: Schedule | TranslatedTrees) -> Fraction:
@@ -243,11 +250,11 @@ def held_against(
         proved = bound_of(instance, answer, certificate)
     except InputError as error:
         return None, [f"certificate: {error}"]
-    return proved, contradictions(objective, proved, 0.0 if isinstance(objective, Fraction) else SIMULATED)
+    return proved, contradictions(objective, proved, margin_of(objective))
 
 
 def objective_of(instance: Instance, answer: Written, completion_s: float | None) -> Fraction | float | None:
-    """Give the objective by which an answer is held against its certificate; None where its completion time is that, and there is none.
+    """Give the objective by which an answer is held against its certificate; None where it cannot be measured.
 
     Parameters
     ----------
@@ -257,7 +264,7 @@ def objective_of(instance: Instance, answer: Written, completion_s: float | None
         Its completion time (:mod:`.completion`).
     """
     if isinstance(answer, TreePacking):
-        return heaviest_link(instance, answer)[1]
+        return None if completion_s is None else heaviest_link(instance, answer)[1]
     if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees):
         return time_of_grid(instance, answer)
     return completion_s

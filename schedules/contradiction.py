@@ -9,6 +9,15 @@ from fractions import Fraction
 ATTESTED_TOLERANCE = 1e-6
 
 
+#: Relative rounding errors of a simulated time.
+SIMULATED = 1e-9
+
+
+def margin_of(reached: Fraction | float) -> float:
+    """Give the margin of a time: none where it is exact."""
+    return 0.0 if isinstance(reached, Fraction) else SIMULATED
+
+
 def contradictions(
     reached: Fraction | float, proved: Fraction | float | None, margin: float = 0.0, unit: str = "s"
 ) -> list[str]:

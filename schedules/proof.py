@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..core.bounds import DistanceCertificate
+from ..core.bounds import DistanceCertificate, TreePrices
 from ..core.errors import InputError
 from ..core.trees import TreePacking
-from .collective import exact_bound, held_against, in_whole_ticks, objective_of
-from .contradiction import ATTESTED_TOLERANCE
+from .collective import bound_of, exact_bound, objective_of
+from .contradiction import ATTESTED_TOLERANCE, contradictions, margin_of
 from .files import ScheduleFile
 
 #: Relative difference up to which a bound that a file claims is the one that its certificate proves.
@@ -59,18 +59,24 @@ def proof_of(read: ScheduleFile, *, right: bool, completion_s: float | None) -> 
         Where it claims more than it proves, and where the answer contradicts the bound.
     """
     instance, answer, certificate = read.instance, read.answer, read.certificate
+    trees = isinstance(answer, TreePacking)
     time = objective_of(instance, answer, completion_s) if right else None
-    flow_s = time if isinstance(time, Fraction) and isinstance(answer, TreePacking) else None
+    flow_s = time if isinstance(time, Fraction) and trees else None
+    beside = trees and isinstance(certificate, DistanceCertificate)  # told, but not of the flow time
     try:
-        trees = answer if right and isinstance(answer, TreePacking) else None
-        bound = in_whole_ticks(instance, answer, exact_bound(instance, certificate, trees))
+        if beside:
+            bound = exact_bound(instance, certificate)
+        else:  # prices of trees speak of trees that are right
+            bound = (
+                bound_of(instance, answer, certificate) if right or not isinstance(certificate, TreePrices) else None
+            )
     except InputError as error:
         return Proof(None, flow_s), [f"certificate: {error}"]
     claimed = read.extra.get("bound_s")
-    missed = [] if time is None else held_against(instance, answer, certificate, time)[1]
+    missed = [] if time is None or beside else contradictions(time, bound, margin_of(time))
     if bound is not None and claimed is not None and claimed > float(bound) * (1 + CLAIM_TOLERANCE):
         missed.append(f"certificate: claimed bound {claimed!r} s, it proves {float(bound)!r} s")
     elif bound is None and claimed is not None and time is not None and claimed > time * (1 + ATTESTED_TOLERANCE):
         missed.append(f"contradiction: attested bound {claimed!r} s, but the answer takes {float(time)!r} s")
     # The time of trees leaves latency out, so that a distance says nothing about it.
-    return Proof(bound, None if isinstance(certificate, DistanceCertificate) else flow_s), missed
+    return Proof(bound, None if beside else flow_s), missed

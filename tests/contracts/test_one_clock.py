@@ -15,6 +15,7 @@ from cwb.core.timing import BandwidthChange, Semantics, Timing
 from cwb.core.translated import TranslatedTrees
 from cwb.instances import load
 from cwb.models import registry
+from cwb.reports.bounds import Bounds
 from cwb.reports.plots.profile import _COMPLETION, _values
 from cwb.reports.runs import runs_of
 from cwb.reports.table import build
@@ -148,3 +149,15 @@ def test_what_cannot_be_played_is_null_with_a_reason():
     metrics = judge(varies, replace(done.answer, instance_sha256=varies.sha256)).metrics
     assert metrics["completion_time_s"] is metrics["algbw_GBps"] is metrics["busbw_GBps"] is None
     assert "constant bandwidth" in metrics["no_completion_time"]
+
+
+def test_bounds_in_whole_ticks_stay_on_the_grid():
+    """A bound that is rounded up to whole ticks is none of forests and steps, which may end between two; beside it stands what holds for them."""
+    network = "torus(2,3,bandwidth='1 GB/s',latency='0 s')"
+    records = [solved(model, network, size=6 * 10**9).record for model in ("pccl", "forestcoll", "bfb")]
+    runs = runs_of(records)
+    bounds = Bounds(runs)
+    best = {run.record.model: bounds.best(run) for run in runs}
+    assert best == pytest.approx({"pccl": 2, "forestcoll": 5 / 3, "bfb": 5 / 3})
+    assert [bounds.gap(run) for run in runs] == pytest.approx([0, 0, 0])
+    assert records[0].metrics["network_bound_s"] == pytest.approx(5 / 3)

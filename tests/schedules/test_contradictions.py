@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from cwb.bench import Request
+from cwb.bench import run as run_method
 from cwb.cli.check import check
 from cwb.cli.simulate import simulate
 from cwb.core.bounds import CutCertificate, DistanceCertificate, EpochDistance, EpochFlow, SolverBound
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.instance import Instance
-from cwb.core.schedule import Schedule
-from cwb.core.timing import Semantics, Timing
+from cwb.core.schedule import Schedule, StepSchedule
+from cwb.core.timing import BandwidthChange, Semantics, Timing
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import TreePacking
+from cwb.instances import load
 from cwb.schedules import judge
 from cwb.schedules.collective import exact_bound, held_against
 from cwb.schedules.contradiction import contradictions
@@ -160,3 +164,57 @@ def test_a_distance_says_nothing_of_the_flow_of_trees() -> None:
     assert verdict.ok
     assert verdict.bound is None
     assert exact_bound(instance, DistanceCertificate(0, 1)) == 1
+
+
+def on_grid(model: str, tmp_path: Path, timing: Timing, certificate: object, extra: dict[str, float]) -> Path:
+    """Write what a method answers for a line of three, as if the instance had a grid."""
+    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(3 * 10**9))
+    done = run_method(load("line(3, bandwidth='1 GB/s', latency='0 s')").with_changes(demand=demand), Request(model))
+    assert done.instance is not None
+    assert isinstance(done.answer, StepSchedule | TreePacking)
+    instance = done.instance.with_changes(timing=timing)
+    answer = replace(done.answer, instance_sha256=instance.sha256)
+    path = tmp_path / f"{model}.json"
+    write_schedule(path, instance, answer, done.certificate if certificate is None else certificate, extra)
+    return path
+
+
+@pytest.mark.parametrize("model", ["direct", "forestcoll"])
+def test_epochs_prove_nothing_of_steps_and_trees(model: str, tmp_path: Path) -> None:
+    """A certificate in epochs is none of an answer off the grid, and what the file claims by it contradicts the answer."""
+    timing = Timing(Semantics.STORE_AND_FORWARD, Fraction(10))
+    path = on_grid(model, tmp_path, timing, EpochDistance(0, 2), {"bound_s": 20.0})
+    for command in ("check", "simulate"):
+        status, out = run(command, path, "--json")
+        assert status == 5
+        assert "contradiction: attested bound 20.0 s" in out
+
+
+def test_trees_on_links_that_vary_are_not_measured(tmp_path: Path) -> None:
+    """Trees keep rates, which links that are down at times do not: there is no flow time, and nothing is optimal."""
+    changes = tuple(BandwidthChange(link, 0, 1000, Fraction(0)) for link in range(4))
+    timing = Timing(Semantics.STORE_AND_FORWARD, Fraction(1), changes=changes)
+    path = on_grid("forestcoll", tmp_path, timing, None, {})
+    status, out = run("check", path)
+    assert status == 0
+    assert "optimal" not in out
+    read = read_schedule(path)
+    verdict = judge(read.instance, read.answer, read.certificate)
+    assert verdict.violations == ("trees keep rates on links of constant bandwidth only",)
+
+
+def test_a_flow_over_links_without_windows_proves_nothing() -> None:
+    """On a grid of circuits, a link that takes less than a tick takes any number of chunks in it."""
+    links = tuple(Link(str(a), str(b), Fraction(1), Fraction(0)) for a, b in ((0, 1), (1, 0), (1, 2), (2, 1)))
+    network = Topology(tuple(Node(str(i)) for i in range(3)), links)
+    demand = Demand(CollectiveKind.BROADCAST, Fraction(1))
+    instance = Instance("x", network, demand, timing=Timing(Semantics.CIRCUIT, Fraction(10)))
+    assert exact_bound(instance, EpochFlow(2, 3)) == 0
+
+
+def test_links_that_are_faster_at_times_are_held_against_latency_alone(tmp_path: Path) -> None:
+    """The lower bound that a simulation prints holds whatever bandwidth links have over time."""
+    timing = Timing(Semantics.STORE_AND_FORWARD, Fraction(1), changes=(BandwidthChange(0, 0, 10, Fraction(2)),))
+    path = on_grid("direct", tmp_path, timing, EpochDistance(0, 2), {})
+    told = json.loads(run("simulate", path, "--json")[1])
+    assert (told["certificate"], told["lower_bound_s"]) == ("distance", 0.0)
