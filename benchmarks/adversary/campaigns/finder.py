@@ -61,6 +61,11 @@ def size(nodes: int, degree: int, *, circulants: bool) -> list[Fault]:
     return _beaten(found, words, nodes, degree) if circulants else _misjudged(found, words)
 
 
+def _dominates(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bool:
+    """Whether one is no worse in both values, and better in one."""
+    return one != other and one[0] <= other[0] and one[1] <= other[1]
+
+
 def _misjudged(found: dict[str, Any], words: tuple[str, ...]) -> list[Fault]:
     from cwb.bench.networks import generated, network_of
     from cwb.models.topology.finder import Job, find
@@ -77,7 +82,7 @@ def _misjudged(found: dict[str, Any], words: tuple[str, ...]) -> list[Fault]:
         if row is None or value is None:
             continue
         told = row["T_L"], Fraction(row["T_B"])
-        if told != value and (told > value or told != scheduled(choice.candidate, network)):
+        if told not in (value, scheduled(choice.candidate, network)) or _dominates(value, told):
             text = f"{row['topology']} ({row['T_L']}, {row['T_B']})"
             faults.append(Fault("row misjudged", house.written(words), text, f"bfb: {value[0]}, {value[1]}", 20))
     return faults
