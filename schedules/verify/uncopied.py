@@ -5,7 +5,7 @@ A schedule may name such a link once. So the way of every target is found anew, 
 a link in an epoch must fit. Sums are no such flows: contributions merge.
 
 Where a part comes to a node several times, it may have gone on from any of them. First the earliest takes all but one for each of the others; if
-that does not fit, a linear program looks for ways that do.
+that does not fit, a linear program looks for ways that do. From a node that has room for nothing, only what arrives at an index leaves at it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...core.schedule import Floats, Ints, Schedule
+from ...core.topology import NodeKind
 from .grid import Grid
 from .network import Network
 from .report import Findings, Violation
@@ -48,20 +49,23 @@ def check_uncopied(
     if not any(len(nodes) > 1 for nodes in targets.values()) or not len(sends):
         return
     end = start + np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1])
+    passing = _passing(grid)
     parts: dict[int, list[int]] = defaultdict(list)
     for send in np.argsort(-start, kind="stable").tolist():
         parts[int(sends.chunk[send])].append(send)
     times = np.ones(len(sends), dtype=np.float64)
     for chunk, mine in parts.items():
         if chunk in targets:
-            times[mine] = _first_try(schedule, mine, start, end, targets[chunk])
+            times[mine] = _first_try(schedule, mine, (start, end), targets[chunk], passing)
     slots, where = np.unique(np.stack([sends.path_links, hop_start]), axis=1, return_inverse=True)
     room = np.array([float(grid.rate[e] * grid.timing.factor(e, k)) for e, k in slots.T.tolist()])
     size = chunks.sizes_bytes[sends.chunk] / float(grid.chunk_bytes)
     where = where.ravel()
     load = np.bincount(where, weights=(size * times)[sends.hop_send], minlength=len(room))
     full = np.flatnonzero(load > room * (1 + overload))
-    if not len(full) or _some_ways_fit(network, schedule, parts, targets, (start, end), size, where, room, overload):
+    if not len(full) or _some_ways_fit(
+        network, schedule, parts, targets, (start, end), passing, size, where, room, overload
+    ):
         return
     link, epoch = slots[:, full[0]].tolist()
     nodes = grid.topology.nodes
@@ -86,22 +90,38 @@ def _targets(network: Network, schedule: Schedule) -> dict[int, frozenset[int]]:
     return found
 
 
-def _first_try(schedule: Schedule, mine: list[int], start: Ints, end: Ints, targets: frozenset[int]) -> list[float]:
+def _passing(grid: Grid) -> frozenset[int]:
+    """Nodes that have room for nothing: switches with a buffer of 0, and ranks whose limit is below a chunk."""
+    least = {NodeKind.SWITCH: 0, NodeKind.COMPUTE: grid.chunk_bytes}
+    return frozenset(
+        n
+        for n, node in enumerate(grid.topology.nodes)
+        if node.buffer_bytes is not None and (node.buffer_bytes == 0 or node.buffer_bytes < least[node.kind])
+    )
+
+
+def _first_try(
+    schedule: Schedule, mine: list[int], times: tuple[Ints, Ints], targets: frozenset[int], passing: frozenset[int]
+) -> list[float]:
     """How many targets each send of a part is for, of sends from the last to the first."""
-    sends = schedule.sends
+    sends, (start, end) = schedule.sends, times
     into: dict[int, list[int]] = defaultdict(list)
     for send in mine:
         into[int(sends.target[send])].append(int(end[send]))
     # What leaves each node, and when; what stays leaves after all else.
     leaving: dict[int, list[list[int]]] = defaultdict(list)
+    stays = int(end[mine].max()) + 1
     for node in targets:
-        leaving[node].append([int(end[mine].max()) + 1, 1])
+        leaving[node].append([stays, 1])
     found: list[float] = []
     for send in mine:
         node, arrives = int(sends.target[send]), int(end[send])
-        before = sum(other < arrives for other in into[node]) or into[node].count(arrives) - 1
         into[node].remove(arrives)
         served = sorted((way for way in leaving[node] if way[0] >= arrives and way[1]), reverse=True)
+        before = any(other <= arrives for other in into[node])
+        if node in passing:
+            served = [way for way in served if way[0] in (arrives, stays)]
+            before = arrives in into[node]
         wanted = min(sum(way[1] for way in served), 1) if before else sum(way[1] for way in served)
         found.append(float(wanted))
         leaving[int(sends.source[send])].append([int(start[send]), wanted])
@@ -118,6 +138,7 @@ def _some_ways_fit(
     parts: dict[int, list[int]],
     targets: dict[int, frozenset[int]],
     times: tuple[Ints, Ints],
+    passing: frozenset[int],
     size: Floats,
     where: Ints,
     room: Floats,
@@ -138,7 +159,7 @@ def _some_ways_fit(
         for target in targets.get(chunk, ()):
             for column, send in enumerate(mine, start=columns):
                 entries += [(row, column, size[send] / room[row]) for row in slots[offset[send] : offset[send + 1]]]
-            for row, limit in _kept(schedule, mine, columns, times, holders, target):
+            for row, limit in _kept(schedule, mine, columns, times, passing, holders, target):
                 entries += [(len(limits), column, sign) for column, sign in row]
                 limits.append(limit)
             columns += len(mine)
@@ -155,9 +176,18 @@ def _some_ways_fit(
 
 
 def _kept(
-    schedule: Schedule, mine: list[int], columns: int, times: tuple[Ints, Ints], holders: set[int], target: int
+    schedule: Schedule,
+    mine: list[int],
+    columns: int,
+    times: tuple[Ints, Ints],
+    passing: frozenset[int],
+    holders: set[int],
+    target: int,
 ) -> Iterator[tuple[list[tuple[int, float]], float]]:
-    """Give rows of one target's flow: what has left a node has arrived there by then, and the target keeps one in the end."""
+    """Give rows of one target's flow: what has left a node has arrived there by then, and the target keeps one in the end.
+
+    What leaves a node that has room for nothing arrives there at the same index.
+    """
     sends, (start, end) = schedule.sends, times
     events: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for column, send in enumerate(mine, start=columns):
@@ -165,9 +195,12 @@ def _kept(
         events[int(sends.target[send])].append((int(end[send]), 0, column))
     for node in events.keys() - holders:
         row: list[tuple[int, float]] = []
-        for _, leaves, column in sorted(events[node]):
+        since, first = -1, 0
+        for index, leaves, column in sorted(events[node]):
+            if node in passing and index > since:
+                since, first = index, len(row)
             row.append((column, 1.0 if leaves else -1.0))
             if leaves:
-                yield list(row), 0.0
+                yield row[first:], 0.0
         if node == target:
             yield row, -1.0

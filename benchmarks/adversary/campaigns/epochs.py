@@ -66,13 +66,17 @@ def fewest(net: Net, wanted: list[tuple[int, frozenset[int]]]) -> int | None:
 
 
 def _possible(net: Net, wanted: list[tuple[int, frozenset[int]]], epochs: int) -> bool:
-    """Whether there are binary starts (link, chunk, epoch) by which everybody has what it needs."""
+    """Whether there are numbers of starts (link, chunk, epoch) by which everybody has what it needs.
+
+    Towards a switch that copies nothing, as many copies of a chunk may start over a link at once as it has targets.
+    """
     program = Program()
     x: dict[tuple[int, int, int], int] = {}
-    for e in range(len(net.ends)):
-        for c in range(len(wanted)):
+    for e, (_, head) in enumerate(net.ends):
+        for c, (_, targets) in enumerate(wanted):
+            most = float(len(targets) if head in net.unicast else 1)
             for k in range(epochs - net.delay[e] + 1):
-                x[e, c, k] = program.variable(1e-3, 0.0, 1.0, integer=True)
+                x[e, c, k] = program.variable(1e-3, 0.0, most, integer=True)
     arriving: dict[tuple[int, int, int], list[int]] = {}
     leaving: dict[tuple[int, int, int], list[int]] = {}
     for (e, c, k), v in x.items():
@@ -80,7 +84,7 @@ def _possible(net: Net, wanted: list[tuple[int, frozenset[int]]], epochs: int) -
         leaving.setdefault((net.ends[e][0], c, k), []).append(v)
     for (node, c, k), out in leaving.items():
         if node != wanted[c][0]:
-            for row in _held(net, node, c, k, out, arriving, leaving):
+            for row in _held(net, node, c, k, out, arriving, leaving, len(wanted[c][1])):
                 program.row(row, high=0.0)
     for c, (_, targets) in enumerate(wanted):
         for target in targets:
@@ -111,12 +115,16 @@ def _held(
     out: list[int],
     arriving: Mapping[tuple[int, int, int], list[int]],
     leaving: Mapping[tuple[int, int, int], list[int]],
+    copies: int,
 ) -> list[dict[int, float]]:
-    """Give rows that are at most 0: a chunk leaves a node only if it has come there, as often as it came where nothing is copied."""
+    """Give rows that are at most 0: a chunk leaves a node only if it has come there, as often as it came where nothing is copied.
+
+    Elsewhere what has come once may start over a link as often as there are ``copies``.
+    """
     first = k if node in net.empty else 0
     came = {v: -1.0 for j in range(first, k + 1) for v in arriving.get((node, c, j), [])}
     if node not in net.unicast:
-        return [came | {v: 1.0} for v in out]
+        return [dict.fromkeys(came, -float(copies)) | {v: 1.0} for v in out]
     return [came | {v: 1.0 for j in range(first, k + 1) for v in leaving.get((node, c, j), [])}]
 
 
