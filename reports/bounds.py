@@ -39,9 +39,9 @@ class Bounds:
     """Proved bounds of a ledger.
 
     A bound holds for the runs of its own problem and measure (on a grid, of the same epochs), restricted ones included.
-    One that rests on the network alone, on a cut, a partition, lengths of links or a distance, and that the judge recomputed, holds under every clock that charges for wire, or latency. One that
-    does not bound all answers to the question for certain, such as a solver's word, holds for what was asked: where the method has options of
-    its own, for runs of that method with the same ones.
+    One that rests on the network alone, on a cut, a partition, lengths of links or a distance, and that the judge recomputed, holds under
+    every clock that charges for wire, or latency. One that does not bound all answers to the question for certain, such as a solver's word,
+    holds for what was asked: where the method has options of its own, for runs of that method with the same ones.
 
     Parameters
     ----------

@@ -184,7 +184,7 @@ def test_exact_against_heuristic(make_run: Make) -> None:
 
 
 def test_a_restricted_optimum_answers_another_question(make_run: Make) -> None:
-    """The best of few trees is in no ranking with the best of all and lends no time ratio, but has its gap to the bound of all."""
+    """The best of few trees is in no ranking with the best of all and lends no time ratio; the bound of all holds for it too."""
     exact: dict[str, Any] = {"clock": "flow", "kind": "exact", "status": "optimal"}
     one: dict[str, Any] = {"options": {"trees": 1}, "metrics": {"restricted_to": "at most 1 tree"}}
     records = [
@@ -192,10 +192,14 @@ def test_a_restricted_optimum_answers_another_question(make_run: Make) -> None:
         make_run("mtree", 1e-5, bound=1e-5, seconds={"solve": 8.0}, **exact),
         make_run("gost", 1.5e-5, clock="flow", seconds={"solve": 4.0}),
     ]
+    two: dict[str, Any] = {"options": {"trees": 2}, "metrics": {"restricted_to": "at most 2 trees"}}
+    records.append(make_run("mtree", 2e-5, bound=None, **exact | {"status": "feasible"}, **two))
     table = build(get("exact-heuristic"), records)
+    (unproved,) = rows_of(table, method="mtree (trees=2)")
+    assert cell(table, unproved, "gap").text == "50.00"
     (narrow,) = rows_of(table, method="mtree (trees=1)")
     assert rows_of(table, question="flow, latency left out; at most 1 tree") == [narrow]
-    assert cell(table, narrow, "gap").text == "50.00"
+    assert cell(table, narrow, "gap").text == "0.00"
     (whole,), (heuristic,) = rows_of(table, method="mtree"), rows_of(table, method="gost")
     assert cell(table, whole, "objective").best
     assert [cell(table, row, "time_ratio").value for row in (narrow, whole, heuristic)] == [1.0, 1.0, 0.5]
