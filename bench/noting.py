@@ -1,4 +1,4 @@
-"""A solver that notes whether it is called: a record names the solver only where one ran."""
+"""A solver that notes whether it is called: the record of an answer names the solver only where one ran."""
 
 from __future__ import annotations
 

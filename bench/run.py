@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
@@ -123,8 +123,12 @@ def run(
     listener.answered()
     if outcome.answer is not None:
         verdict = judge(posed, outcome.answer, outcome.certificate, clock)
-    ran = solver if solver is not None and (solver.called or exit_status is ExitStatus.SOLVER_MISSING) else None
-    record = _record(instance, posed, request, method, ran, outcome, verdict, exit_status, clock, started_at)
+    # What was refused or failed, was so with this solver, even if that was before it was handed a model.
+    failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
+    named = solver if solver is not None and (solver.called or failed) else None
+    if restriction := method.restricted_to(options):
+        outcome = replace(outcome, metrics={**outcome.metrics, "restricted_to": restriction})
+    record = _record(instance, posed, request, method, named, outcome, verdict, exit_status, clock, started_at)
     return Run(record, posed, outcome.answer, outcome.certificate)
 
 

@@ -72,8 +72,8 @@ def summary_table(record: RunRecord) -> Table:
     table = Table(show_header=False, title=f"{record.model} on {record.solver or 'no solver'}", title_justify="left")
     table.add_column()
     table.add_column(justify="right")
-    question = record.metrics.get("question")
-    table.add_row("status", f"{record.shown_status} ({question})" if question else record.shown_status)
+    asked = "; ".join(record.metrics[name] for name in ("question", "restricted_to") if name in record.metrics)
+    table.add_row("status", f"{record.shown_status} ({asked})" if asked else record.shown_status)
     for name, heading, unit, form in ROWS:
         if name in record.metrics:
             table.add_row(heading, _with_unit(record.metrics[name], unit, form))

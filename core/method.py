@@ -93,6 +93,12 @@ def as_it_is(instance: Instance, options: Any) -> Instance:
     return instance
 
 
+def nothing_more(options: Any) -> str:
+    """Ask nothing of answers beyond the instance."""
+    del options
+    return ""
+
+
 @dataclass(frozen=True)
 class Method:
     """A way to solve instances.
@@ -118,6 +124,9 @@ class Method:
     pose : callable
         ``pose(instance, options) -> Instance``: folds those options that state the problem (a budget, an objective) into the
         instance, so that the judge sees the same problem as the method.
+    restricted_to : callable
+        ``restricted_to(options) -> str``: of an exact method, what options ask of the answers that its optimum is the best of, in words; empty
+        where these are all answers to the posed instance.
     needs_solver : bool
         Whether it calls the solver that it is handed.
     sense : str
@@ -136,5 +145,6 @@ class Method:
     objective_unit: Callable[[Instance], str] = in_seconds
     supports: Callable[[Instance], str | None] = always
     pose: Callable[[Instance, Any], Instance] = as_it_is
+    restricted_to: Callable[[Any], str] = nothing_more
     needs_solver: bool = True
     sense: str = "minimize"

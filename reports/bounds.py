@@ -38,10 +38,10 @@ _OF_ALL = (
 class Bounds:
     """Proved bounds of a ledger.
 
-    A bound holds for the runs of its own problem and question (on a grid, of the same epochs). One that rests on the network alone, on a cut, a
-    partition, lengths of links or a distance, and that the judge recomputed, holds under every clock that charges for wire, or latency. One that
-    does not bound all answers to the question for certain, such as a solver's word, holds for what was asked: where the method has options of
-    its own, for runs of that method with the same ones.
+    A bound holds for the runs of its own problem and measure (on a grid, of the same epochs), restricted ones included.
+    One that rests on the network alone, on a cut, a partition, lengths of links or a distance, and that the judge recomputed, holds under
+    every clock that charges for wire, or latency. One that does not bound all answers to the question for certain, such as a solver's word,
+    holds for what was asked: where the method has options of its own, for runs of that method with the same ones.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Bounds:
             if bound.proof == RECOMPUTED and certificate in _RESTS_ON:
                 # On a grid it may have been rounded up to whole ticks, which answers off the grid need not keep.
                 everywhere = _Known(run.record.metrics.get("network_bound_s", value), bound.proof)
-                _keep(self._of_network, (run.problem[:2], _RESTS_ON[certificate]), everywhere, run.record.sense)
+                _keep(self._of_network, (run.network, _RESTS_ON[certificate]), everywhere, run.record.sense)
 
     def best(self, run: Run) -> float | None:
         """Give the best bound that holds for a run; None where nobody proved one."""
@@ -84,9 +84,9 @@ class Bounds:
         if run.clock is not None:
             pays = CLOCKS[run.clock].pays
             found += [
-                self._of_network[run.problem[:2], needs]
+                self._of_network[run.network, needs]
                 for needs in set(_RESTS_ON.values())
-                if needs <= pays and (run.problem[:2], needs) in self._of_network
+                if needs <= pays and (run.network, needs) in self._of_network
             ]
         return max(found, key=lambda known: known.strength(run.record.sense), default=None)
 
@@ -112,7 +112,7 @@ def _certificate(record: RunRecord) -> str:
 
 def _scope(run: Run) -> Hashable:
     """Tell what a bound holds for at least: the same problem, question and grid."""
-    return (run.problem, run.clock, run.question, number(run.record.metrics.get("epoch_duration_s")))
+    return (run.problem, run.clock, run.measured, number(run.record.metrics.get("epoch_duration_s")))
 
 
 def _own(run: Run) -> str:

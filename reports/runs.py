@@ -22,7 +22,8 @@ from .records import latest
 _STATING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("themis", ("bandwidth", "latency", "chunks")),
     ("blueconnect", ("bandwidth", "latency", "chunks")),
-    ("teccl", ("chunks", "chunk_size", "bandwidth")),
+    ("teccl", ("chunks", "chunk_size", "bandwidth", "relays", "buffer", "switches")),
+    ("mtree-repair", ("previous", "changes")),
 )
 
 #: LIBRA's options all state the problem but these.
@@ -45,8 +46,8 @@ class Run:
     ----------
     record : RunRecord
         The record.
-    clock, question : str or None
-        How the objective counts time, one of :data:`~cwb.reports.clocks.CLOCKS`, and everything that it is the answer to.
+    clock, measured : str or None
+        How the objective counts time, one of :data:`~cwb.reports.clocks.CLOCKS`, and everything that the judge says of what it measures.
     size_bytes : float or None
         Size of the collective.
     ranks : int or None
@@ -57,7 +58,7 @@ class Run:
 
     record: RunRecord
     clock: str | None
-    question: str | None
+    measured: str | None
     size_bytes: float | None
     ranks: int | None
     instance: str
@@ -73,6 +74,21 @@ class Run:
             record.sense,
             plain(stated(record)),
         )
+
+    @cached_property
+    def network(self) -> tuple[str, ...]:
+        """What the runs have in common that move the same data over the same network, in whatever chunks."""
+        record = self.record
+        changed = {name: value for name, value in stated(record).items() if name != "chunks"}
+        return record.instance_sha256, record.collective or "", plain(changed)
+
+    @property
+    def question(self) -> str | None:
+        """What the objective is the answer to: what it measures, and which answers options of an exact method restrict it to."""
+        restriction = self.record.metrics.get("restricted_to")
+        if self.measured is None or not isinstance(restriction, str):
+            return self.measured
+        return f"{self.measured}; {restriction}"
 
     @property
     def method(self) -> str:

@@ -8,7 +8,7 @@ from ...core.method import Kind, Method, Outcome
 from ...core.solver import Solver
 from ...core.trees import TreePacking
 from ..common.wan.network import supports
-from .options import GostOptions, MtreeOptions
+from .options import GostOptions, MtreeOptions, restricted_to
 
 PAPER = "Luo et al., Efficient Inter-Datacenter AllReduce With Multiple Trees"
 
@@ -36,6 +36,7 @@ MTREE = Method(
     options=MtreeOptions,
     run=run_mtree,
     supports=supports,
+    restricted_to=lambda options: restricted_to(options.trees, options.height, options.min_rate),
 )
 
 GOST = Method(

@@ -96,6 +96,22 @@ class MtreeOptions(ChunkOptions):
     )
 
 
+def restricted_to(trees: int | None, height: int | Fraction | str | None, min_rate: Fraction | None) -> str:
+    """Say which forests the best one is sought among; empty where among all (``Method.restricted_to``)."""
+    parts: list[str] = []
+    if trees is not None:
+        parts.append(f"at most {trees} {'tree' if trees == 1 else 'trees'}")
+    if height == "auto":
+        parts.append("the height with the least pipelined time")
+    elif height is not None:
+        # Exact, so that no two heights are the same in words.
+        most = f"{height} {'link' if height == 1 else 'links'}" if isinstance(height, int) else f"{height} s"
+        parts.append(f"height at most {most}")
+    if min_rate:
+        parts.append(f"rate of a tree at least {min_rate} B/s")
+    return ", ".join(parts)
+
+
 class GostOptions(ChunkOptions):
     """Options of ``gost``; the defaults are the text as it is written."""
 

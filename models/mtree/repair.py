@@ -19,7 +19,7 @@ from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ..common.wan.network import supports
 from .changes import changed
-from .options import ChunkOptions, Height
+from .options import ChunkOptions, Height, restricted_to
 from .previous import PreviousTree
 
 
@@ -57,6 +57,13 @@ def pose(instance: Instance, options: RepairOptions) -> Instance:
     return changed(instance, options.changes) if isinstance(instance.network, Topology) else instance
 
 
+def restriction(options: RepairOptions) -> str:
+    """Say which trees the best ones are sought among (``Method.restricted_to``)."""
+    trees = f"the older plan's trees and at most {options.new_trees} new"
+    limits = restricted_to(options.trees, options.height, options.min_rate)
+    return f"{trees}, {limits}" if limits else trees
+
+
 def run(instance: Instance, solver: Solver, budget: Budget, options: RepairOptions) -> Outcome:
     """Run :mod:`.repair_search`."""
     from . import repair_search
@@ -74,4 +81,5 @@ METHOD = Method(
     run=run,
     supports=supports,
     pose=pose,
+    restricted_to=restriction,
 )

@@ -23,27 +23,29 @@ _Task: TypeAlias = tuple[str, ...]
 def _entries(records: Sequence[RunRecord]) -> list[Entry]:
     """Place the runs of the tasks that all solvers of a model took on; failures count at the limit, what a solver does not support does not."""
     tasks: dict[str, dict[_Task, dict[str, RunRecord]]] = {}
-    refused: list[Entry] = []
+    refused: dict[str, list[Entry]] = {}
     for record in latest(records, identity, lambda record: record).values():
         if record.solver is None:
             continue
         if record.status == "unsupported":
-            refused.append(Entry(record, (record.model, record.solver), facts={"unsupported": 1.0}))
+            entry = Entry(record, (record.model, record.solver), facts={"unsupported": 1.0})
+            refused.setdefault(record.model, []).append(entry)
         else:
             tasks.setdefault(record.model, {}).setdefault(_task(record), {})[record.solver] = record
     entries: list[Entry] = []
     for model, by_task in tasks.items():
         solvers = {solver for runs in by_task.values() for solver in runs}
-        if len(solvers) < 2:
+        unable = refused.get(model, [])
+        if len({*solvers, *(entry.labels[1] for entry in unable)}) < 2:
             continue
+        entries += unable
         shared = [runs for _, runs in sorted(by_task.items()) if set(runs) == solvers]
         longest = max((s for runs in shared for r in runs.values() if (s := own_seconds(r)) is not None), default=0.0)
         for runs in shared:
             times = {solver: own_seconds(record) if _solved(record) else None for solver, record in runs.items()}
             for solver, record in runs.items():
                 entries.append(_entry(model, solver, record, times, longest))
-    told = {entry.labels[0] for entry in entries}
-    return [*entries, *(entry for entry in refused if entry.labels[0] in told)]
+    return entries
 
 
 def _task(record: RunRecord) -> _Task:
@@ -75,7 +77,9 @@ def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | 
         "attested": float(mine is not None and record.proof == ATTESTED),
         **{"win": 0.0, "tie": 0.0, "loss": 0.0},
     }
-    if mine is None:
+    if len(times) == 1:
+        pass  # all others refuse the model
+    elif mine is None:
         facts["loss"] = 1.0
     elif not others or mine < min(others) * (1 - TIE):
         facts["win"] = 1.0
@@ -116,7 +120,7 @@ SPEC = TableSpec(
             over=total,
             every=True,
             optional=True,
-            note="Refused are tasks that a solver does not support; they count for none.",
+            note="Refused are tasks that the method does not support, or not with that solver; they count for none.",
         ),
     ),
     notes=(

@@ -95,3 +95,30 @@ def test_a_bound_that_is_no_number_is_not_recorded(monkeypatch: pytest.MonkeyPat
     record = claimed(monkeypatch, direct(SolverBound("highs", "1"), float("nan")))
     assert (record.bound, record.proof, record.gap) == (None, "none", None)
     assert to_line(record)
+
+
+@pytest.mark.parametrize("status", [Status.UNSUPPORTED, Status.ERROR, Status.LIMIT])
+def test_a_refusal_names_the_solver_that_was_refused(monkeypatch: pytest.MonkeyPatch, status: Status) -> None:
+    """What is refused or fails before a model is handed over was so with this solver; what ended otherwise names one only if it ran."""
+    refused = replace(registry.get("sccl"), run=lambda *_: Outcome(status))
+    monkeypatch.setattr(registry, "get", lambda _: refused)
+    record = run_one(gathering(), Request("sccl", solver="highs"))
+    assert (record.status, record.solver) == (status.value, None if status is Status.LIMIT else "highs")
+
+
+def test_an_optimum_among_fewer_answers_says_so() -> None:
+    """The record of an exact method tells what its options ask of the answers; nothing where they ask nothing."""
+    demand = Demand(CollectiveKind.ALL_REDUCE, Fraction(10**9))
+    instance = load("gscale()").with_changes(demand=demand)
+    for options, restriction in (
+        ({"trees": "1"}, "at most 1 tree"),
+        ({"trees": "2"}, "at most 2 trees"),
+        (
+            {"trees": "1", "height": "6", "min_rate": "8 b/s"},
+            "at most 1 tree, height at most 6 links, rate of a tree at least 1 B/s",
+        ),
+    ):
+        record = run_one(instance, Request("mtree", options=options))
+        assert record.metrics["restricted_to"] == restriction
+        assert record.metrics["question"] == "flow, latency left out"
+    assert "restricted_to" not in run_one(instance, Request("gost")).metrics

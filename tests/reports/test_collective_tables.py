@@ -183,6 +183,28 @@ def test_exact_against_heuristic(make_run: Make) -> None:
         build(get("exact-heuristic"), [make_run("ring")])
 
 
+def test_a_restricted_optimum_answers_another_question(make_run: Make) -> None:
+    """The best of few trees is in no ranking with the best of all and lends no time ratio; the bound of all holds for it too."""
+    exact: dict[str, Any] = {"clock": "flow", "kind": "exact", "status": "optimal"}
+    one: dict[str, Any] = {"options": {"trees": 1}, "metrics": {"restricted_to": "at most 1 tree"}}
+    records = [
+        make_run("mtree", 2e-5, bound=2e-5, seconds={"solve": 1.0}, certificate={"certificate": "x"}, **exact, **one),
+        make_run("mtree", 1e-5, bound=1e-5, seconds={"solve": 8.0}, **exact),
+        make_run("gost", 1.5e-5, clock="flow", seconds={"solve": 4.0}),
+    ]
+    two: dict[str, Any] = {"options": {"trees": 2}, "metrics": {"restricted_to": "at most 2 trees"}}
+    records.append(make_run("mtree", 2e-5, bound=None, **exact | {"status": "feasible"}, **two))
+    table = build(get("exact-heuristic"), records)
+    (unproved,) = rows_of(table, method="mtree (trees=2)")
+    assert cell(table, unproved, "gap").text == "50.00"
+    (narrow,) = rows_of(table, method="mtree (trees=1)")
+    assert rows_of(table, question="flow, latency left out; at most 1 tree") == [narrow]
+    assert cell(table, narrow, "gap").text == "0.00"
+    (whole,), (heuristic,) = rows_of(table, method="mtree"), rows_of(table, method="gost")
+    assert cell(table, whole, "objective").best
+    assert [cell(table, row, "time_ratio").value for row in (narrow, whole, heuristic)] == [1.0, 1.0, 0.5]
+
+
 def test_solvers(make_run: Make) -> None:
     """Solved, shifted geometric means with failures at the limit, wins, ties and losses over the tasks that all solvers had."""
     made: dict[str, Any] = {"kind": "exact", "status": "optimal"}
@@ -220,6 +242,18 @@ def test_what_a_solver_does_not_support_is_no_time_out(make_run: Make) -> None:
         assert [cell(table, row, name).text for name in ("tasks", "solved", "loss")] == ["1", "1", "0"]
         assert cell(table, row, "time_s").value == pytest.approx(2.0)
     assert (cell(table, highs, "unsupported").text, cell(table, scip, "unsupported").text) == ("--", "1")
+
+
+def test_refusals_are_told_where_a_single_solver_took_a_model_on(make_run: Make) -> None:
+    """Each solver that refuses has its row, and the only one that does not wins against nobody."""
+    made: dict[str, Any] = {"kind": "exact", "seconds": {"solve": 2.0}}
+    records = [make_run("mtree", 1e-5, solver="highs", status="optimal", **made)]
+    records += [make_run("mtree", None, solver=name, status="unsupported", **made) for name in ("gurobi", "scip")]
+    table = build(get("solvers"), records)
+    texts = {row.labels[1]: [cell(table, row, name).text for name in ("win", "unsupported")] for row in table.rows}
+    assert texts.keys() == {"gurobi", "highs", "scip"}
+    assert texts["highs"] == ["0", "--"]
+    assert [texts[name][1] for name in ("gurobi", "scip")] == ["1", "1"]
 
 
 def test_an_answer_without_proof_is_not_solved(make_run: Make) -> None:
