@@ -95,11 +95,12 @@ def judge_collective(
 
 
 def _judge_trees(instance: Instance, answer: TreePacking, certificate: Certificate | None, clock: Clock) -> Verdict:
-    """Measure trees that are right; rates that are kept for them need links of constant bandwidth."""
+    """Measure trees that are right; where links vary, no rates can be kept for them: there is neither a flow time nor a bound of it."""
     with clock.phase("simulate"):
         flow_s, completion, measured = measures_of_trees(instance, answer)
     if completion.seconds is None:
-        return Verdict((completion.why,))
+        nothing: dict[str, object] = dict.fromkeys(("completion_time_s", "algbw_GBps", "busbw_GBps", "lower_bound_s"))
+        return Verdict(metrics=question_of(instance, answer) | nothing | {"no_completion_time": completion.why})
     return _measured(instance, answer, flow_s, certificate, completion, measured)
 
 
