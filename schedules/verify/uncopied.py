@@ -92,11 +92,11 @@ def _targets(network: Network, schedule: Schedule) -> dict[int, frozenset[int]]:
 
 def _passing(grid: Grid) -> frozenset[int]:
     """Nodes that have room for nothing: switches with a buffer of 0, and ranks whose limit is below a chunk."""
-    least = {NodeKind.SWITCH: 0, NodeKind.COMPUTE: grid.chunk_bytes}
     return frozenset(
         n
         for n, node in enumerate(grid.topology.nodes)
-        if node.buffer_bytes is not None and (node.buffer_bytes == 0 or node.buffer_bytes < least[node.kind])
+        if node.buffer_bytes is not None
+        and (node.buffer_bytes == 0 or (node.kind is NodeKind.COMPUTE and node.buffer_bytes < grid.chunk_bytes))
     )
 
 
