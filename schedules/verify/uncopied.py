@@ -63,8 +63,10 @@ def check_uncopied(
     where = where.ravel()
     load = np.bincount(where, weights=(size * times)[sends.hop_send], minlength=len(room))
     full = np.flatnonzero(load > room * (1 + overload))
-    if not len(full) or _some_ways_fit(
-        network, schedule, parts, targets, (start, end), passing, size, where, room, overload
+    # A send over a link that is down is wrong however the ways are.
+    if not len(full) or (
+        room.all()
+        and _some_ways_fit(network, schedule, parts, targets, (start, end), passing, size, where, room, overload)
     ):
         return
     link, epoch = slots[:, full[0]].tolist()

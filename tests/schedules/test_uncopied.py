@@ -31,9 +31,8 @@ def violations(hops, middle, *, rates=(1, 1, 1), down=0) -> list[str]:
     chunks = Chunks(np.array([1]), Fraction(1), groups, np.array([0]), np.array([1]), np.array([False]))
     ends = topology.link_ends
     links = [link for link, _ in hops]
-    sends = sends_from_lists(
-        [0] * len(hops), *zip(*(ends[e] for e in links), strict=True), False, [(e,) for e in links]
-    )
+    sources, heads = ([ends[e][side] for e in links] for side in (0, 1))
+    sends = sends_from_lists([0] * len(hops), sources, heads, False, [(e,) for e in links])
     start = np.array([index for _, index in hops], dtype=float)
     return list(judge(instance, Schedule(instance.sha256, chunks, sends, start, start + 1)).violations)
 
@@ -57,3 +56,9 @@ def test_a_switch_that_passes_on_at_once(hops):
     """What leaves at the index at which it arrives is right: each target in turn, or both at once over a link with room for two."""
     assert violations(hops, switch(Fraction(0)), rates=(2, 1, 1)) == []
     assert (violations(hops, switch(Fraction(0))) == []) is (len(hops) == 4)
+
+
+def test_a_link_that_is_down_carries_nothing():
+    """A send over a link that is down is told as too much for the link."""
+    found = violations([(IN, 0), (TO_1, 1), (TO_2, 1)], switch(None), down=3)
+    assert any(text.startswith("capacity") for text in found)
