@@ -99,8 +99,8 @@ def _judge_trees(instance: Instance, answer: TreePacking, certificate: Certifica
     with clock.phase("simulate"):
         flow_s, completion, measured = measures_of_trees(instance, answer)
     if completion.seconds is None:
-        nothing: dict[str, object] = dict.fromkeys(("completion_time_s", "algbw_GBps", "busbw_GBps", "lower_bound_s"))
-        return Verdict(metrics=question_of(instance, answer) | nothing | {"no_completion_time": completion.why})
+        nothing = dict.fromkeys(("completion_time_s", "algbw_GBps", "busbw_GBps", "lower_bound_s"))
+        return Verdict(metrics={**question_of(instance, answer), **nothing, "no_completion_time": completion.why})
     return _measured(instance, answer, flow_s, certificate, completion, measured)
 
 
