@@ -24,7 +24,7 @@ OPTIONS = {
 }
 
 #: Methods of workloads, one that needs an option that says what is to be repaired, and three of wide-area networks, whose own tests have such ratios.
-LEFT_OUT = {"libra", "libra-equal", "libra-codesign", "mtree-repair", "mtree", "gost", "topoadopt"}
+LEFT_OUT = {"libra", "libra-equal", "libra-codesign", "mtree-repair", "topoadopt"}
 
 #: An answer, or that there is none: none at all, within limits, or by this method.
 ANSWERED = (ExitStatus.OK, ExitStatus.INFEASIBLE, ExitStatus.LIMIT, ExitStatus.UNSUPPORTED)
