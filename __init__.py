@@ -1,7 +1,8 @@
 """cwb: an optimization-modelling workbench for collective communication.
 
-The verbs of the command line for a notebook: :func:`load` an instance, :func:`solve` it with a method, :func:`compare` methods
-by a suite, :func:`verify` and :func:`simulate` an answer. Importing ``cwb`` imports no solver and no modelling library.
+The verbs of the command line for a notebook: :func:`load` an instance, :func:`solve` it with a method, :func:`compare`
+methods by a suite, :func:`verify` and :func:`simulate` an answer. Importing ``cwb`` imports no solver and no modelling
+library.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ if TYPE_CHECKING:
 
     from .core.answers import Answer
     from .core.bounds import Certificate
+    from .core.formulation import Formulation
     from .core.instance import Instance
+    from .core.method import Method
     from .core.record import RunRecord
     from .core.trace import Trace
     from .core.verdict import Verdict
 
-__all__ = ["compare", "load", "simulate", "solve", "verify"]
+__all__ = ["Formulation", "Method", "compare", "formulation", "load", "register", "simulate", "solve", "verify"]
 
 
 def load(spec: str | Path) -> Instance:
@@ -37,8 +40,10 @@ def load(spec: str | Path) -> Instance:
 
 def solve(
     instance: Instance | str | Path,
-    model: str,
+    model: str | Method,
     *,
+    collective: str | None = None,
+    size: str | None = None,
     solver: str = "highs",
     seed: int = 0,
     threads: int = 1,
@@ -48,14 +53,16 @@ def solve(
     progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> RunRecord:
-    """Solve an instance with one method and have the answer judged, as ``cwb solve`` does.
+    """Solve an instance with one method and have the answer verified, as ``cwb solve`` does.
 
     Parameters
     ----------
     instance : Instance, str or Path
         The instance or what :func:`load` takes.
-    model : str
-        Name of the method.
+    model : str or Method
+        Name of the method, or of a formulation that is solved as it is declared; or a method of your own.
+    collective, size : str, optional
+        Of the collective, such as ``"all_gather"`` and ``"1 GiB"``, in place of the instance's.
     solver : str
         Name of the solver.
     seed, threads, time_limit_s, gap, log_file
@@ -75,17 +82,62 @@ def solve(
     InputError
         If a name or an option is wrong.
     """
-    from .bench import Request, run_one
     from .core.budget import silent
     from .core.instance import Instance as InstanceType
+    from .harness import Request, run_one
+    from .harness.demand import with_demand
 
-    loaded = instance if isinstance(instance, InstanceType) else load(instance)
+    if not isinstance(model, str):
+        register(model)
+        model = model.name
+    loaded = with_demand(
+        instance if isinstance(instance, InstanceType) else load(instance), collective, size, chunks=None
+    )
     request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file)
     return run_one(loaded, request, progress or silent)
 
 
+def formulation(name: str) -> Formulation:
+    """A declared model by its name, such as ``"mtree/selection"``; its ``build(instance)`` gives the Pyomo model.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    from .harness import registry
+
+    return registry.formulation(name)
+
+
+def register(entry: Method | Formulation) -> None:
+    """Make a method or formulation of your own known by its name in this process.
+
+    Raises
+    ------
+    InputError
+        If another one has the name.
+    """
+    from .harness import registry
+
+    registry.register(entry)
+
+
+def __getattr__(name: str) -> Any:
+    """Classes for methods and formulations of your own, imported when they are asked for."""
+    if name == "Formulation":
+        from .core.formulation import Formulation
+
+        return Formulation
+    if name == "Method":
+        from .core.method import Method
+
+        return Method
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def verify(instance: Instance | str | Path, answer: Answer, certificate: Certificate | None = None) -> Verdict:
-    """Have an answer judged: violations, the objective recomputed, the bound that the certificate proves."""
+    """Have an answer verified: violations, the objective recomputed, the bound that the certificate proves."""
     from .core.instance import Instance as InstanceType
     from .schedules import judge
 
@@ -102,11 +154,11 @@ def simulate(instance: Instance | str | Path, answer: Answer, mode: str | None =
     answer : StepSchedule, Schedule or TreePacking
         The schedule.
     mode : str, optional
-        ``alpha-beta``, ``congestion-aware``, ``cut-through``, ``fair-share`` or, of trees, ``shares``. By default the model of all completion
-        times: ``shares`` for trees, ``congestion-aware`` for all else.
+        ``alpha-beta``, ``congestion-aware``, ``cut-through``, ``fair-share`` or, of trees, ``shares``. By default the
+        model of all completion times: ``shares`` for trees, ``congestion-aware`` for all else.
     **settings
-        ``barrier``, ``pieces`` and ``hold_latency``, see :func:`cwb.schedules.simulate.simulate`. Without ``pieces``, trees have as many as for
-        their completion time.
+        ``barrier``, ``pieces`` and ``hold_latency``, see :func:`cwb.schedules.simulate.simulate`. Without ``pieces``,
+        trees have as many as for their completion time.
     """
     from .core.instance import Instance as InstanceType
     from .core.trace import SimulationMode
@@ -125,7 +177,7 @@ def compare(suite: str | Path, output: str | Path, progress: Callable[[str], Non
     """Run every cell of a suite, as ``cwb compare`` does, and append the records to ``output/records.jsonl``."""
     from pathlib import Path as PathType
 
-    from .bench.suite import run_suite
     from .core.budget import silent
+    from .harness.suite import run_suite
 
     return run_suite(suite, PathType(output), progress or silent)

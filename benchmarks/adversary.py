@@ -67,7 +67,7 @@ def _options() -> argparse.Namespace:
 
 
 def _tasks(options: argparse.Namespace) -> Iterator[tuple[str, list[int]]]:
-    """Give batches of the campaigns in turn, so that a run that is cut short has tried something of each."""
+    """Batches of the campaigns in turn, so that a run that is cut short has tried something of each."""
     queues = []
     for name in options.campaign or CAMPAIGNS:
         campaign = CAMPAIGNS[name]

@@ -24,10 +24,10 @@ from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.topology import Topology
 from cwb.instances import load
-from cwb.models.bfb.choices import choices_of
-from cwb.models.bfb.fast import Balance, balance
+from cwb.models.bfb.extract import read
 from cwb.models.bfb.formulation import build_lp
-from cwb.models.bfb.lp import read
+from cwb.models.bfb.problem import choices_of
+from cwb.models.bfb.solve import Balance, balance
 from rich.console import Console
 from rich.table import Table
 
@@ -52,7 +52,7 @@ def network(name: str) -> Topology:
 
 
 def shuffled(topology: Topology) -> Topology:
-    """Give the same network with nodes and links in another order."""
+    """The same network with nodes and links in another order."""
     source = Random(1)  # noqa: S311 (nothing is secret here)
     nodes, links = (tuple(source.sample(part, len(part))) for part in (topology.nodes, topology.links))
     found = Topology(nodes, links)
@@ -61,7 +61,7 @@ def shuffled(topology: Topology) -> Topology:
 
 
 def peak_mib() -> float:
-    """Give the most memory that this process has had."""
+    """Most memory that this process has had."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 

@@ -17,7 +17,7 @@ from math import gcd
 
 from cwb.core.topology import Topology
 from cwb.instances import load
-from cwb.models.bfb.fast import balance
+from cwb.models.bfb.solve import balance
 from rich.console import Console
 from rich.table import Table
 
@@ -29,7 +29,7 @@ SHOWN = 6
 
 
 def offsets(n: int, degree: int) -> Iterator[tuple[int, ...]]:
-    """Give all sets of offsets of connected circulant graphs."""
+    """All sets of offsets of connected circulant graphs."""
     return (chosen for chosen in combinations(range(1, (n + 1) // 2), degree // 2) if gcd(n, *chosen) == 1)
 
 

@@ -18,9 +18,9 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from cwb.bench.plan import Cell
-from cwb.bench.request import Request
-from cwb.bench.suite import Settings, run_cells
+from cwb.harness.plan import Cell
+from cwb.harness.request import Request
+from cwb.harness.suite import Settings, run_cells
 
 
 def cells(number: int) -> list[Cell]:
@@ -29,7 +29,7 @@ def cells(number: int) -> list[Cell]:
 
 
 def cluster(workers: int, *, dask: bool) -> AbstractContextManager[Any]:
-    """Give a Dask cluster, or nothing."""
+    """A Dask cluster, or nothing."""
     if not dask:
         return nullcontext()
     from distributed import LocalCluster

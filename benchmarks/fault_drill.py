@@ -74,7 +74,7 @@ class Drill:
         self.expected: dict[str, Record] = {}
 
     def command(self, output: Path, *more: str, suite: Path | None = None) -> list[str]:
-        """Give the command of a comparison."""
+        """Command of a comparison."""
         return [
             sys.executable,
             "-m",
@@ -125,7 +125,7 @@ class Drill:
         )
 
     def marked(self) -> list[int]:
-        """Give the processes of the drill that run, beside this one."""
+        """Processes of the drill that run, beside this one."""
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -136,11 +136,11 @@ class Drill:
         return found
 
     def workers(self) -> list[int]:
-        """Give the processes of runs."""
+        """Processes of runs."""
         found = []
         for pid in self.marked():
             with contextlib.suppress(OSError):
-                if b"cwb.bench.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                if b"cwb.harness.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     found.append(pid)
         return found
 
@@ -161,7 +161,7 @@ def read(output: Path) -> list[Record]:
 
 
 def by_key(lines: list[Record]) -> dict[str, Record]:
-    """Give the last record of every key, without what differs between equal runs."""
+    """Last record of every key, without what differs between equal runs."""
     return {line["key"]: {name: value for name, value in line.items() if name not in TIMES} for line in lines}
 
 
@@ -301,7 +301,7 @@ def dask(drill: Drill) -> str:
 
 
 def parent(pid: int) -> int:
-    """Give the parent of a process."""
+    """Parent of a process."""
     return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
@@ -318,7 +318,7 @@ DRILLS: dict[str, Callable[[Drill], str]] = {
 
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
-    """Give a folder that is gone afterwards."""
+    """A folder that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="cwb-drill-") as path:
         yield Path(path)
 

@@ -24,8 +24,8 @@ from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.files import write_whole
 from cwb.core.schedule import StepSchedule
 from cwb.core.topology import Topology
+from cwb.harness.registry import get
 from cwb.instances import load
-from cwb.models.registry import get
 from cwb.reports.plots import picture_format
 from cwb.reports.plots.look import look, new_figure, to_bytes
 from cwb.reports.plots.schedule_heatmap import paint
@@ -39,7 +39,7 @@ PREFERRED = {("ring", "ring"), ("direct", "fully connected")}
 
 
 def networks(*, smoke: bool) -> dict[str, str]:
-    """Give the four networks."""
+    """Four networks."""
     n = 16 if smoke else 64
     side = 4 if smoke else 8
     cube = 2 if smoke else 4

@@ -5,7 +5,7 @@
     python benchmarks/find_topology.py --kautz --write FILE
     python benchmarks/find_topology.py --smoke            # all N <= 100
 
-The last one writes what ``models/topology/generalized_kautz.json`` holds. The paper says of its finder: under a minute for
+The last one writes what ``finder/generalized_kautz.json`` holds. The paper says of its finder: under a minute for
 all these sizes and degrees.
 """
 
@@ -18,13 +18,12 @@ from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
 
+from cwb.algorithms.breadth_first.broadcast import Broadcast
+from cwb.algorithms.breadth_first.graph import graph_of
+from cwb.finder.candidates import imase_itoh
+from cwb.finder.finder import Closure, Job, find
 from cwb.instances.expression import parse_expression
 from cwb.instances.generators import generate
-from cwb.models.common.breadth_first.broadcast import Broadcast
-from cwb.models.common.breadth_first.graph import graph_of
-from cwb.models.topology.bases import imase_itoh
-from cwb.models.topology.finder import Job, find
-from cwb.models.topology.search import Closure
 from rich.console import Console
 from rich.table import Table
 

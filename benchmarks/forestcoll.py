@@ -29,7 +29,7 @@ import cwb
 from cwb.core.budget import Budget, Lap
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.topology import Topology
-from cwb.models import registry
+from cwb.harness import registry
 from cwb.schedules import judge
 
 GATHER = Demand(CollectiveKind.ALL_GATHER, Fraction(2**30))
@@ -86,7 +86,7 @@ class ProcessorClock:
 
 
 def mixed_up(network: Topology, seed: int) -> Topology:
-    """Give all nodes new names, and nodes and links a random order."""
+    """All nodes new names, and nodes and links a random order."""
     random = Random(seed)  # noqa: S311 (nobody's secret)
     numbers = random.sample(range(len(network.nodes)), len(network.nodes))
     name = {node.name: f"v{number}" for node, number in zip(network.nodes, numbers, strict=True)}

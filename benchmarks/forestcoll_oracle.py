@@ -99,7 +99,7 @@ def timed(instance: Instance, model: str, **options: Any) -> tuple[Any, float]:
 
 
 def optimum_s(instance: Instance, repetitions: int = 20) -> float:
-    """Give the seconds of the fast path's optimum alone, the mean of several."""
+    """Seconds of the fast path's optimum alone, the mean of several."""
     begin = process_time()
     for _ in range(repetitions):
         _, problem = pose(instance)

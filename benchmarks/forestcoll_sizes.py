@@ -17,11 +17,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 import cwb
-from cwb.bench import Request, run
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Topology
 from cwb.core.trees import TreePacking
+from cwb.harness import Request, run
 from cwb.schedules.simulate.pipeline import pipeline
 from forestcoll_oracle import oracle_forest
 
@@ -39,7 +39,7 @@ HEADINGS = ("network", "forest", "flow algbw GB/s", "trees", "height max / mean"
 
 
 def with_latency(network: Topology) -> Topology:
-    """Give links the latencies above."""
+    """Links the latencies above."""
 
     def latency_s(source: str, target: str) -> Fraction:
         box, other = (name.partition(".")[0] for name in (source, target))
@@ -61,7 +61,7 @@ def row(instance: Instance, forest: str, packing: TreePacking) -> str:
 
 
 def rows(name: str, numbers: tuple[int, ...]) -> Iterator[str]:
-    """Give the rows of a network: fixed numbers of trees, the optimum, what is chosen for 1 MiB, the plain implementation."""
+    """Rows of a network: fixed numbers of trees, the optimum, what is chosen for 1 MiB, the plain implementation."""
     loaded = cwb.load(name)
     instance = loaded.with_changes(
         network=with_latency(loaded.network), demand=Demand(CollectiveKind.ALL_GATHER, Fraction(SIZES["1 MiB"]))

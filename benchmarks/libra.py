@@ -16,8 +16,8 @@ from pathlib import Path
 from statistics import median
 
 from cwb import solvers
-from cwb.bench import Request, run_one
 from cwb.core.record import RunRecord
+from cwb.harness import Request, run_one
 from cwb.instances import load
 from rich.console import Console
 from rich.table import Table

@@ -18,17 +18,17 @@ from time import process_time
 import cwb
 import numpy as np
 from cwb import solvers
-from cwb.bench import Request, run
+from cwb.algorithms.trees.gbst import GbstVariant, RateName, random_state, run_gbst
+from cwb.algorithms.trees.network import Wan, pose
+from cwb.algorithms.trees.trees import distinct
 from cwb.core.budget import Budget
 from cwb.core.solver import SolverOptions, SolverResult, Termination
-from cwb.models.common.wan.network import Wan, pose
-from cwb.models.common.wan.selection import select
-from cwb.models.common.wan.trees import distinct
-from cwb.models.mtree.pool import RateName, Way, grow, random_state
+from cwb.harness import Request, run
+from cwb.models.mtree.extract import select
 
 #: Heights and numbers of trees that are asked of each family.
-Asked = tuple[int | str, int | None]
-ASKED: dict[str, tuple[Asked, ...]] = {
+TreeProblem = tuple[int | str, int | None]
+ASKED: dict[str, tuple[TreeProblem, ...]] = {
     "gscale": ((4, None), (4, 2), (4, 3), (4, 4), ("600 ms", None), ("600 ms", 3)),
     "equinix_size": ((3, None), (3, 4), (3, 8), ("300 ms", None), ("300 ms", 8)),
     "idn_size": ((4, None), (4, 4), (4, 8), ("300 ms", None), ("300 ms", 8)),
@@ -49,7 +49,7 @@ NODES = 200
 def rows(
     family: str, height: int | str, trees: int | None, seeds: range
 ) -> Iterator[tuple[str, float, float, float, int]]:
-    """Give seconds, rate over the normaliser, gap, and how many are optimal, each the mean over the seeds."""
+    """Seconds, rate over the normaliser, gap, and how many are optimal, each the mean over the seeds."""
     demand = cwb.load("gscale").demand
     found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in ROWS}
     for seed in seeds:
@@ -82,7 +82,7 @@ def pool_of(wan: Wan, size: int, reading: RateName, seed: int) -> np.ndarray:
     """Grow trees from random starts until there are enough."""
     state, found = random_state(seed), np.empty((0, wan.nodes - 1), dtype=np.int64)
     for _ in range(1000):
-        grown = grow(wan, wan.hops(8), 1, Way(reading, False, False, True, 0), state)
+        grown = run_gbst(wan, wan.hops(8), 1, GbstVariant(reading, False, False, True, 0), state)
         found = distinct(np.concatenate([found, grown.trees]))
         if len(found) >= size:
             break

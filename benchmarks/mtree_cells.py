@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import cwb
 import numpy as np
 from cwb import solvers
-from cwb.bench import Request, run
+from cwb.algorithms.trees.trees import measures_of_rate, measures_of_trees, packing
 from cwb.core.budget import Budget
 from cwb.core.instance import Instance
 from cwb.core.method import Outcome
@@ -24,14 +24,13 @@ from cwb.core.solver import SolverOptions
 from cwb.core.topology import Topology
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreePacking
-from cwb.models.common.wan.measures import measures_of_rate, measures_of_trees
-from cwb.models.common.wan.rates import best_rates
-from cwb.models.common.wan.selection import select
-from cwb.models.common.wan.trees import packing
-from cwb.models.mtree.answer import Asked, ask
-from cwb.models.mtree.chunking import measures_of_chunks
-from cwb.models.mtree.gost import ith
-from cwb.models.mtree.options import ChunkOptions, GostOptions
+from cwb.harness import Request, run
+from cwb.heuristics.wan.gost import ith
+from cwb.heuristics.wan.method import GostOptions
+from cwb.models.mtree.answer import measures_of_chunks
+from cwb.models.mtree.extract import best_rates, select
+from cwb.models.mtree.method import ChunkOptions
+from cwb.models.mtree.problem import TreeProblem, tree_problem
 from cwb.schedules.simulate import simulate
 
 #: Nodes of the search of MILP (1) over the trees of `gost`, which need not end on the larger networks.
@@ -53,7 +52,7 @@ METHODS: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
-class Cell(NamedTuple):
+class Measurement(NamedTuple):
     """One measurement; no height is the choice of ITH (`gost`) or any (`mtree`), no trees are as many as help."""
 
     network: str
@@ -66,7 +65,7 @@ class Cell(NamedTuple):
 
 Row = dict[str, Any]
 COLUMNS = (
-    *Cell._fields, "status", "throughput", "strength", "bound", "count", "pool", "ith", "mean_height", "max_fanout", "packing",
+    *Measurement._fields, "status", "throughput", "strength", "bound", "count", "pool", "ith", "mean_height", "max_fanout", "packing",
     "reduce_s", "message_s", "cpu_s",
 )  # fmt: skip
 
@@ -76,15 +75,15 @@ class Store:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.rows: dict[Cell, Row] = {}
+        self.rows: dict[Measurement, Row] = {}
         if path is not None and path.exists():
             with path.open(newline="") as lines:
                 for text in csv.DictReader(lines):
                     row = {name: _read(name, value) for name, value in text.items()}
-                    self.rows[Cell(*(row[name] for name in Cell._fields))] = row
+                    self.rows[Measurement(*(row[name] for name in Measurement._fields))] = row
 
-    def get(self, cell: Cell) -> Row:
-        """Give the row of a cell; measure it if it is not there."""
+    def get(self, cell: Measurement) -> Row:
+        """The row of a cell; measure it if it is not there."""
         if cell not in self.rows:
             row = dict.fromkeys(COLUMNS) | cell._asdict() | (self.implied(cell) or measured(cell))
             self.rows[cell] = row
@@ -97,8 +96,8 @@ class Store:
                     writer.writerow({name: f"{v:.6g}" if isinstance(v, float) else v for name, v in row.items()})
         return self.rows[cell]
 
-    def implied(self, cell: Cell) -> Row | None:
-        """Give the optimum of less height or fewer trees where it cannot be better: it is the strength, or that of any number of trees."""
+    def implied(self, cell: Measurement) -> Row | None:
+        """The optimum of less height or fewer trees where it cannot be better: it is the strength, or that of any number of trees."""
         if cell.method != "mtree":
             return None
         lower = self.rows.get(cell._replace(height=cell.height - 1)) if cell.height else None
@@ -112,8 +111,8 @@ class Store:
                 return known | cell._asdict() | {"status": "optimal", "cpu_s": 0.0}
         return None
 
-    def select(self, keep: Callable[[Cell], bool]) -> list[Row]:
-        """Give the rows of some cells."""
+    def select(self, keep: Callable[[Measurement], bool]) -> list[Row]:
+        """The rows of some cells."""
         return [row for cell, row in self.rows.items() if keep(cell)]
 
 
@@ -146,7 +145,7 @@ class Mean(NamedTuple):
 
 
 def mean(values: Iterable[float | None]) -> Mean:
-    """Give the mean of the values that are there."""
+    """The mean of the values that are there."""
     from scipy.stats import t
 
     known = [value for value in values if value is not None]
@@ -157,25 +156,25 @@ def mean(values: Iterable[float | None]) -> Mean:
 
 @cache
 def load(network: str, skewness: float, seed: int) -> Instance:
-    """Give an instance: all-reduce of 1 GB."""
+    """An instance: all-reduce of 1 GB."""
     return cwb.load(f"{network}({skewness}, {seed})").with_changes(demand=cwb.load("gscale").demand)
 
 
 @cache
-def posed(network: str, skewness: float, seed: int, height: int) -> Asked | Outcome:
+def posed(network: str, skewness: float, seed: int, height: int) -> TreeProblem | Outcome:
     """Read an instance for trees of a height, with the paper's grid as the smallest rate; the strength takes longest."""
     options = GostOptions.model_validate({})
-    return ask(load(network, skewness, seed), height, options.min_rate, Budget())
+    return tree_problem(load(network, skewness, seed), height, options.min_rate, Budget())
 
 
-def measured(cell: Cell) -> Row:
+def measured(cell: Measurement) -> Row:
     """Run a method; CPU seconds are of the whole cell."""
     started = process_time()
     row = greedy(cell) if cell.method.startswith("gost") else solved(cell)
     return row | {"cpu_s": process_time() - started}
 
 
-def greedy(cell: Cell) -> Row:
+def greedy(cell: Measurement) -> Row:
     """Run GBST at a height, or ITH; then the linear program for any K, or MILP (1)."""
     reading = "bottleneck" if cell.method == "gost-bottleneck" else "global_min"
     options = GostOptions.model_validate(
@@ -207,7 +206,7 @@ def greedy(cell: Cell) -> Row:
     return row
 
 
-def solved(cell: Cell) -> Row:
+def solved(cell: Measurement) -> Row:
     """Run a registered method, which is verified."""
     model, options = METHODS[cell.method]
     if cell.method == "mtree":
@@ -240,7 +239,7 @@ def told(metrics: dict[str, Any]) -> Row:
 
 
 def times(instance: Instance, answer: object) -> Row:
-    """Give the seconds of the reduction: of trees in their best chunks at reserved rates; of whole messages with max-min fair shares."""
+    """The seconds of the reduction: of trees in their best chunks at reserved rates; of whole messages with max-min fair shares."""
     if isinstance(answer, StepSchedule):
         up = answer.sends.reduce
         half = replace(answer, sends=answer.sends.take(up), step=answer.step[up])

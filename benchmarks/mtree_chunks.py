@@ -18,11 +18,11 @@ from statistics import fmean
 
 import cwb
 import numpy as np
-from cwb.bench import Request, run
 from cwb.core.instance import Instance
 from cwb.core.pipelining import Forest, Leaves
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreePacking
+from cwb.harness import Request, run
 from cwb.schedules.simulate import simulate
 from cwb.schedules.simulate.pipeline import pipeline
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import Any
 
-from mtree_cells import MOST, TALLEST, Cell, Store, mean
+from mtree_cells import MOST, TALLEST, Measurement, Store, mean
 from mtree_plan import HEIGHTS, LARGE, NETWORKS, READINGS, SKEWNESS
 
 #: Share of the throughput at the largest H from which on more height is no gain: ITH's rho here, too.
@@ -37,7 +37,7 @@ class Claim:
 
 
 def claims(store: Store) -> Iterator[Claim]:
-    """Give all claims whose cells are there."""
+    """All claims whose cells are there."""
     networks = [name for name in NETWORKS if any(cell.network == name for cell in store.rows)]
     for claim in (above, steady, annealing_falls, annealing_small, blink_below, low_trees, fanouts, chunks_fastest, whole_faster,
                   chunked_baselines, few_trees, knees, ith_height, ten_trees, example):  # fmt: skip
@@ -45,7 +45,7 @@ def claims(store: Store) -> Iterator[Claim]:
 
 
 def rows(store: Store, network: str, method: str, **fixed: object) -> list[Row]:
-    """Give rows of a method: by default at its own height, with ten trees."""
+    """Rows of a method: by default at its own height, with ten trees."""
     own = {"height": TALLEST if method == "mtree" else None, "trees": MOST} if method[:4] in ("gost", "mtre") else {}
     wanted = {**own, **fixed}
     return store.select(
@@ -56,15 +56,15 @@ def rows(store: Store, network: str, method: str, **fixed: object) -> list[Row]:
 
 
 def average(found: Sequence[Row], column: str = "throughput") -> float:
-    """Give the mean of a column."""
+    """The mean of a column."""
     return mean(row[column] for row in found).mean
 
 
 def pairs(store: Store, network: str, method: str, column: str, own: str, base: str = "gost") -> list[float]:
-    """Give a column of a method over one of `gost`, network by network."""
+    """A column of a method over one of `gost`, network by network."""
     found = []
     for row in rows(store, network, method):
-        other = store.rows.get(Cell(network, row["skewness"], row["seed"], base, None, MOST))
+        other = store.rows.get(Measurement(network, row["skewness"], row["seed"], base, None, MOST))
         if other and other[own] and row[column]:
             found.append(row[column] / other[own])
     return found
@@ -81,12 +81,12 @@ def ranges(values: Sequence[Sequence[float]]) -> str:
 
 
 def average_of(values: Sequence[float]) -> float:
-    """Give a mean."""
+    """A mean."""
     return mean(values).mean
 
 
 def by_skewness(store: Store, network: str, method: str, column: str = "throughput") -> list[float]:
-    """Give means over the seeds, for each skewness that was measured."""
+    """Means over the seeds, for each skewness that was measured."""
     means = [average(rows(store, network, method, skewness=skewness), column) for skewness in SKEWNESS]
     return [value for value in means if not isnan(value)]
 
@@ -106,7 +106,7 @@ def of_both(read: dict[str, list[float]], digits: int = 2) -> str:
 
 
 def change(values: Sequence[float]) -> float:
-    """Give the last over the first, less 1."""
+    """The last over the first, less 1."""
     return values[-1] / values[0] - 1 if values else nan
 
 
@@ -189,7 +189,7 @@ def chunks_fastest(store: Store, networks: list[str]) -> Claim:
 
 
 def of_means(store: Store, network: str, base: str) -> list[float]:
-    """Give the mean times of the baselines over that of a method in chunks, at each skewness."""
+    """The mean times of the baselines over that of a method in chunks, at each skewness."""
     found = []
     for skewness in SKEWNESS:
         own = average(rows(store, network, base, skewness=skewness), "reduce_s")
@@ -215,7 +215,7 @@ def chunked_baselines(store: Store, networks: list[str]) -> Claim:
 
 
 def over_height(store: Store, network: str, method: str, column: str) -> list[float]:
-    """Give means over skewness and seeds for each H."""
+    """Means over skewness and seeds for each H."""
     return [average(rows(store, network, method, height=height, trees=None), column) for height in HEIGHTS]
 
 
@@ -230,12 +230,12 @@ def few_trees(store: Store, networks: list[str]) -> Claim:
 
 
 def least_trees(store: Store, network: str) -> list[float]:
-    """Give the fewest trees that reach the optimum of any number, where that was found."""
+    """The fewest trees that reach the optimum of any number, where that was found."""
     found = []
     for row in store.select(lambda cell: (cell.network, cell.method, cell.trees) == (network, "mtree", 1)):
-        any_number = store.rows.get(Cell(network, row["skewness"], row["seed"], "mtree", row["height"], None))
+        any_number = store.rows.get(Measurement(network, row["skewness"], row["seed"], "mtree", row["height"], None))
         for count in range(1, MOST + 1):
-            cell = Cell(network, row["skewness"], row["seed"], "mtree", row["height"], count)
+            cell = Measurement(network, row["skewness"], row["seed"], "mtree", row["height"], count)
             best = store.rows.get(cell)
             if any_number and best and best["throughput"] >= any_number["throughput"] * (1 - 1e-5):
                 found.append(float(count))
@@ -244,7 +244,7 @@ def least_trees(store: Store, network: str) -> list[float]:
 
 
 def knee(values: Sequence[float]) -> float:
-    """Give the least H whose mean is close to that of the largest H."""
+    """The least H whose mean is close to that of the largest H."""
     return next((h for h, value in zip(HEIGHTS, values, strict=True) if value >= KNEE * values[-1]), nan)
 
 
@@ -267,7 +267,7 @@ def ith_height(store: Store, networks: list[str]) -> Claim:
     for name in networks:
         least = []
         for row in rows(store, name, "mtree", height=TALLEST, trees=None):
-            cell = Cell(name, row["skewness"], row["seed"], "mtree")
+            cell = Measurement(name, row["skewness"], row["seed"], "mtree")
             values = [
                 store.rows[cell._replace(height=h)]["throughput"]
                 for h in HEIGHTS

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwb.reports.plots.look import COLOURS, LINES, MARKERS, look, new_figure, to_bytes
-from mtree_cells import MOST, TALLEST, Cell, Mean, Store, mean
+from mtree_cells import MOST, TALLEST, Mean, Measurement, Store, mean
 from mtree_claims import claims
 from mtree_plan import COUNTS, GSCALE, HEIGHTS, LOWEST, NETWORKS, SKEWNESS, Plan, among, heights, methods, trees
 
@@ -38,7 +38,7 @@ class Series:
     height: int | str | None = None
     trees: int | str | None = MOST
 
-    def has(self, cell: Cell, network: str) -> bool:
+    def has(self, cell: Measurement, network: str) -> bool:
         """Whether a cell belongs to it."""
         wanted = ((self.height, cell.height), (self.trees, cell.trees))
         return cell[0] == network and cell.method == self.method and all(a in (b, "x") for a, b in wanted)
@@ -64,7 +64,7 @@ LABELS = {
 
 
 def _of(methods: Sequence[str], column: str, suffix: str = "") -> tuple[Series, ...]:
-    """Give series over the skewness: MTree's with ten trees, the baselines as they are."""
+    """Series over the skewness: MTree's with ten trees, the baselines as they are."""
     own = {"gost": (None, MOST), "gost-bottleneck": (None, MOST), "mtree": (TALLEST, MOST)}
     return tuple(Series(LABELS[name] + suffix, name, column, *own.get(name, (None, None))) for name in methods)
 
@@ -126,14 +126,14 @@ PLOTS = (
 
 
 def points(store: Store, plot: Plot, series: Series, network: str) -> dict[float, Mean]:
-    """Give the means of a series; those without any rows are left out."""
+    """The means of a series; those without any rows are left out."""
     rows = [row for row in found(store, series, network) if row["skewness"] in among(plot.part, network)]
     values = {x: mean(row[series.column] for row in rows if row[plot.over] == x) for x in plot.values}
     return {x: value for x, value in values.items() if value.number}
 
 
 def found(store: Store, series: Series, network: str) -> Iterator[dict[str, Any]]:
-    """Give the rows of a series; the height "ith" is that which ITH has chosen on the same network."""
+    """The rows of a series; the height "ith" is that which ITH has chosen on the same network."""
     if series.height == LOWEST and network != GSCALE:
         return
     for cell, row in store.rows.items():
@@ -147,7 +147,7 @@ def found(store: Store, series: Series, network: str) -> Iterator[dict[str, Any]
 
 
 def table(store: Store, plot: Plot) -> Iterator[str]:
-    """Give a table in Markdown: a line for each network and value, with the number of cells where series differ in it."""
+    """A table in Markdown: a line for each network and value, with the number of cells where series differ in it."""
     yield f"\n**{plot.part}: {plot.label}**\n"
     yield "| | " + " | ".join((plot.over, *(series.label for series in plot.series))) + " |"
     yield "|---" * (len(plot.series) + 2) + "|"
@@ -161,7 +161,7 @@ def table(store: Store, plot: Plot) -> Iterator[str]:
 
 
 def proved(store: Store) -> Iterator[str]:
-    """Give a table of how many cells of `mtree` are proved, of those that have a tree; with K at the H of ITH, on GScale also at the lowest."""
+    """A table of how many cells of `mtree` are proved, of those that have a tree; with K at the H of ITH, on GScale also at the lowest."""
     yield "\n| proved by mtree | any K | " + " | ".join(f"K = {count}" for count in COUNTS) + " |"
     yield "|---" * (len(COUNTS) + 2) + "|"
     for network in (name for name in NETWORKS if any(cell.network == name for cell in store.rows)):

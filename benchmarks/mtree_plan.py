@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from mtree_cells import MOST, TALLEST, Cell, Store
+from mtree_cells import MOST, TALLEST, Measurement, Store
 
 GSCALE, LARGE = "gscale", ("equinix_size", "idn_size")
 NETWORKS = (GSCALE, *LARGE)
@@ -25,36 +25,36 @@ BASELINES = ("blink-trees", "blink-unit", "topoadopt", "plink", "psld")
 
 
 def among(part: str, network: str) -> Sequence[float]:
-    """Give the skewness of a part's cells."""
+    """The skewness of a part's cells."""
     return TREES_AT if part == "trees" and network != GSCALE else SKEWNESS
 
 
-Plan = Callable[[str, int, Store, Sequence[float]], Iterator[Cell]]
+Plan = Callable[[str, int, Store, Sequence[float]], Iterator[Measurement]]
 
 
-def methods(network: str, seed: int, _: Store, chosen: Sequence[float]) -> Iterator[Cell]:
+def methods(network: str, seed: int, _: Store, chosen: Sequence[float]) -> Iterator[Measurement]:
     """Figures 6, 7 and 8: at most ten trees, over the skewness."""
     for skewness in (value for value in among("throughput", network) if value in chosen):
         for method in READINGS:
-            yield Cell(network, skewness, seed, method, None, MOST)
+            yield Measurement(network, skewness, seed, method, None, MOST)
         for method in BASELINES:
-            yield Cell(network, skewness, seed, method)
-        yield Cell(network, skewness, seed, "mtree", TALLEST, MOST)
+            yield Measurement(network, skewness, seed, method)
+        yield Measurement(network, skewness, seed, "mtree", TALLEST, MOST)
 
 
-def heights(network: str, seed: int, _: Store, chosen: Sequence[float]) -> Iterator[Cell]:
+def heights(network: str, seed: int, _: Store, chosen: Sequence[float]) -> Iterator[Measurement]:
     """Figures 11 and 12: any number of trees, over H."""
     for skewness in (value for value in among("height", network) if value in chosen):
         for height in HEIGHTS:
             for method in (*READINGS, "mtree"):
-                yield Cell(network, skewness, seed, method, height)
+                yield Measurement(network, skewness, seed, method, height)
 
 
-def trees(network: str, seed: int, store: Store, chosen: Sequence[float]) -> Iterator[Cell]:
+def trees(network: str, seed: int, store: Store, chosen: Sequence[float]) -> Iterator[Measurement]:
     """Figure 13: K trees at the H of ITH; on GScale also at the lowest H."""
     for skewness in (value for value in among("trees", network) if value in chosen):
         for count in COUNTS:
-            cell = Cell(network, skewness, seed, "gost", None, count)
+            cell = Measurement(network, skewness, seed, "gost", None, count)
             yield cell
             yield cell._replace(method="gost-bottleneck")
             yield cell._replace(method="mtree", height=int(store.get(cell)["ith"]))

@@ -79,7 +79,7 @@ def agree(found: dict[str, float]) -> bool:
 
 
 def rows(sizes: tuple[str, ...]) -> Iterator[tuple[str, str, dict[str, float]]]:
-    """Give the times of every method and size."""
+    """Times of every method and size."""
     with TemporaryDirectory(prefix="cwb-") as folder:
         for method in METHODS:
             for size in sizes:

@@ -19,12 +19,12 @@ from itertools import pairwise
 from time import process_time
 
 from cwb import solvers
-from cwb.bench.run import Request, Run, run
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
+from cwb.harness.run import FinishedRun, Request, run
+from cwb.heuristics.pccl.method import METHOD
 from cwb.instances import load
-from cwb.models.pccl.method import METHOD
 from cwb.schedules.simulate import simulate, utilization
 from cwb.schedules.verify import verify
 from rich.console import Console
@@ -44,14 +44,14 @@ def mesh(sides: Sequence[int], groups: Sequence[tuple[int, ...]], chunks: int = 
     return network.with_changes(demand=demands[0], also=tuple(demands[1:]))
 
 
-def answered(instance: Instance, model: str, **options: object) -> Run:
+def answered(instance: Instance, model: str, **options: object) -> FinishedRun:
     """Run a method; its answer must be right."""
     found = run(instance, Request(model, options=options))
     assert found.record.verified, (found.record.violations, found.record.message)
     return found
 
 
-def busy(found: Run) -> float:
+def busy(found: FinishedRun) -> float:
     """Mean utilization of all links until the end."""
     trace = simulate(found.instance, found.answer)
     return float(utilization(found.instance, found.answer, trace, 1)[1].mean())
@@ -59,7 +59,7 @@ def busy(found: Run) -> float:
 
 def direct_seconds(instance: Instance) -> tuple[float, float]:
     """Time and mean utilization of ``direct`` over shortest ways, all groups at once."""
-    from cwb.models.common.compose import merge
+    from cwb.algorithms.schedules.compose import merge
 
     parts = [answered(instance.of_one(demand), "direct").answer for demand in instance.demands]
     whole = merge(instance.sha256, parts)

@@ -20,13 +20,13 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from cwb.bench.clock import WallClock
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
+from cwb.harness.clock import WallClock
+from cwb.heuristics.tacos.method import METHOD
+from cwb.heuristics.tacos.solve import warm_up
 from cwb.instances import load
-from cwb.models.tacos.method import METHOD
-from cwb.models.tacos.run import warm_up
 from rich.console import Console
 from rich.table import Table
 
@@ -60,7 +60,7 @@ def pose(network: str, chunks: int = 1, mib: float = 1024, kind: str = "all_gath
 
 
 def peak_mib() -> float:
-    """Give the most memory that this process has had."""
+    """Most memory that this process has had."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 

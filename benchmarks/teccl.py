@@ -5,7 +5,8 @@
     python benchmarks/teccl.py chunks
     python benchmarks/teccl.py random FIRST LAST [EFFORT]
 
-Seconds are those of the processor. ``random`` solves random problems of five families, one for every seed from FIRST up to LAST, which is left out.
+Seconds are those of the processor. ``random`` solves random problems of five families, one for every seed from FIRST
+up to LAST, which is left out.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-from cwb.bench import Request, run_one
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.record import RunRecord
+from cwb.harness import Request, run_one
 from cwb.instances import load
 
 #: Networks by the names of the reference; of NDv2 with two chassis the published files have GPU 0 as a switch.
@@ -123,7 +124,9 @@ def random_problems(seeds: range, effort: int) -> None:
         f"\nseeds {seeds.start} to {seeds.stop - 1}: {sum(proved.values())} of {sum(tried.values())} proved optimal, ",
         end="",
     )
-    print(f"the others within {100 * worst:.1f} %, {refused} refused by the judge, {time.process_time() - begin:.0f} s")
+    print(
+        f"the others within {100 * worst:.1f} %, {refused} refused by the verifier, {time.process_time() - begin:.0f} s"
+    )
     print(", ".join(f"{family} {proved[family]} of {tried[family]}" for family in FAMILIES))
 
 

@@ -1,7 +1,7 @@
 """All-to-all of TE-CCL: reference rows, random networks from both sides, and networks beyond the paper, as tables.
 
 ``python benchmarks/teccl_alltoall.py [reference|random|scale]...`` (all three by default). Seconds are those of the
-method, from the posed instance to its outcome; every schedule goes through the judge, whose seconds are not counted.
+method, from the posed instance to its outcome; every schedule goes through the verifier, whose seconds are not counted.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from fractions import Fraction
 from pathlib import Path
 
 from cwb import solvers
-from cwb.bench.clock import WallClock
 from cwb.core.answers import BoundOnly
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.method import Outcome
 from cwb.core.topology import Topology
-from cwb.core.units import Kind, parse
+from cwb.core.units import UnitKind, parse
+from cwb.harness.clock import WallClock
 from cwb.instances import load
-from cwb.models.teccl.alltoall import METHOD, Options, run
-from cwb.models.teccl.alltoall_cuts import best_cut
-from cwb.models.teccl.alltoall_formulation import build, reduce
-from cwb.models.teccl.alltoall_grid import Grid, coarse, fine, ways_for
-from cwb.models.teccl.alltoall_problem import Exchange
+from cwb.models.teccl.all_to_all_problem import BlockGrid, Exchange, coarse, fine, points_for, reduce
+from cwb.models.teccl.bounds import best_cut
+from cwb.models.teccl.formulations.all_to_all import build
+from cwb.models.teccl.method import TECCL_ALL_TO_ALL, AllToAllOptions
+from cwb.models.teccl.solve_all_to_all import run
 from cwb.schedules import judge
 
 ROWS = Path(__file__).parent.parent / "tests" / "reference" / "teccl-alltoall.csv"
@@ -42,13 +42,13 @@ SCALE = [
 def solved(
     network: str | Topology, size: Fraction, options: dict[str, object], limit_s: float | None = None
 ) -> tuple[Outcome, float, str]:
-    """Run the method on an all_to_all and judge its schedule; give the outcome, its seconds and the judge's word."""
+    """Run the method on an all_to_all and judge its schedule; give the outcome, its seconds and the verifier's word."""
     instance = (
         load(network) if isinstance(network, str) else load("ring(3)").with_changes(network=network, name="random")
     )
     instance = instance.with_changes(demand=Demand(CollectiveKind.ALL_TO_ALL, size))
-    chosen = Options.model_validate(options)
-    instance = METHOD.pose(instance, chosen)
+    chosen = AllToAllOptions.model_validate(options)
+    instance = TECCL_ALL_TO_ALL.pose(instance, chosen)
     began = time.perf_counter()
     outcome = run(instance, solvers.get("highs"), Budget(clock=WallClock(limit_s)), chosen)
     seconds = time.perf_counter() - began
@@ -88,7 +88,7 @@ def scale() -> None:
     print("| network | size | ranks | flows | classes | lower bound | epochs | status | proof | s | peak MB | judge |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for network, size in SCALE:
-        outcome, seconds, word = solved(network, parse(size, Kind.SIZE), {"schedule": "never"}, 900)
+        outcome, seconds, word = solved(network, parse(size, UnitKind.SIZE), {"schedule": "never"}, 900)
         told = outcome.metrics
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(
@@ -118,9 +118,9 @@ def both_sides(seeds: int = 40) -> None:
     print()
 
 
-def delivered(exchange: Exchange, grid: Grid) -> float:
+def delivered(exchange: Exchange, grid: BlockGrid) -> float:
     """Part of everything that is delivered on a grid."""
-    model = build(exchange, grid, reduce(ways_for(exchange, grid.side)))
+    model = build(exchange, grid, reduce(points_for(exchange, grid.side)))
     model.part.setub(None)
     return float(solvers.get("highs").solve(model, Budget()).objective or 0.0)
 

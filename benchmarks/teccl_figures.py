@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from time import perf_counter
 
-from cwb.bench.run import Request, run_one
 from cwb.core.collective import CollectiveKind, Demand
-from cwb.core.units import Kind as Unit
+from cwb.core.units import UnitKind as Unit
 from cwb.core.units import parse
+from cwb.harness.run import Request, run_one
 from cwb.instances import load
 from rich.console import Console
 from rich.table import Table

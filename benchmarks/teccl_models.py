@@ -2,10 +2,10 @@
 
     python benchmarks/teccl_models.py [--columns 1000000]
 
-The general form of an all-gather and the linear program of an all-to-all on NDv2, of so many epochs that the model has about the columns
-that are asked for. Each is built, compiled to arrays and handed to HiGHS in a process of its own, whose peak memory is told. Aims: at
-most 15 s and 2 GB for 10^6 columns. Seconds are of the processor, since a machine that others use as well says little by the clock on the wall;
-that is told in brackets.
+The general form of an all-gather and the linear program of an all-to-all on NDv2, of so many epochs that the model
+has about the columns that are asked for. Each is built, compiled to arrays and handed to HiGHS in a process of its
+own, whose peak memory is told. Aims: at most 15 s and 2 GB for 10^6 columns. Seconds are of the processor, since a
+machine that others use as well says little by the clock on the wall; that is told in brackets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def problem(kind: str) -> Any:
     from cwb.core.collective import CollectiveKind, Demand
     from cwb.core.timing import Semantics, Timing
     from cwb.instances import load
-    from cwb.models.teccl.epochs import epoch_problem
+    from cwb.models.teccl.problem import epoch_problem
 
     fluid = kind == "lp"
     demand = Demand(CollectiveKind.ALL_TO_ALL if fluid else CollectiveKind.ALL_GATHER, Fraction(10**9))
@@ -37,10 +37,10 @@ def problem(kind: str) -> Any:
 
 def plan_of(kind: str, epochs: int) -> Any:
     """Index sets of a model."""
-    from cwb.models.teccl.layout import layout
-    from cwb.models.teccl.lp_formulation import FluidLayout
+    from cwb.models.teccl.formulations.lp import LpIndexSets
+    from cwb.models.teccl.index_sets import index_sets
 
-    return FluidLayout(problem(kind), epochs) if kind == "lp" else layout(problem(kind), epochs)
+    return LpIndexSets(problem(kind), epochs) if kind == "lp" else index_sets(problem(kind), epochs)
 
 
 def columns(kind: str, epochs: int) -> int:
@@ -50,7 +50,7 @@ def columns(kind: str, epochs: int) -> int:
 
 
 def epochs_for(kind: str, wanted: int) -> int:
-    """Give the epochs that come nearest: the columns grow in a straight line."""
+    """Epochs that come nearest: the columns grow in a straight line."""
     few, many = columns(kind, 40), columns(kind, 80)
     return round(40 + (wanted - few) * 40 / (many - few))
 
@@ -59,14 +59,14 @@ def measure(kind: str, epochs: int) -> None:
     """Build, compile and transfer one model, and print a row."""
     import highspy
     import pyomo.environ  # noqa: F401 (imported before the clock starts)
-    from cwb.models.teccl import lp_formulation, milp_formulation
+    from cwb.models.teccl.formulations import lp, milp
     from cwb.solvers.highs_common import pass_model
     from cwb.solvers.matrix import compile_matrix
 
     wall = perf_counter()
     begin = process_time()
     plan = plan_of(kind, epochs)
-    model = (lp_formulation if kind == "lp" else milp_formulation).build(plan)
+    model = (lp if kind == "lp" else milp).build(plan)
     built = process_time()
     matrix = compile_matrix(model)
     compiled = process_time()

@@ -141,7 +141,7 @@ CASES: dict[str, Callable[[], tuple[Instance, Answer]]] = {
 
 
 def measure(name: str) -> tuple[float, float, float, bool]:
-    """Give seconds to verify (trees: to judge), and peak GiB before and after."""
+    """Seconds to verify (trees: to judge), and peak GiB before and after."""
     instance, answer = CASES[name]()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     began = perf_counter()

@@ -1,4 +1,4 @@
-"""``cwb check``: a schedule file is judged, whoever made it."""
+"""``cwb check``: verify a schedule file, whoever made it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def check(file: Path, instance: str | None, as_json: bool) -> int:
 
     An answer that is done before the bound that its own certificate proves is a contradiction, and wrong.
 
-    Of trees, the time of the most loaded link is held against what the certificate proves, with exact fractions: where they
-    meet, nothing is faster, and the file alone shows it.
+    Of trees, the time of the most loaded link is held against what the certificate proves, with exact fractions: where
+    they meet, nothing is faster, and the file alone shows it.
 
     SPEC is a file, the name of a shipped instance or an expression such as "torus(8,8)"; one without a collective is
     compared by its network. The exit status is 5 if the schedule is wrong, 2 if it cannot be read or is for
@@ -142,8 +142,9 @@ def _show(
     what = f"{demand.collective.value} of {read.instance.npus} ranks" if demand else read.instance.name
     proved = "" if proof.bound_s is None else f"; its certificate proves {float(proof.bound_s):.9g} s"
     if violations:
-        total = sum(n for kind, n in report.counts.items() if kind != "useless")
-        click.echo(f"{file}: WRONG, {max(total, len(violations))} violations in a schedule of {what}{proved}")
+        total = max(sum(n for kind, n in report.counts.items() if kind != "useless"), len(violations))
+        told = "1 violation" if total == 1 else f"{total} violations"
+        click.echo(f"{file}: WRONG, {told} in a schedule of {what}{proved}")
         return
     click.echo(f"{file}: right, a schedule of {what}{proved}")
     if (cut := cut_of(read)) is not None and proof.bound_s is not None:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from ..core.errors import ExitStatus, located
-from ..core.units import Kind, parse
+from ..core.units import UnitKind, parse
 from .compare_progress import comparison_on_stderr
-from .options import parse_duration
+from .options import parse_duration, plugged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..bench.suite import Comparison
-    from ..bench.task import Task
+    from ..harness.suite import SuiteResult
+    from ..harness.task import Task
 
 #: Statuses of runs that did not come about.
 _NOT_RUN = ("error", "unsupported")
@@ -57,6 +57,7 @@ _REASONS = 5
     help="local, dask://HOST:PORT, slurm, slurm:NAME=VALUE,… or slurm-local.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@plugged
 def compare(
     suite: str,
     output: Path,
@@ -80,10 +81,10 @@ def compare(
     cwb compare smoke --dry-run
     cwb compare scaling --retry limit --time-limit "10 min"
     """
-    from ..bench.plan import cells
-    from ..bench.suite import Settings, plan_of, run_cells
-    from ..bench.suite_file import load_suite
-    from ..bench.task import Limits
+    from ..harness.plan import cells
+    from ..harness.suite import Settings, plan_of, run_cells
+    from ..harness.suite_file import load_suite
+    from ..harness.task import Limits
 
     limits = Limits(
         parse_duration(time_limit, "--time-limit"), _memory(memory), parse_duration(grace, "--grace") or 0.0
@@ -103,7 +104,7 @@ def _memory(text: str | None) -> int | None:
     if text is None:
         return None
     with located(source="--memory"):
-        return int(parse(text, Kind.SIZE, allow_zero=False))
+        return int(parse(text, UnitKind.SIZE, allow_zero=False))
 
 
 def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> None:
@@ -115,7 +116,7 @@ def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> None:
     click.echo(f"{len(everything)} runs planned{recorded}", err=True)
 
 
-def summary(comparison: Comparison, ledger: Path) -> str:
+def summary(comparison: SuiteResult, ledger: Path) -> str:
     """Say how many runs ended how, why some failed, and where the records are."""
     records = comparison.records
     statuses = Counter(record.shown_status for record in records)
@@ -139,8 +140,8 @@ def summary(comparison: Comparison, ledger: Path) -> str:
     return "\n".join(lines)
 
 
-def exit_status(comparison: Comparison) -> int:
-    """Give 0 unless nothing could be run: then the status that all runs share, or 1; 130 after Ctrl-C."""
+def exit_status(comparison: SuiteResult) -> int:
+    """Exit status: 0 unless nothing could be run: then the status that all runs share, or 1; 130 after Ctrl-C."""
     if comparison.interrupted:
         return 130
     records = comparison.records

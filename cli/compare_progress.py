@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from ..core.budget import Progress, silent
 
 if TYPE_CHECKING:
-    from ..bench.suite import Tally
+    from ..harness.suite import Tally
 
 Watch = Callable[["Tally"], None]
 
 
 @contextmanager
 def comparison_on_stderr(*, quiet: bool) -> Iterator[tuple[Progress, Watch]]:
-    """Give what shows a line for each record, and what shows where the comparison is."""
+    """A display of a line for each record, and what shows where the comparison is."""
     if quiet:
         yield silent, lambda _: None
     elif sys.stderr.isatty():

@@ -13,7 +13,10 @@ from ..core.record import ATTESTED, RunRecord
 
 
 def show_record(instance: Instance | None, record: RunRecord) -> None:
-    """Print a record: the answer, its measures, and what is proved of it; there is no instance where it was not loaded in time."""
+    """Print a record: the answer, its measures, and what is proved of it.
+
+    There is no instance where it was not loaded in time.
+    """
     console = Console(highlight=False, markup=False)  # a message may have [brackets]
     network = None if instance is None else instance.network
     if record.answer is not None and isinstance(network, Fabric) and "bandwidth_GBps" in record.metrics:

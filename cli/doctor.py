@@ -32,7 +32,7 @@ def doctor() -> int:
     versions.add_row("Pyomo", metadata.version("pyomo"))
     table = Table("solver", "version", "licence", "test model", title="solvers", title_justify="left")
     working: set[str] = set()
-    for name in solvers.names():
+    for name in (*solvers.names(), *solvers.driven()):
         version, licence, test = examine(name)
         if test == "solved":
             working.add(name)
@@ -40,6 +40,7 @@ def doctor() -> int:
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(versions)
     console.print(table)
+    console.print("Other solvers that Pyomo can drive are used as pyomo:NAME.")
     if solvers.DEFAULT in working:
         return ExitStatus.OK
     click.echo(f"cwb: the default solver, {solvers.DEFAULT}, does not work", err=True)
@@ -47,7 +48,7 @@ def doctor() -> int:
 
 
 def examine(name: str) -> tuple[str, str, str]:
-    """Give a solver's version, what is to be said of its licence, and how it did on the test model."""
+    """A solver's version, a remark on its licence, and its result on the test model."""
     from .. import solvers
     from ..core.budget import Budget
 
@@ -71,7 +72,7 @@ def examine(name: str) -> tuple[str, str, str]:
 
 
 def small_model() -> Any:
-    """Give a linear program whose smallest value is 9, at (3, 1)."""
+    """A linear program whose smallest value is 9, at (3, 1)."""
     import pyomo.environ as pyo
 
     model = pyo.ConcreteModel()

@@ -31,9 +31,9 @@ def export_instances(suite: str, output: Path, quiet: bool) -> int:
     cwb export-instances -o library/
     cwb export-instances my-suite.toml -o library/
     """
-    from ..bench.library import export_instances as export
-    from ..bench.plan import cells
-    from ..bench.suite_file import load_suite
+    from ..harness.library import export_instances as export
+    from ..harness.plan import cells
+    from ..harness.suite_file import load_suite
 
     plan = cells(load_suite(suite))
     with libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:

@@ -13,8 +13,8 @@ from ..core.errors import ExitStatus, InputError
 if TYPE_CHECKING:
     from ..core.instance import Instance
     from ..core.schedule import StepSchedule
-    from ..models.topology.candidate import Candidate
-    from ..models.topology.finder import Choice, Job
+    from ..finder.candidates import Candidate
+    from ..finder.finder import Choice, Job
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -60,8 +60,8 @@ def find_topology(**given: Any) -> int:
 
     The schedule of the best network is built and verified; the exit status is 5 if it is wrong.
     """
-    from ..bench.networks import generated
-    from ..models.topology.finder import fastest, find
+    from ..finder.finder import fastest, find
+    from ..harness.networks import generated
     from .find_topology_table import plain, show
 
     _check_outputs(given)
@@ -97,11 +97,15 @@ def _check_outputs(given: dict[str, Any]) -> None:
 
 def _job(given: dict[str, Any]) -> Job:
     from ..core.errors import located
-    from ..core.units import Kind, parse
-    from ..models.topology.finder import Job
+    from ..core.units import UnitKind, parse
+    from ..finder.finder import Job
 
     quantities = {}
-    for option, kind, zero in (("alpha", Kind.TIME, True), ("size", Kind.SIZE, False), ("bandwidth", Kind.RATE, False)):
+    for option, kind, zero in (
+        ("alpha", UnitKind.TIME, True),
+        ("size", UnitKind.SIZE, False),
+        ("bandwidth", UnitKind.RATE, False),
+    ):
         with located(source=f"--{option}"):
             quantities[option] = parse(given[option], kind, allow_zero=zero)
     return Job(
@@ -118,9 +122,9 @@ def _job(given: dict[str, Any]) -> Job:
 
 def _instance(job: Job, choice: Choice, collective: str) -> Instance:
     """Make the instance of the chosen network; a link has its part of a node's bandwidth."""
-    from ..bench.networks import network_of
     from ..core.collective import CollectiveKind, Demand
     from ..core.instance import Instance
+    from ..harness.networks import network_of
 
     demand = Demand(CollectiveKind(collective), job.size_bytes)
     network = network_of(choice.candidate, job.bandwidth_Bps / job.degree, job.alpha_s)
@@ -128,8 +132,8 @@ def _instance(job: Job, choice: Choice, collective: str) -> Instance:
 
 
 def _all_to_all(candidate: Candidate, seconds: float) -> float | None:
-    """Give the rate of every pair in units of a link; None where the linear program would take too long."""
-    from ..bench.networks import all_to_all_rate
+    """Rate of every pair in units of a link; None where the linear program would take too long."""
+    from ..harness.networks import all_to_all_rate
     from .options import libraries_on_stderr
 
     with libraries_on_stderr():
@@ -163,8 +167,8 @@ def _write(job: Job, best: Choice, given: dict[str, Any], found: dict[str, Any])
 
 
 def _scheduled(best: Choice, instance: Instance) -> tuple[StepSchedule, Any]:
-    from ..bench.networks import generated
-    from ..models.topology.build import schedule
+    from ..finder.build import schedule
+    from ..harness.networks import generated
     from ..schedules.verify import verify
 
     made = schedule(best.candidate, generated, instance, back=best.back)

@@ -10,7 +10,7 @@ from ..core.units import exact
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
-    from ..models.topology.finder import Choice, Job
+    from ..finder.finder import Choice, Job
 
 
 #: Columns of the table where it is not shown on a terminal.
@@ -18,8 +18,8 @@ WIDTH = 120
 
 
 def plain(job: Job, choices: list[Choice], best: Choice, rates: list[float | None]) -> dict[str, Any]:
-    """Give what was found as plain data; exact numbers are texts."""
-    from ..models.topology.finder import lower_bound
+    """Results as plain data; exact numbers are texts."""
+    from ..finder.finder import lower_bound
 
     steps, bandwidth = lower_bound(job)
     return {
@@ -114,7 +114,7 @@ def _job(found: dict[str, Any]) -> str:
 
 
 def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:
-    """Give an instance file of the best network; all its links are alike.
+    """An instance file of the best network; all its links are alike.
 
     Raises
     ------

@@ -43,8 +43,8 @@ def libra(
         --cost-model 4d_cost_model.yml --total-bandwidth "1000 GB/s" -o gpt-3-4d.json
     """
     from ..core.files import write_whole
-    from ..instances.importers.layout import readable_json
-    from ..instances.importers.libra import LibraFiles, import_libra
+    from ..exchange.layout import readable_json
+    from ..exchange.libra import LibraFiles, import_libra
 
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
@@ -73,8 +73,8 @@ def teccl(input_file: Path, as_drawn: bool, schedule: Path | None, name: str | N
     cwb import teccl ndv2_sample.json --schedule 1MB.json -o 1mb-schedule.json
     """
     from ..core.files import write_whole
-    from ..instances.importers.layout import readable_json
-    from ..instances.importers.teccl import import_teccl
+    from ..exchange.layout import readable_json
+    from ..exchange.teccl import import_teccl
 
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
@@ -88,8 +88,8 @@ def teccl(input_file: Path, as_drawn: bool, schedule: Path | None, name: str | N
 
 def _write_teccl_schedule(data: dict[str, Any], input_file: Path, schedule: Path, output: Path) -> None:
     """Write a schedule of the original as a schedule file, and tell the epochs that both count."""
-    from ..instances.importers.teccl import topology_name
-    from ..instances.importers.teccl_schedule import import_schedule
+    from ..exchange.teccl import topology_name
+    from ..exchange.teccl_schedule import import_schedule
     from ..schedules.epoch_sends import schedule_in_epochs
     from ..schedules.files import write_schedule
     from ..schedules.verify.epochs import finish_epochs
@@ -120,8 +120,8 @@ def wan(
     cwb import wan topohub:sndlib/germany50 --bandwidth "10 Gb/s" -o germany50.json
     """
     from ..core.files import write_whole
-    from ..instances.importers.layout import readable_json
-    from ..instances.importers.wan import Defaults, import_wan
+    from ..exchange.layout import readable_json
+    from ..exchange.wan import Defaults, import_wan
 
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))

@@ -8,17 +8,35 @@ from importlib.resources import files
 
 import click
 
+from ..core.solver import Capability
+from .options import plugged
+
 #: One line of a listing; the keys are the headings.
 Row = dict[str, str]
 
 
 def models() -> Iterator[Row]:
     """Methods, with what their objective is worth."""
-    from ..models import registry
+    from ..harness import registry
 
     for name in registry.names():
         method = registry.get(name)
         yield {"name": name, "kind": method.kind.value, "summary": method.summary}
+
+
+def formulations() -> Iterator[Row]:
+    """Declared models: their class, the method that has the same optimum, and where they come from."""
+    from ..harness import registry
+
+    for name in registry.formulation_names():
+        declared = registry.formulation(name)
+        yield {
+            "name": name,
+            "class": declared.model_class,
+            "equations": declared.equations,
+            "agrees with": declared.agrees_with or "none",
+            "summary": declared.summary,
+        }
 
 
 def instances() -> Iterator[Row]:
@@ -36,7 +54,7 @@ def workloads() -> Iterator[Row]:
 
 
 def _described(names: tuple[str, ...], folder: str) -> Iterator[Row]:
-    """Give the description in every file of a folder of the instances."""
+    """Description in every file of a folder of the instances."""
     for name in names:
         data = json.loads(files("cwb.instances").joinpath(f"{folder}{name}.json").read_bytes())
         yield {"name": name, "summary": data.get("description", "").partition(". ")[0].rstrip(".")}
@@ -49,9 +67,19 @@ def solvers() -> Iterator[Row]:
     for name in adapters.names():
         solver = adapters.get(name)
         found = solver.installed()
-        capable = ", ".join(c.name.lower().replace("_", "-") for c in solver.capabilities if c.name)
         version = (found.version or "unknown version") if found.ok else "not installed"
-        yield {"name": name, "version": version, "capabilities": capable}
+        yield {"name": name, "version": version, "capabilities": _words(solver.capabilities)}
+    # Their versions are known to the programs only, and to ask one takes too long here.
+    from ..solvers.pyomo_driven import CAPABILITIES
+
+    there = ", ".join(name.removeprefix("pyomo:") for name in adapters.driven())
+    version = f"found: {there}" if there else "none found"
+    yield {"name": "pyomo:NAME", "version": version, "capabilities": _words(CAPABILITIES)}
+
+
+def _words(capabilities: Capability) -> str:
+    """Capabilities as they are called on the page about solvers."""
+    return ", ".join(c.name.lower().replace("_", "-") for c in capabilities if c.name)
 
 
 def topologies() -> Iterator[Row]:
@@ -65,6 +93,7 @@ def topologies() -> Iterator[Row]:
 
 LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
     "models": models,
+    "formulations": formulations,
     "instances": instances,
     "solvers": solvers,
     "topologies": topologies,
@@ -75,8 +104,9 @@ LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
 @click.command(name="list")
 @click.argument("what", type=click.Choice(list(LISTINGS)), metavar="WHAT")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects on stdout.")
+@plugged
 def listing(what: str, as_json: bool) -> None:
-    """List all of one kind; WHAT is models, instances, solvers, topologies or workloads.
+    """List all of one kind; WHAT is models, formulations, instances, solvers, topologies or workloads.
 
     \b
     cwb list models

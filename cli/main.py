@@ -1,4 +1,7 @@
-"""The entry point: commands are imported when they are asked for, errors become one line and the documented exit status."""
+"""The entry point.
+
+Commands are imported when they are called; errors become one line and the documented exit status.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ COMMANDS = {
     "repair": "repair:repair",
     "reproduce": "reproduce:reproduce",
     "polish": "polish:polish",
+    "formulate": "formulate:formulate",
     "find-topology": "find_topology:find_topology",
     "show": "show:show",
     "list": "listing:listing",
@@ -55,7 +59,7 @@ class LazyGroup(click.Group):
 @click.version_option(package_name="cwb")
 @click.pass_context
 def cwb(ctx: click.Context, debug: bool) -> None:
-    """Optimization models for collective communication: solve, compare, judge, report.
+    """Optimization models for collective communication: solve, compare, verify, report.
 
     \b
     cwb solve --model libra instances/4d.json

@@ -6,7 +6,7 @@ import ctypes
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import isnan
 from typing import Any
@@ -15,7 +15,7 @@ import click
 
 from ..core.budget import Progress, silent
 from ..core.errors import InputError
-from ..core.units import Kind, parse
+from ..core.units import UnitKind, parse
 
 
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def parse_duration(text: str | None, option: str) -> float | None:
     if text.replace(".", "", 1).isdigit():
         text = f"{text} s"
     try:
-        return float(parse(text, Kind.TIME, allow_zero=False))
+        return float(parse(text, UnitKind.TIME, allow_zero=False))
     except InputError as error:
         raise error.at(source=option) from None
 
@@ -112,3 +112,25 @@ def telling_on_stderr() -> Iterator[None]:
 
     with progress_on_stderr(quiet=False) as progress, watched(Budget(progress=progress)):
         yield
+
+
+def plugged(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--plugin``, which makes known what Python files of the user's own declare, before anything else is read."""
+
+    def plug(ctx: click.Context, param: click.Parameter, paths: tuple[str, ...]) -> None:
+        del ctx, param
+        if paths:
+            from ..harness.plugins import plug_in
+
+            for path in paths:
+                plug_in(path)
+
+    return click.option(
+        "--plugin",
+        multiple=True,
+        type=click.Path(dir_okay=False),
+        callback=plug,
+        is_eager=True,
+        expose_value=False,
+        help="Python file with methods, formulations or solvers of your own.",
+    )(command)

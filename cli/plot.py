@@ -29,7 +29,7 @@ OF_TREES = ("trees", "network", "map")
 #: Those that the interactive page has, all in one.
 PAGE = ("heatmap", "gantt")
 
-#: Parts of the time that utilization is told for; fewer where links are many.
+#: Intervals of time for which utilization is shown; fewer where links are many.
 _PARTS, _CELLS = 200, 20_000_000
 
 
@@ -40,7 +40,7 @@ _PARTS, _CELLS = 200, 20_000_000
 @click.option(
     "--mode",
     type=click.Choice(MODES),
-    help="What if time passed otherwise on links?  [default: the model of all completion times]",
+    help="Model of time on links.  [default: the model of all completion times]",
 )
 @click.option("--tree", "trees", type=click.IntRange(0), multiple=True, help="Tree to draw, from 0; may be repeated.")
 @click.option(

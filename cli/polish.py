@@ -26,13 +26,13 @@ def polish(file: Path, output: Path) -> int:
     cwb solve --model tacos "rfs3d(2,4,4)" --collective all_gather -O unwind=0 -o s.json
     cwb polish s.json -o shorter.json
 
-    Schedules in time whose chunks hold links as circuits do are polished, such as those of tacos and ten-ilp. The result is verified
-    and never longer; where nothing is gained, it is the same schedule. The exit status is 5 if the schedule in FILE is
-    wrong, 2 if it cannot be read or is of another kind.
+    Schedules in time whose chunks hold links as circuits do are polished, such as those of tacos and ten-ilp. The
+    result is verified and never longer; where nothing is gained, it is the same schedule. The exit status is 5 if the
+    schedule in FILE is wrong, 2 if it cannot be read or is of another kind.
     """
+    from ..algorithms.paths.justify import justified
     from ..core.schedule import Schedule
     from ..core.timing import Semantics
-    from ..models.common.justify import justified
     from ..schedules.files import read_schedule, write_schedule
 
     read = read_schedule(file)

@@ -17,7 +17,7 @@ from .options import libraries_on_stderr, parse_duration, parse_options, progres
 @click.option(
     "--change", "-c", "changes", multiple=True, metavar="A-B=NOW", help="What links between two sites have now."
 )
-@click.option("--solver", "-s", default="highs", show_default=True, help="highs, gurobi or scip.")
+@click.option("--solver", "-s", default="highs", show_default=True, help="highs, gurobi, scip or pyomo:NAME.")
 @click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of mtree-repair.")
 @click.option("--time-limit", metavar="DURATION", help="Such as 60 (seconds) or '5 min'.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
@@ -44,12 +44,12 @@ def repair(
     cwb repair plan.json -c "New York-London=80 Mb/s" -O new_trees=2 -O height=4 -o new.json
     cwb repair plan.json -c "5-7=-20 Mb/s" -O new_trees=0
     """
-    from ..bench import Request
-    from ..bench import run as run_method
+    from ..algorithms.trees.network import pose
     from ..core.record import RunRecord
     from ..core.trees import TreePacking
-    from ..models.common.wan.network import pose
-    from ..models.mtree.previous import described
+    from ..harness import Request
+    from ..harness import run as run_method
+    from ..models.mtree.repair_input import described
     from ..schedules.files import read_schedule
     from .display import show_record
     from .solve import shown_answer, write_answer

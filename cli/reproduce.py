@@ -52,8 +52,8 @@ def reproduce(
     cwb reproduce forestcoll --list
     cwb reproduce te-ccl "Table 3" -f md
     """
-    from ..bench.reproduce import chosen, counts, load_paper, papers
-    from ..bench.reproduce import reproduce as compute
+    from ..harness.reproduce import chosen, counts, load_paper, papers
+    from ..harness.reproduce import reproduce as compute
 
     if paper is None:
         for name in papers():
@@ -85,7 +85,7 @@ def reproduce(
 
 
 def _form(form: str | None, output: Path | None) -> str:
-    """Give the format that is asked for, by name or by the file's suffix."""
+    """Format that is asked for, by name or by the file's suffix."""
     from ..reports.formats import format_of
 
     if form is not None:

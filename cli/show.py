@@ -1,4 +1,4 @@
-"""``cwb show``: what an instance asks for, or what a method or a generator of networks takes."""
+"""``cwb show``: what an instance asks for, what a method or a generator of networks takes, what a formulation is."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from rich.console import RenderableType
+
+    from ..core.formulation import Formulation
 
 
 @click.command()
 @click.argument("what")
 def show(what: str) -> None:
-    """Show an instance, a model or a named topology.
+    """Show an instance, a model, a formulation or a named topology.
 
-    WHAT is an instance as 'cwb solve' takes it, or a name that 'cwb list models' or 'cwb list topologies' gives.
+    WHAT is an instance as 'cwb solve' takes it, or a name that 'cwb list models', 'cwb list formulations' or
+    'cwb list topologies' gives.
 
     \b
     cwb show 4d
     cwb show libra
+    cwb show bfb/lp
     cwb show torus
     """
     from rich.console import Console
@@ -31,10 +36,12 @@ def show(what: str) -> None:
 
 def _parts(what: str) -> list[RenderableType]:
     """Find out what is meant, and give what there is to print."""
-    from ..models import registry
+    from ..harness import registry
 
     if what in registry.names():
         return describe_method(registry.get(what))
+    if what in registry.formulation_names():
+        return describe_formulation(registry.formulation(what))
     from ..instances import generators, load
     from ..instances.loader import shipped
     from .options import telling_on_stderr
@@ -49,17 +56,38 @@ def _parts(what: str) -> list[RenderableType]:
 
 
 def describe_method(method: Any) -> list[RenderableType]:
-    """Give what a method is, and its options."""
-    from rich.table import Table
-
+    """Description of a method and of its options."""
     solver = "needs a solver" if method.needs_solver else "needs no solver"
-    table = Table("option", "default", "what it does", title="options (-O NAME=VALUE)", title_justify="left")
-    for name, field in method.options.model_fields.items():
-        default = "not set" if field.default is None else str(field.default)
-        table.add_row(name, default, field.description or "")
     return [
         f"{method.name}: {method.summary}",
         f"{method.kind.value}, {solver}; answers with a {method.answer_type.__name__}",
         f"paper: {method.paper}",
-        table,
+        options_table(method.options),
     ]
+
+
+def describe_formulation(declared: Formulation) -> list[RenderableType]:
+    """Description of a declared model, of its options, and of where it is."""
+    answers = "an answer" if declared.answers else "no answer"
+    bounds = "a bound" if declared.bounds else "no bound"
+    lines: list[RenderableType] = [
+        f"{declared.name}: {declared.summary}",
+        f"{declared.model_class}, needs {', '.join(sorted(declared.needs))}; gives {answers} and {bounds}",
+        f"paper: {declared.paper}",
+        f"equations: {declared.equations}",
+    ]
+    if declared.agrees_with:
+        lines.append(f"agrees with: {declared.agrees_with}")
+    lines += [f"{part}: {place}" for part, place in declared.places.items()]
+    return [*lines, options_table(declared.options)] if declared.options.model_fields else lines
+
+
+def options_table(options: type[BaseModel]) -> RenderableType:
+    """Options with their defaults."""
+    from rich.table import Table
+
+    table = Table("option", "default", "what it does", title="options (-O NAME=VALUE)", title_justify="left")
+    for name, field in options.model_fields.items():
+        default = "not set" if field.default is None else str(field.default)
+        table.add_row(name, default, field.description or "")
+    return table

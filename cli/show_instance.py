@@ -16,7 +16,7 @@ from ..core.fabric import Fabric
 from ..core.instance import Instance
 from ..core.topology import Topology
 from ..core.transformer import Transformer
-from ..core.units import TIMES, Kind, amount, show
+from ..core.units import TIMES, UnitKind, amount, show
 from ..core.workload import Layer, Workload
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _PHASES = {"forward": "forward", "input_gradient": "input gradient", "weight_gra
 
 
 def describe_instance(instance: Instance) -> list[RenderableType]:
-    """Give the tables of an instance: the network, then what is asked of it."""
+    """Tables of an instance: the network, then the demand."""
     parts: list[RenderableType] = [f"{instance.name}: {instance.description}".rstrip(": ")]
     if instance.source:
         parts.append(f"source: {instance.source}")
@@ -159,7 +159,7 @@ def design_table(design: Design) -> Table:
 
 def _price(value: Fraction) -> str:
     """Write a price, whose unit is in the heading, with the digits that tell LIBRA's published prices apart."""
-    return f"{float(value / Kind.PRICE.units[_PRICE]):.9g}"
+    return f"{float(value / UnitKind.PRICE.units[_PRICE]):.9g}"
 
 
 def _table(title: str, *headings: str) -> Table:

@@ -13,12 +13,13 @@ from ..core.collective import CollectiveKind
 from ..core.errors import ExitStatus, InputError
 from ..core.pipelining import LatencyModel
 from ..core.trace import SimulationMode
-from ..core.units import Kind, parse
+from ..core.units import UnitKind, parse
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
     from ..core.schedule import Floats, Ints
     from ..core.trace import Trace
+    from ..schedules.completion import Completion
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -48,13 +49,16 @@ MODELS = {
     SimulationMode.SHARES: "what if every tree had its share of every link, shares",
 }
 
+#: What ``--reserve`` is, for the heading.
+RESERVED = "what if every tree kept the rate that is best for it"
+
 
 @click.command()
 @click.argument("file", type=_FILE)
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in SimulationMode]),
-    help="What if time passed otherwise on links?  [default: shares for trees, congestion-aware for all else]",
+    help="Model of time on links.  [default: shares for trees, congestion-aware for all else]",
 )
 @click.option("--barrier", is_flag=True, help="What if a step starts when the whole step before has ended?")
 @click.option(
@@ -89,12 +93,12 @@ def simulate(
     Without options, the time is that of 'cwb solve' and of every table: link by link, store and forward; latency delays
     and does not hold a link; a link serves one piece at a time, and trees have their shares of every link.
 
-    The options ask what would be if time passed otherwise. alpha-beta overlooks congestion; congestion-aware gives a
+    The options select other models of time. alpha-beta overlooks congestion; congestion-aware gives a
     link to one chunk at a time, which is stored before it goes on; in cut-through it goes on at once; in fair-share,
     chunks share links; in shares, every tree has its part of every link.
 
-    The file is not verified; 'cwb check' does that. But a schedule that is done before the bound that its own certificate
-    proves is told, and the exit status is 5.
+    The file is not verified; 'cwb check' does that. But a schedule that ends before the bound that its own certificate
+    proves is reported, and the exit status is 5.
 
     \b
     cwb simulate schedule.json
@@ -115,45 +119,56 @@ def simulate(
     held = model is LatencyModel.OCCUPANCY
     chosen = mode_of(answer) if mode is None else SimulationMode(mode)
     trace: Trace | None = None
+    known: Completion | None = None
     cut: int | Ints
     if reserve:
         trace, cut = _reserved(instance, answer, mode, barrier, pieces, model, chunk_overhead)
-        found = measures(instance, trace.mode, len(trace.start_s), trace.completion_s, trace.link_busy_s)
-        found["model"] = f"what if every tree kept the rate that is best for it, {model.value}"
+        found = _what_if(instance, trace, trace.mode, [RESERVED, model.value])
     elif chunk_overhead is not None:
         raise InputError("expected --reserve beside it", source="--chunk-overhead")
     else:
         if pieces is not None and not isinstance(answer, TreePacking):
             raise InputError("only trees are cut into pieces", source="--pieces")
         trees = isinstance(answer, TreePacking)
-        cut = (completion_of(instance, answer, pieces or read.pieces).pieces or 1) if trees else 1
         asked = chosen is not mode_of(answer) or barrier or held
+        known = completion_of(instance, answer, pieces or read.pieces) if trees or not asked else None
+        cut = 1 if known is None else known.pieces or 1
         if asked or trace_file is not None:
             trace = run(instance, answer, chosen, barrier=barrier, pieces=cut, hold_latency=held)
-        if trace is not None and asked:
-            found = measures(instance, chosen, len(trace.start_s), trace.completion_s, trace.link_busy_s)
-            told = [MODELS[chosen], *(["with barriers"] if barrier else []), model.value]
-            found["model"] = ", ".join([*told, *([in_pieces(cut)] if trees else [])])
+        if known is not None and not asked:
+            found = measures(instance, chosen, known.sends, known.seconds, known.busy_s)
+            found |= {"model": known.model, **({"no_completion_time": known.why} if known.why else {})}
         else:
-            completion = completion_of(instance, answer, cut if trees else None)
-            found = measures(instance, chosen, completion.sends, completion.seconds, completion.busy_s)
-            found |= {"model": completion.model, **({"no_completion_time": completion.why} if completion.why else {})}
+            assert trace is not None  # noqa: S101 (something else is asked)
+            found = _what_if(
+                instance,
+                trace,
+                chosen,
+                [MODELS[chosen], "with barriers" * barrier, model.value, in_pieces(cut) if trees else ""],
+            )
     if trace_file is not None and trace is not None:
         from ..core.files import write_whole
-        from ..schedules.simulate.chrome import chrome_trace
+        from ..exchange.perfetto import chrome_trace
 
         write_whole(trace_file, "".join(chrome_trace(instance, answer, trace, pieces=cut)).encode())
     found |= {"barrier": barrier, "latency_model": model.value, "reserve": reserve}
     found |= {"pieces": cut if isinstance(cut, int) else cut.tolist()}
     # What is asked of another model of time is not what the certificate speaks of.
-    own = completion_if_any(instance, answer, read.pieces).seconds if read.certificate or read.extra else None
-    proof, violations = proof_of(read, right=True, completion_s=own)
+    if known is None or pieces not in (None, read.pieces):
+        known = completion_if_any(instance, answer, read.pieces) if read.certificate or read.extra else None
+    proof, violations = proof_of(read, right=True, completion_s=None if known is None else known.seconds)
     found |= {"proved_bound_s": None if proof.bound_s is None else float(proof.bound_s), "violations": violations}
     if as_json:
         click.echo(json.dumps(found, allow_nan=False))
     else:
         show(found)
     return int(ExitStatus.VERIFICATION_FAILED if violations else ExitStatus.OK)
+
+
+def _what_if(instance: Instance, trace: Trace, mode: SimulationMode, told: list[str]) -> dict[str, Any]:
+    """What a simulation in another model of time tells, and what the model is."""
+    found = measures(instance, mode, len(trace.start_s), trace.completion_s, trace.link_busy_s)
+    return found | {"model": ", ".join(filter(None, told))}
 
 
 def _reserved(
@@ -175,7 +190,7 @@ def _reserved(
         raise InputError("only trees keep rates of their own", source="--reserve")
     if barrier or mode not in (None, SimulationMode.CONGESTION_AWARE.value):
         raise InputError("expected the mode congestion-aware without barriers", source="--reserve")
-    overhead_s = Fraction(0) if chunk_overhead is None else parse(chunk_overhead, Kind.TIME)
+    overhead_s = Fraction(0) if chunk_overhead is None else parse(chunk_overhead, UnitKind.TIME)
     plan = reserve(network_of(instance), answer, model, overhead_s, pieces)
     return simulate_reserved(instance, answer, plan, model, overhead_s=overhead_s), plan.chunks
 
@@ -183,12 +198,12 @@ def _reserved(
 def measures(
     instance: Instance, mode: SimulationMode, sends: int, time: float | None, busy_s: Floats
 ) -> dict[str, Any]:
-    """Give what a simulation tells, as plain data; None where something cannot be told.
+    """Results of a simulation, as plain data; None where something cannot be told.
 
     Bandwidth bounds a schedule from below only where links are not used twice at once and never faster than their own:
     the congestion-unaware model, and links that are faster at times, are held against latency alone.
     """
-    from ..models.common.schedule_bounds import best_bound, latency_bound
+    from ..algorithms.bounds.schedule_bounds import best_bound, latency_bound
     from ..schedules.simulate.network import network_of
 
     found: dict[str, Any] = {

@@ -14,15 +14,15 @@ from click.core import ParameterSource
 
 from ..core.errors import ExitStatus, InputError, located
 from ..core.files import write_whole
-from .options import libraries_on_stderr, not_nan, parse_duration, parse_options, progress_on_stderr
+from .options import libraries_on_stderr, not_nan, parse_duration, parse_options, plugged, progress_on_stderr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..bench import Run
     from ..core.instance import Instance
     from ..core.record import RunRecord
+    from ..harness import FinishedRun
 
 #: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
 MAX_PRINTED_EDGES = 100_000
@@ -30,8 +30,11 @@ MAX_PRINTED_EDGES = 100_000
 
 @click.command()
 @click.argument("instance")
-@click.option("--model", "-m", required=True, help="The method; 'cwb list models' names all.")
-@click.option("--solver", "-s", default="highs", show_default=True, help="highs, gurobi or scip.")
+@click.option("--model", "-m", help="The method; 'cwb list models' names all.")
+@click.option(
+    "--formulation", help="In place of a method, a declared model to solve as it is; see 'cwb list formulations'."
+)
+@click.option("--solver", "-s", default="highs", show_default=True, help="highs, gurobi, scip or pyomo:NAME.")
 @click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of the method.")
 @click.option("--time-limit", metavar="DURATION", help="Such as 60 (seconds) or '5 min'.")
 @click.option(
@@ -47,11 +50,13 @@ MAX_PRINTED_EDGES = 100_000
 @click.option("--append", type=click.Path(dir_okay=False, path_type=Path), help="Append the record to this JSONL file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as one JSON object on stdout.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@plugged
 @click.pass_context
 def solve(
     context: click.Context,
     instance: str,
-    model: str,
+    model: str | None,
+    formulation: str | None,
     solver: str,
     options: tuple[str, ...],
     time_limit: str | None,
@@ -67,7 +72,7 @@ def solve(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Solve INSTANCE with one method and have the answer judged.
+    """Solve INSTANCE with one method and verify the answer.
 
     INSTANCE is a file, the name of a shipped instance (4d), building blocks (RI(4)_SW(8)), or a generator
     expression ("torus(8,8)").
@@ -77,12 +82,15 @@ def solve(
     cwb solve --model ring "torus(8,8)" --collective all_reduce --size "1 GiB" -o s.json
     cwb solve --model libra gpt-3-4d -O total_bandwidth="500 GB/s" -O objective=perf-per-cost --json
     """
-    from ..bench import Request
-    from ..bench.cell import run_loading
-    from ..bench.plan import Cell
-    from ..bench.request import Listener
     from ..core.record import append_record
+    from ..harness import Request, registry
+    from ..harness.cell import run_loading
+    from ..harness.plan import Cell
+    from ..harness.request import Listener
 
+    if (model is None) == (formulation is None):
+        raise click.UsageError("expected --model or --formulation, one of the two")
+    model = registry.formulation(formulation).name if formulation else model or ""
     for path in (output, append):
         if path is not None and not path.parent.is_dir():
             raise InputError("its folder does not exist", source=str(path))
@@ -111,8 +119,8 @@ def solve(
     return record.exit_status
 
 
-def shown_answer(record: RunRecord, done: Run) -> Mapping[str, Any] | None:
-    """Give the answer as it is printed: of a forest that is no file all trees, if they are not too many."""
+def shown_answer(record: RunRecord, done: FinishedRun) -> Mapping[str, Any] | None:
+    """Answer as it is printed; a forest that is not written to a file includes all trees, if they are not too many."""
     from ..core.trees import TreePacking
 
     packing = done.answer
@@ -125,10 +133,11 @@ def shown_answer(record: RunRecord, done: Run) -> Mapping[str, Any] | None:
     return {**record.answer, "forest": forest_data(packing)}
 
 
-def write_answer(path: Path, instance: Instance, done: Run) -> dict[str, str]:
+def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str, str]:
     """Write the answer to a file, whole or not at all, and give its path and digest.
 
-    A schedule is written in the format that ``cwb check`` and ``cwb simulate`` read (compressed if the name ends in ``.gz``).
+    A schedule is written in the format that ``cwb check`` and ``cwb simulate`` read (compressed if the name ends in
+    ``.gz``).
     """
     record = done.record
     from ..core.schedule import Schedule, StepSchedule

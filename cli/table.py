@@ -29,8 +29,8 @@ RECORDS = (Path("results"),)
 def table(name: str | None, records: tuple[Path, ...], form: str | None, output: Path | None, standalone: bool) -> None:
     """Make the table NAME from RECORDS: JSONL files, or folders of them (./results).
 
-    LaTeX needs the packages booktabs and siunitx. Of runs of the same cell the latest counts; runs without a number have a
-    mark that is explained below the table. Without NAME the known tables are listed.
+    LaTeX needs the packages booktabs and siunitx. Of runs of the same cell the latest counts; runs without a number
+    have a mark that is explained below the table. Without NAME the known tables are listed.
 
     \b
     cwb table libra-perf

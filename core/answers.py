@@ -58,7 +58,8 @@ class ChunkOrders:
 class BoundOnly:
     """No schedule: how long the collective takes at least is all that is answered.
 
-    What the judge recomputes from the certificate is objective and bound at once; of a bound that a solver attests there is nothing to judge.
+    What the verifier recomputes from the certificate is objective and bound at once; of a bound that a solver attests
+    there is nothing to judge.
     """
 
 
@@ -66,7 +67,7 @@ Answer = BandwidthPlan | ChunkOrders | StepSchedule | Schedule | TreePacking | T
 
 
 def to_json(answer: Answer) -> dict[str, Any]:  # noqa: PLR0911 (one for each kind)
-    """Give an answer as plain data for a record; of a schedule its size only, since it may have millions of sends."""
+    """An answer as plain data for a record; of a schedule its size only, since it may have millions of sends."""
     match answer:
         case BandwidthPlan():
             return {"answer": "bandwidth-plan", **plain(answer)}

@@ -17,7 +17,7 @@ class SolverBound:
     version: str
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {"certificate": "solver", "solver": self.solver, "version": self.version}
 
 
@@ -25,10 +25,11 @@ class SolverBound:
 class SupportingLine:
     """Multipliers that prove ``time_weight * T(B) + cost_weight * C(B) >= value`` for every allowed B.
 
-    A maximum is at least any average of its arguments. With shares of every collective over the dimensions, and of every
-    overlapping stage over its two branches, the iteration time is at least ``K + sum_d a_d / B_d``; with multipliers of the linear constraints
-    ``g_i . B <= h_i`` the Lagrangian has the closed minimum ``K + sum_d 2 sqrt(a_d c_d) - sum_i u_i h_i`` where
-    ``c = cost_weight * price + sum_i u_i g_i``. Everything can be recomputed from the instance with this and a pocket calculator.
+    A maximum is at least any average of its arguments. With shares of every collective over the dimensions, and of
+    every overlapping stage over its two branches, the iteration time is at least ``K + sum_d a_d / B_d``; with
+    multipliers of the linear constraints ``g_i . B <= h_i`` the Lagrangian has the closed minimum
+    ``K + sum_d 2 sqrt(a_d c_d) - sum_i u_i h_i`` where ``c = cost_weight * price + sum_i u_i g_i``. Everything can be
+    recomputed from the instance with this and a pocket calculator.
 
     Parameters
     ----------
@@ -40,7 +41,8 @@ class SupportingLine:
     overlaps : tuple of tuple
         ``(workload, layer, share of the TP branch)`` for the TP-DP-overlap loop; the rest is the DP branch's.
     multipliers : tuple of float
-        One for each linear constraint of the design, in its order; at least 0 for ``<=``, at most 0 for ``>=``, free for ``=``.
+        One for each linear constraint of the design, in its order; at least 0 for ``<=``, at most 0 for ``>=``, free
+        for ``=``.
     """
 
     time_weight: float
@@ -63,7 +65,7 @@ class LagrangianCertificate:
     scale_free: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {"certificate": "lagrangian", **plain(self)}
 
 
@@ -80,7 +82,7 @@ class SweepCertificate:
     parts: tuple[tuple[tuple[int, int], SolverBound | LagrangianCertificate], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {
             "certificate": "sweep",
             "parts": [{"parallelism": list(hp), **certificate.to_json()} for hp, certificate in self.parts],
@@ -91,9 +93,9 @@ class SweepCertificate:
 class CutCertificate:
     """A set of nodes whose outgoing links must carry what the others need of it.
 
-    The time is at least the bytes that ranks outside need and only ranks inside can give (data that only they have, or sums
-    that need their contributions), over the bandwidth of the links that leave the set. One node alone bounds its egress; all nodes
-    but one bound the ingress of that one.
+    The time is at least the bytes that ranks outside need and only ranks inside can give (data that only they have, or
+    sums that need their contributions), over the bandwidth of the links that leave the set. One node alone bounds its
+    egress; all nodes but one bound the ingress of that one.
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ class CutCertificate:
     nodes: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {"certificate": "cut", "nodes": list(self.nodes)}
 
 
@@ -122,7 +124,7 @@ class DistanceCertificate:
     target: int
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {"certificate": "distance", "source": self.source, "target": self.target}
 
 
@@ -130,8 +132,8 @@ class DistanceCertificate:
 class DimensionWeights:
     """Weights of the dimensions of a fabric that bound a multi-rail collective.
 
-    The busiest dimension works at least as long as any weighted average of all dimensions does, and that is at least the weighted average
-    of the best single order for all data. With at most a few dimensions, all orders can be tried.
+    The busiest dimension works at least as long as any weighted average of all dimensions does, and that is at least
+    the weighted average of the best single order for all data. With at most a few dimensions, all orders can be tried.
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ class DimensionWeights:
     weights: tuple[Fraction, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {"certificate": "dimension-weights", **plain(self)}
 
 
@@ -150,11 +152,11 @@ class DimensionWeights:
 class PartitionCertificate:
     """Disjoint sets of nodes that an all-reduce must connect twice.
 
-    Let p be the number of sets with a rank of the group. Every byte enters sets at least ``2 (p - 1)`` times: before the first
-    of them has a full sum, each of the others must send a contribution out, and no two of these arrive as one if nothing outside the
-    sets can add; from then on, each of the others must receive. Where a switch outside the sets can store, and so may add,
-    contributions can be merged on the way: then it is p times only, once for every set. So the time is at least this number
-    times the size over the bandwidth of the links that enter the sets.
+    Let p be the number of sets with a rank of the group. Every byte enters sets at least ``2 (p - 1)`` times: before
+    the first of them has a full sum, each of the others must send a contribution out, and no two of these arrive as one
+    if nothing outside the sets can add; from then on, each of the others must receive. Where a switch outside the sets
+    can store, and so may add, contributions can be merged on the way: then it is p times only, once for every set. So
+    the time is at least this number times the size over the bandwidth of the links that enter the sets.
 
     Parameters
     ----------
@@ -165,7 +167,7 @@ class PartitionCertificate:
     parts: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {"certificate": "partition", "parts": [list(part) for part in self.parts]}
 
 
@@ -173,18 +175,21 @@ class PartitionCertificate:
 class TreePrices:
     """Prices of links, and of a tree, that bound an all-reduce along trees: dual values of their packing.
 
-    It speaks of trees, each with a rate r_T, that reduce to a root and broadcast from it: at most ``trees`` of them, none with a rate below
-    ``min_rate_Bps``, and none in which a way between root and leaf, there or back, is longer than the height. Of other schedules it says nothing.
+    It speaks of trees, each with a rate r_T, that reduce to a root and broadcast from it: at most ``trees`` of them,
+    none with a rate below ``min_rate_Bps``, and none in which a way between root and leaf, there or back, is longer
+    than the height. Of other schedules it says nothing.
 
     Let w(T) be the prices of a tree's links, those of the reduction and those of the broadcast. Loads fit, so that
-    ``sum_T r_T w(T) <= sum_e b_e w_e = B``. A rate is at most the least bandwidth c_T of the tree's links, so that with N trees
-    ``sum_T r_T p / c_T <= N p``. If no tree costs less than m, ``w(T) + p / c_T >= m``, the rates sum to R with ``R m <= B + N p``. N is at most
-    ``trees``, and at most R over the smallest rate, so that ``N (min_rate m - p) <= B``. The time is at least the size over the largest such R.
+    ``sum_T r_T w(T) <= sum_e b_e w_e = B``. A rate is at most the least bandwidth c_T of the tree's links, so that with
+    N trees ``sum_T r_T p / c_T <= N p``. If no tree costs less than m, ``w(T) + p / c_T >= m``, the rates sum to R with
+    ``R m <= B + N p``. N is at most ``trees``, and at most R over the smallest rate, so that
+    ``N (min_rate m - p) <= B``. The time is at least the size over the largest such R.
 
-    What a tree costs at least is found for each bandwidth c that c_T may be, over links of at least c. Both of its ways join all ranks, so that they
-    cost at least twice the cheapest spanning tree, directions left aside. With a height H, let r be the root: a link (u, v) of the broadcast
-    ends at most H away from it, ``d(r, u) + L_uv <= H`` with the least distance d, and one of the reduction begins so. So the two ways cost at
-    least as much as the cheapest arborescence from r over such links, and the one into r.
+    What a tree costs at least is found for each bandwidth c that c_T may be, over links of at least c. Both of its ways
+    join all ranks, so that they cost at least twice the cheapest spanning tree, directions left aside. With a height H,
+    let r be the root: a link (u, v) of the broadcast ends at most H away from it, ``d(r, u) + L_uv <= H`` with the
+    least distance d, and one of the reduction begins so. So the two ways cost at least as much as the cheapest
+    arborescence from r over such links, and the one into r.
 
     Parameters
     ----------
@@ -208,7 +213,7 @@ class TreePrices:
     min_rate_Bps: Fraction = Fraction(0)
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {
             "certificate": "tree-prices",
             "prices": list(self.prices),
@@ -224,8 +229,8 @@ class TreePrices:
 class LengthCertificate:
     """Lengths of links that bound an all-to-all: dual values of the maximum concurrent flow.
 
-    A byte from s to t passes links whose lengths sum to at least the distance d(s, t), and in a time T a link passes at most bandwidth times T
-    bytes: ``(bytes per pair) * sum_{s,t} d(s, t) <= T * sum_e bandwidth_e * length_e``.
+    A byte from s to t passes links whose lengths sum to at least the distance d(s, t), and in a time T a link passes at
+    most bandwidth times T bytes: ``(bytes per pair) * sum_{s,t} d(s, t) <= T * sum_e bandwidth_e * length_e``.
 
     Parameters
     ----------
@@ -236,13 +241,15 @@ class LengthCertificate:
     lengths: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {"certificate": "lengths", "lengths": list(self.lengths)}
 
 
 @dataclass(frozen=True)
 class EpochDistance:
-    """A pair of nodes that a chunk must travel between, on a grid of epochs: a schedule takes at least the delays of the fastest path.
+    """A pair of nodes that a chunk must travel between, on a grid of epochs.
+
+    A schedule takes at least the delays of the fastest path.
 
     Parameters
     ----------
@@ -254,7 +261,7 @@ class EpochDistance:
     target: int
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {"certificate": "epoch-distance", "source": self.source, "target": self.target}
 
 
@@ -262,12 +269,13 @@ class EpochDistance:
 class EpochCut:
     """A set of nodes that many chunks must enter, on a grid of epochs.
 
-    Take the chunks from outside that are needed inside; with a ``sink``, those that the sink needs and whose source is at least ``threshold``
-    epochs away from it. On its way to the first node that needs it, each of them starts at least once over a link (i, j) that enters the
-    set: the n-th start there is not before the n-th smallest distance of these sources to i, the windows of the link hold, and from j the
-    chunk has still to reach the sink (or the nearest node that needs one of them) by the end. If the links that enter cannot
-    start that many chunks in K epochs, K is too few. In a fluid problem a link carries its rate in every epoch instead, from the smallest of the
-    distances on, and a chunk enters once for every node inside that needs it, since nothing is copied.
+    Take the chunks from outside that are needed inside; with a ``sink``, those that the sink needs and whose source is
+    at least ``threshold`` epochs away from it. On its way to the first node that needs it, each of them starts at least
+    once over a link (i, j) that enters the set: the n-th start there is not before the n-th smallest distance of these
+    sources to i, the windows of the link hold, and from j the chunk has still to reach the sink (or the nearest node
+    that needs one of them) by the end. If the links that enter cannot start that many chunks in K epochs, K is too few.
+    In a fluid problem a link carries its rate in every epoch instead, from the smallest of the distances on, and a
+    chunk enters once for every node inside that needs it, since nothing is copied.
 
     Parameters
     ----------
@@ -284,7 +292,7 @@ class EpochCut:
     threshold: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {
             "certificate": "epoch-cut",
             "nodes": list(self.nodes),
@@ -297,11 +305,11 @@ class EpochCut:
 class EpochChain:
     """A set of nodes and a sink inside: what enters the set late must still pass the links of the sink.
 
-    Of the n chunks from outside that the sink needs, the links that enter the set cannot have brought m before some index t(m), by
-    their windows and the distances of the sources (see :class:`EpochCut`). So n - m + 1 of them come into the set at t(m) or later, and
-    each arrives over a link of the sink: one from inside starts not before t(m) and the distance to it from where chunks enter, one
-    from outside arrives not before t(m). This holds
-    for every m; the bound is the largest.
+    Of the n chunks from outside that the sink needs, the links that enter the set cannot have brought m before some
+    index t(m), by their windows and the distances of the sources (see :class:`EpochCut`). So n - m + 1 of them come
+    into the set at t(m) or later, and each arrives over a link of the sink: one from inside starts not before t(m) and
+    the distance to it from where chunks enter, one from outside arrives not before t(m). This holds for every m; the
+    bound is the largest.
 
     Parameters
     ----------
@@ -315,7 +323,7 @@ class EpochChain:
     sink: int
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {"certificate": "epoch-chain", "nodes": list(self.nodes), "sink": self.sink}
 
 
@@ -323,11 +331,12 @@ class EpochChain:
 class EpochFlow:
     """A sink that too little can flow to in one epoch less: a maximum flow in the network over time.
 
-    The chunks that the sink needs flow from (source, 0) to (sink, K) over nodes at indices; nodes that can store hold over, and so do
-    the ends of links with a window, where chunks may come too early by their count; the others do not. In any schedule of K epochs
-    the ways of these chunks, traced back from the sink, are such a flow of whole chunks. Of a link with a window of w epochs,
-    starts are counted in blocks of w epochs from the first possible one on, at most ``capacity`` in each, all of them as if they
-    had started with the block. If the maximum flow is less than the number of chunks, K is too few.
+    The chunks that the sink needs flow from (source, 0) to (sink, K) over nodes at indices; nodes that can store hold
+    over, and so do the ends of links with a window, where chunks may come too early by their count; the others do not.
+    In any schedule of K epochs the ways of these chunks, traced back from the sink, are such a flow of whole chunks. Of
+    a link with a window of w epochs, starts are counted in blocks of w epochs from the first possible one on, at most
+    ``capacity`` in each, all of them as if they had started with the block. If the maximum flow is less than the number
+    of chunks, K is too few.
 
     Parameters
     ----------
@@ -341,17 +350,19 @@ class EpochFlow:
     epochs: int
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {"certificate": "epoch-flow", "sink": self.sink, "epochs": self.epochs}
 
 
 @dataclass(frozen=True)
 class EpochPrices:
-    """Prices of links in blocks of epochs that refute a number of epochs where chunks may be split: dual values of the flow over time.
+    """Prices of links in blocks of epochs that refute a number of epochs where chunks may be split.
 
-    In a schedule of K epochs every chunk pays, for each of its targets, at least the cheapest way from (source, 0) to (target, K) over nodes at
-    indices, and all chunks together pay at most what all links cost, filled to their rates in every epoch. If the cheapest ways cost more
-    than that, K epochs are too few.
+    Dual values of the flow over time.
+
+    In a schedule of K epochs every chunk pays, for each of its targets, at least the cheapest way from (source, 0) to
+    (target, K) over nodes at indices, and all chunks together pay at most what all links cost, filled to their rates in
+    every epoch. If the cheapest ways cost more than that, K epochs are too few.
 
     Parameters
     ----------
@@ -365,7 +376,7 @@ class EpochPrices:
     prices: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {"certificate": "epoch-prices", "starts": list(self.starts), "prices": [list(p) for p in self.prices]}
 
 
@@ -373,10 +384,11 @@ class EpochPrices:
 class EpochWindowPrices:
     """Prices of windows of links that refute a number of epochs where chunks are whole and copied.
 
-    In a schedule, any ``window`` epochs in a row take at most ``capacity`` starts on a link. A window that has a price is paid for by every start
-    in it. In a schedule of K epochs, each chunk that some sinks need starts over the links of a tree over time from (source, 0) to these sinks
-    at K, and pays at least for the cheapest such tree; all chunks together pay at most, for every window, its capacity times
-    its price. If the cheapest trees cost more than that, K epochs are too few.
+    In a schedule, any ``window`` epochs in a row take at most ``capacity`` starts on a link. A window that has a price
+    is paid for by every start in it. In a schedule of K epochs, each chunk that some sinks need starts over the links
+    of a tree over time from (source, 0) to these sinks at K, and pays at least for the cheapest such tree; all chunks
+    together pay at most, for every window, its capacity times its price. If the cheapest trees cost more than that, K
+    epochs are too few.
 
     Parameters
     ----------
@@ -395,7 +407,7 @@ class EpochWindowPrices:
     prices: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {
             "certificate": "epoch-window-prices",
             "epochs": self.epochs,
@@ -408,10 +420,13 @@ class EpochWindowPrices:
 
 @dataclass(frozen=True)
 class EpochPartition:
-    """Disjoint sets of ranks that an all-reduce of whole chunks must connect twice, on a grid of epochs and without switches.
+    """Disjoint sets of ranks that an all-reduce of whole chunks must connect twice.
+
+    On a grid of epochs, without switches.
 
     Let p be the number of sets with a rank of the group. Every chunk enters sets at least ``2 (p - 1)`` times, see
-    :class:`PartitionCertificate`. If the links that enter the sets cannot start so many chunks in time, in K epochs, K is too few.
+    :class:`PartitionCertificate`. If the links that enter the sets cannot start so many chunks in time, in K epochs, K
+    is too few.
 
     Parameters
     ----------
@@ -422,7 +437,7 @@ class EpochPartition:
     parts: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return {"certificate": "epoch-partition", "parts": [list(part) for part in self.parts]}
 
 

@@ -42,12 +42,12 @@ class Progress(Protocol):
 
 @dataclass(frozen=True)
 class Incumbent:
-    """The best that a run has so far; told while it goes on, so that it is not lost when the run is stopped.
+    """The best result of a run so far, reported while it goes on, so that it is not lost when the run is stopped.
 
     Parameters
     ----------
     objective : float or None
-        Objective of the best answer, in the unit of the method; nobody has judged it.
+        Objective of the best answer, in the unit of the method; nobody has checked it.
     bound : float or None
         Bound on the objective that the method has proved.
     of_solver : bool

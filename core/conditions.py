@@ -38,12 +38,13 @@ class Conditions:
 
 
 def conditions(demand: Demand, npus: int) -> Conditions:
-    """Give the conditions of a demand.
+    """Conditions of a demand.
 
     Parameters
     ----------
     demand : Demand
-        One collective over a group of ranks; the first rank of the group is the root of a broadcast, reduce, gather or scatter.
+        One collective over a group of ranks; the first rank of the group is the root of a broadcast, reduce, gather or
+        scatter.
     npus : int
         Number of ranks of the network.
 

@@ -24,8 +24,8 @@ class CostModel:
     Parameters
     ----------
     prices : mapping of str to mapping of str to Fraction
-        Tier to component (``link``, ``switch``, ``nic``) to US dollars per byte per second of one NPU's bandwidth. An absent
-        component cannot be bought in that tier; a price of zero says that it is not needed.
+        Tier to component (``link``, ``switch``, ``nic``) to US dollars per byte per second of one NPU's bandwidth. An
+        absent component cannot be bought in that tier; a price of zero says that it is not needed.
     """
 
     prices: Mapping[str, Mapping[str, Fraction]]
@@ -33,8 +33,9 @@ class CostModel:
     def price_per_Bps(self, fabric: Fabric) -> tuple[Fraction, ...]:
         """Price of one byte per second of bandwidth per NPU in each dimension.
 
-        A ring block has 2n half-bandwidth links, a fully connected one n(n-1) links of B/(n-1), a switch n links, n NICs and n ports: each is
-        n times the bandwidth per NPU, so that the whole network costs the number of NPUs times this price times B.
+        A ring block has 2n half-bandwidth links, a fully connected one n(n-1) links of B/(n-1), a switch n links, n
+        NICs and n ports: each is n times the bandwidth per NPU, so that the whole network costs the number of NPUs
+        times this price times B.
 
         Raises
         ------

@@ -13,7 +13,7 @@ from enum import Enum
 from fractions import Fraction
 
 from .errors import InputError, shown
-from .units import Kind, parse, show
+from .units import UnitKind, parse, show
 
 
 class Objective(Enum):
@@ -94,7 +94,7 @@ class Design:
     def linear_constraints(
         self, dimensions: int, prices: Sequence[Fraction] | None = None
     ) -> tuple[LinearConstraint, ...]:
-        """Give every budget and constraint as a linear constraint over the bandwidths.
+        """Every budget and constraint as a linear constraint over the bandwidths.
 
         Parameters
         ----------
@@ -131,8 +131,8 @@ class Design:
     def equal_bandwidth_Bps(self, dimensions: int, prices: Sequence[Fraction] | None = None) -> Fraction | None:
         """Bandwidth of every dimension under EqualBW (dissertation, section 4.5.2), the baseline of all speedups.
 
-        The total is split equally; with a cost budget no more than it buys. Other constraints do not bind the baseline, as in the
-        original. None if the design sets neither a total nor a budget.
+        The total is split equally; with a cost budget no more than it buys. Other constraints do not bind the baseline,
+        as in the original. None if the design sets neither a total nor a budget.
         """
         limits: list[Fraction] = []
         total = self.total_Bps if self.total_Bps is not None else self.max_total_Bps
@@ -162,8 +162,8 @@ def parse_constraints(text: str, dimensions: int) -> tuple[LinearConstraint, ...
     Parameters
     ----------
     text : str
-        One or more constraints joined by ``;``. A constraint is a chain of sums joined by ``<=``, ``>=`` or ``=``; a sum has
-        terms such as ``B1``, ``2 B3``, ``1/2*B2`` and ``500 GB/s``, joined by ``+`` or ``-``.
+        One or more constraints joined by ``;``. A constraint is a chain of sums joined by ``<=``, ``>=`` or ``=``; a
+        sum has terms such as ``B1``, ``2 B3``, ``1/2*B2`` and ``500 GB/s``, joined by ``+`` or ``-``.
     dimensions : int
         Number of dimensions of the network.
 
@@ -216,7 +216,7 @@ def _parse_sum(text: str, rule: str, dimensions: int) -> tuple[list[Fraction], F
             continue
         else:
             try:
-                constant += sign * parse(term, Kind.RATE)
+                constant += sign * parse(term, UnitKind.RATE)
             except InputError as error:
                 raise InputError(f"constraint {rule!r}: {error.problem}") from None
     return coefficients, constant

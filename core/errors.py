@@ -26,19 +26,22 @@ _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
 
 
 def shown(value: object) -> str:
-    """Show a value in an error line, cut to a length that fits in one; cheap for the largest value, safe for the deepest."""
+    """Show a value in an error line, cut to a length that fits in one.
+
+    Cheap for the largest value, safe for the deepest.
+    """
     text = _SHORT.repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 class CwbError(Exception):
-    """An error that is told to the user in one line, without a traceback."""
+    """An error that is shown to the user in one line, without a traceback."""
 
     exit_status: ExitStatus = ExitStatus.FAILURE
 
 
 class InputError(CwbError):
-    """Bad input, told in one line: where it came from, the place in it, the value, what was expected.
+    """Bad input, reported in one line: where it came from, the place in it, the value, what was expected.
 
     Parameters
     ----------
@@ -59,7 +62,7 @@ class InputError(CwbError):
         self.place = place
 
     def at(self, *, source: str | None = None, place: str | None = None) -> InputError:
-        """Give a copy that also says where the value came from; what is known already stays.
+        """A copy that also says where the value came from; what is known already stays.
 
         An inner place is appended to the outer one: ``at(place="network")`` of an error at
         ``dimensions[0]`` is an error at ``network.dimensions[0]``. A place in another source is none in this one.

@@ -83,7 +83,7 @@ class Fabric:
         return "_".join(str(d) for d in self.dimensions)
 
     def with_in_network(self, dimensions: frozenset[int]) -> Fabric:
-        """Give the same fabric with in-network reduction in these dimensions (counted from 0)."""
+        """The same fabric with in-network reduction in these dimensions (counted from 0)."""
         return replace(
             self, dimensions=tuple(replace(d, in_network=i in dimensions) for i, d in enumerate(self.dimensions))
         )
@@ -116,7 +116,7 @@ class WiredFabric(Fabric):
 
 
 def default_tiers(count: int) -> tuple[str, ...]:
-    """Give the tiers of a fabric of ``count`` dimensions: the outermost ones, ending in the pod.
+    """Tiers of a fabric of ``count`` dimensions: the outermost ones, ending in the pod.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def coordinates(rank: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def expand(fabric: Fabric, bandwidth_Bps: Sequence[Fraction], latency_s: Sequence[Fraction]) -> Topology:
-    """Give the explicit network of a fabric: NPUs by rank, then one switch for each block of a switch dimension.
+    """Explicit network of a fabric: NPUs by rank, then one switch for each block of a switch dimension.
 
     Parameters
     ----------
@@ -191,8 +191,9 @@ def expand(fabric: Fabric, bandwidth_Bps: Sequence[Fraction], latency_s: Sequenc
     Returns
     -------
     Topology
-        An NPU's bandwidth B in a dimension is split over its links there: B/2 to either neighbour of a ring (B to the only one of a ring of 2),
-        B/(n - 1) to every peer of a fully connected block, B to and from its switch, over two links of half the latency each.
+        An NPU's bandwidth B in a dimension is split over its links there: B/2 to either neighbour of a ring (B to the
+        only one of a ring of 2), B/(n - 1) to every peer of a fully connected block, B to and from its switch, over two
+        links of half the latency each.
     """
     sizes = fabric.sizes
     stride = [prod(sizes[:d]) for d in range(len(sizes))]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
 from .errors import InputError, shown
-from .units import Kind, parse
+from .units import UnitKind, parse
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -21,8 +21,8 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
 
 
-def _quantity(kind: Kind, *, positive: bool) -> tuple[BeforeValidator, WithJsonSchema]:
-    """Give the validator of a quantity and what the JSON schema says of it."""
+def _quantity(kind: UnitKind, *, positive: bool) -> tuple[BeforeValidator, WithJsonSchema]:
+    """Validator of a quantity and what the JSON schema says of it."""
 
     def validate(value: object) -> Fraction:
         if isinstance(value, Fraction):
@@ -37,12 +37,12 @@ def _quantity(kind: Kind, *, positive: bool) -> tuple[BeforeValidator, WithJsonS
     return BeforeValidator(validate), WithJsonSchema({"type": "string", "pattern": pattern, "examples": [kind.example]})
 
 
-Size = Annotated[Fraction, *_quantity(Kind.SIZE, positive=False)]
-Rate = Annotated[Fraction, *_quantity(Kind.RATE, positive=True)]
-Duration = Annotated[Fraction, *_quantity(Kind.TIME, positive=False)]
-Money = Annotated[Fraction, *_quantity(Kind.MONEY, positive=True)]
-Price = Annotated[Fraction, *_quantity(Kind.PRICE, positive=False)]
-Speed = Annotated[Fraction, *_quantity(Kind.SPEED, positive=True)]
+Size = Annotated[Fraction, *_quantity(UnitKind.SIZE, positive=False)]
+Rate = Annotated[Fraction, *_quantity(UnitKind.RATE, positive=True)]
+Duration = Annotated[Fraction, *_quantity(UnitKind.TIME, positive=False)]
+Money = Annotated[Fraction, *_quantity(UnitKind.MONEY, positive=True)]
+Price = Annotated[Fraction, *_quantity(UnitKind.PRICE, positive=False)]
+Speed = Annotated[Fraction, *_quantity(UnitKind.SPEED, positive=True)]
 
 
 def validated(make: Callable[[], ModelT]) -> ModelT:

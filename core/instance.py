@@ -83,7 +83,7 @@ class Instance:
         return () if self.demand is None else (self.demand, *self.also)
 
     def of_one(self, demand: Demand) -> Instance:
-        """Give the same instance with this collective alone."""
+        """The same instance with this collective alone."""
         return replace(self, demand=demand, also=())
 
     @property
@@ -96,7 +96,7 @@ class Instance:
         return (*self.workloads, *(t.workload(self.fabric) for t in self.transformers))
 
     def with_parallelism(self, tensor_parallel: int, data_parallel: int) -> Instance:
-        """Give the same instance with every transformer trained as HP-(TP, DP)."""
+        """The same instance with every transformer trained as HP-(TP, DP)."""
         chosen = tuple(t.with_parallelism(tensor_parallel, data_parallel) for t in self.transformers)
         return replace(self, transformers=chosen)
 
@@ -113,7 +113,7 @@ class Instance:
         return digest.hexdigest()
 
     def with_changes(self, **changes: Any) -> Instance:
-        """Give a copy with some fields replaced."""
+        """A copy with some fields replaced."""
         return replace(self, **changes)
 
 

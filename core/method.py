@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .answers import Answer
+from .answers import Answer, BoundOnly
 from .bounds import Certificate
 from .budget import Budget
 from .instance import Instance
@@ -15,6 +16,8 @@ from .solver import ModelSize, Solver, SolverResult
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from .formulation import Formulation
 
 
 class Kind(Enum):
@@ -39,7 +42,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method claims; the judge recomputes the objective and checks the certificate.
+    """What a method claims; the verifier recomputes the objective and checks the certificate.
 
     Parameters
     ----------
@@ -117,16 +120,17 @@ class Method:
         Class of its answers.
     options : type of pydantic.BaseModel
         Its options, each field with a description.
-    run : callable
-        ``run(instance, solver, budget, options) -> Outcome``.
+    solve : callable or str
+        ``solve(instance, solver, budget, options) -> Outcome``, or where it is, ``"package.module:function"``: imported
+        when the method runs, so that listing methods imports neither Pyomo nor compiled kernels.
     supports : callable
         ``supports(instance) -> str | None``: the reason why not.
     pose : callable
-        ``pose(instance, options) -> Instance``: folds those options that state the problem (a budget, an objective) into the
-        instance, so that the judge sees the same problem as the method.
+        ``pose(instance, options) -> Instance``: folds those options that state the problem (a budget, an objective)
+        into the instance, so that the verifier sees the same problem as the method.
     restricted_to : callable
-        ``restricted_to(options) -> str``: of an exact method, what options ask of the answers that its optimum is the best of, in words; empty
-        where these are all answers to the posed instance.
+        ``restricted_to(options) -> str``: of an exact method, what options ask of the answers that its optimum is the
+        best of, in words; empty where these are all answers to the posed instance.
     needs_solver : bool
         Whether it calls the solver that it is handed.
     sense : str
@@ -141,10 +145,63 @@ class Method:
     paper: str
     answer_type: type
     options: type[BaseModel]
-    run: Callable[[Instance, Solver, Budget, Any], Outcome]
+    solve: Callable[[Instance, Solver, Budget, Any], Outcome] | str
     objective_unit: Callable[[Instance], str] = in_seconds
     supports: Callable[[Instance], str | None] = always
     pose: Callable[[Instance, Any], Instance] = as_it_is
     restricted_to: Callable[[Any], str] = nothing_more
     needs_solver: bool = True
     sense: str = "minimize"
+
+    @classmethod
+    def of(cls, formulation: Formulation, name: str = "", summary: str = "", kind: Kind | None = None) -> Method:
+        """Method that solves a formulation as it is declared: no heuristic before it, no other algorithm in its place.
+
+        Parameters
+        ----------
+        formulation : Formulation
+            What is solved.
+        name, summary : str
+            Of the method; by default those of the formulation.
+        kind : Kind, optional
+            What its objective is worth; by default what the model's bound makes it.
+        """
+        if kind is None:
+            kind = Kind.HEURISTIC if not formulation.bounds else Kind.EXACT if formulation.answers else Kind.RELAXATION
+        return cls(
+            name=name or formulation.name,
+            kind=kind,
+            summary=summary or formulation.summary,
+            paper=formulation.paper,
+            answer_type=object if formulation.answers else BoundOnly,
+            options=formulation.options,
+            solve=formulation.solve,
+            supports=formulation.supports,
+            pose=formulation.pose,
+            restricted_to=formulation.restricted_to,
+            objective_unit=formulation.objective_unit,
+        )
+
+    def run(self, instance: Instance, solver: Solver, budget: Budget, options: Any) -> Outcome:
+        """Solve a posed instance.
+
+        Parameters
+        ----------
+        instance : Instance
+            As :attr:`pose` gives it.
+        solver : Solver
+            What solves the method's models.
+        budget : Budget
+            Limits, seed and clock of the run.
+        options : pydantic.BaseModel
+            Of the type :attr:`options`.
+
+        Returns
+        -------
+        Outcome
+        """
+        solve = self.solve
+        if isinstance(solve, str):
+            module, _, function = solve.partition(":")
+            solve = getattr(import_module(module), function)
+        return solve(instance, solver, budget, options)

@@ -1,8 +1,10 @@
-"""Closed forms of pipelined time: data cut into chunks that follow each other along paths and trees, each with a rate of its own.
+"""Closed forms of pipelined time.
 
-Data of v bytes goes over a path of l links at a rate r, in ``lam`` equal chunks that are stored before they go on. Its flow time is ``x = v / r``,
-and a chunk takes ``x / lam`` on each link and what the link adds. The first chunk is through after ``S + l x / lam``, and each other one comes
-``A + x / lam`` after the one before (MTree, equation 2):
+Data cut into chunks that follow each other along paths and trees, each with a rate of its own.
+
+Data of v bytes goes over a path of l links at a rate r, in ``lam`` equal chunks that are stored before they go on. Its
+flow time is ``x = v / r``, and a chunk takes ``x / lam`` on each link and what the link adds. The first chunk is
+through after ``S + l x / lam``, and each other one comes ``A + x / lam`` after the one before (MTree, equation 2):
 
 ``t(lam) = S + l x / lam + (lam - 1) (A + x / lam)``.
 
@@ -13,9 +15,10 @@ S       what a chunk waits on all links beside its bytes       sum of latencies 
 A       what the slowest link is held beside a chunk's bytes   largest latency, and overhead     overhead
 ======  =====================================================  ================================  =========================
 
-In a tree every leaf has its path, and the last one counts. In an all-reduce that overlaps, a chunk comes from a leaf a to the root and goes on to a
-leaf b: the path is the pair. As ``max(A_a, A_b)`` is one of the two, the largest time over all pairs is the larger one of two sums, each of a largest
-term over a and one over b, so that no pair is ever looked at.
+In a tree every leaf has its path, and the last one counts. In an all-reduce that overlaps, a chunk comes from a leaf a
+to the root and goes on to a leaf b: the path is the pair. As ``max(A_a, A_b)`` is one of the two, the largest time over
+all pairs is the larger one of two sums, each of a largest term over a and one over b, so that no pair is ever looked
+at.
 
 Every time depends on the flow time alone, not on data and rate. It is convex in ``lam``, since every path's is.
 """
@@ -24,10 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
 from functools import cached_property
-from math import ceil, isqrt, sqrt
-from typing import TypeVar
 
 import numpy as np
 
@@ -48,8 +48,6 @@ TOLERANCE = 1e-13
 #: Slopes are taken over this part of the deadline, or of the time where that is later.
 _AHEAD = 1e-6
 
-_Number = TypeVar("_Number", Fraction, float)
-
 
 class LatencyModel(Enum):
     """What the latency of a link does to the next chunk."""
@@ -58,48 +56,6 @@ class LatencyModel(Enum):
     OCCUPANCY = "occupancy"
     #: The next chunk follows at once, as on a long line.
     PROPAGATION = "propagation"
-
-
-def path_seconds(links: int, waits_s: _Number, pace_s: _Number, flow_s: _Number, chunks: int) -> _Number:
-    """Time of a path, equation (2): exact with fractions.
-
-    Parameters
-    ----------
-    links : int
-        Number of links l.
-    waits_s, pace_s : Fraction or float
-        S and A of the module's table, in seconds.
-    flow_s : Fraction or float
-        Seconds x that all data takes on a link.
-    chunks : int
-        Number of chunks, at least 1.
-    """
-    return waits_s + (links + chunks - 1) * flow_s / chunks + (chunks - 1) * pace_s
-
-
-def path_chunks(links: int, pace_s: Fraction | float, flow_s: Fraction | float, most: int = MOST_CHUNKS) -> int:
-    """Best whole number of chunks of a path, the smallest if there are two; exact.
-
-    One more chunk saves ``(l - 1) x / (lam (lam + 1))`` and costs A: the smallest ``lam`` with ``lam (lam + 1) >= (l - 1) x / A``.
-    Parameters are those of :func:`path_seconds`; ``most`` is the answer where nothing but it limits the number.
-    """
-    if links <= 1 or flow_s == 0:
-        return 1
-    if pace_s == 0:
-        return most
-    least = ceil((links - 1) * Fraction(flow_s) / Fraction(pace_s))
-    below = (isqrt(4 * least + 1) - 1) // 2
-    return max(1, min(below + (below * (below + 1) < least), most))
-
-
-def path_optimum(links: int, waits_s: float, pace_s: float, flow_s: float) -> tuple[float, float]:
-    """Best real number of chunks of a path and its time: equations (7) and (8), with the data size that is missing in print.
-
-    ``lam* = sqrt((l - 1) x / A)`` and ``t* = S - A + x + 2 sqrt((l - 1) x A)`` with A > 0; below one chunk, one chunk. More than ``lam*`` squared
-    chunks take longer than one.
-    """
-    best = max(1.0, sqrt((links - 1) * flow_s / pace_s))
-    return best, waits_s + (links + best - 1) * flow_s / best + (best - 1) * pace_s
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +122,10 @@ class Forest:
         return last + more * piece_s
 
     def best_chunks(self, flow_s: Floats) -> Ints:
-        """Best number of chunks of every tree, the smallest if there are several: bisection for the first that one more does not beat."""
+        """Best number of chunks of every tree, the smallest if there are several.
+
+        Bisection for the first that one more does not beat.
+        """
         low, high = np.ones(len(self), dtype=np.int64), self._enough(flow_s)
         while (open_ := low < high).any():
             middle = (low + high) // 2
@@ -178,8 +137,8 @@ class Forest:
     def flow_within(self, deadline_s: float, chunks: Ints | None = None) -> Floats:
         """Largest flow time of every tree that ends in time; 0 where latency alone is too long.
 
-        For a number of chunks, time is convex and piecewise linear in the flow time, so that Newton's method ends at the root. Where chunks can be
-        chosen, the best ones for that flow time leave time for more, until no others do.
+        For a number of chunks, time is convex and piecewise linear in the flow time, so that Newton's method ends at
+        the root. Where chunks can be chosen, the best ones for that flow time leave time for more, until no others do.
 
         Parameters
         ----------
@@ -201,12 +160,16 @@ class Forest:
         return flow
 
     def _newton(self, flow_s: Floats, deadline_s: float, chunks: Ints) -> Floats:
-        """Solve ``time = deadline`` for the flow time; from the second step on from above, where no step goes too far."""
+        """Solve ``time = deadline`` for the flow time.
+
+        From the second step on from above, where no step goes too far.
+        """
         if deadline_s <= 0:
             return np.zeros_like(flow_s)
         for _ in range(64):
             time = self.seconds(flow_s, chunks)
-            # Against the larger one of the two: added to a latency far beyond the deadline, a part of the deadline would be lost.
+            # Against the larger one of the two: added to a latency far beyond the deadline, a part of the deadline
+            # would be lost.
             ahead = np.maximum(time, deadline_s) * _AHEAD
             slope = (self.seconds(flow_s + ahead, chunks) - time) / ahead
             step = (time - deadline_s) / slope
@@ -216,7 +179,10 @@ class Forest:
         return flow_s
 
     def _enough(self, flow_s: Floats) -> Ints:
-        """Numbers of chunks that are not below the best: those of a path with most links and a pace that none is below."""
+        """Numbers of chunks that are not below the best.
+
+        Those of a path with most links and a pace that none is below.
+        """
         links = np.sum([way.last(way.links.astype(np.float64)) for way in self.ways], axis=0)
         pace = np.max([-way.last(-way.pace_s) for way in self.ways], axis=0)
         ratio = np.divide((links - 1) * flow_s, pace, out=np.full(len(self), np.inf), where=pace > 0)

@@ -106,7 +106,8 @@ class PublishedRun(Strict):
     """A run that a row's number comes from; what it does not say is the paper's default.
 
     With ``each`` it stands for as many runs as there are combinations of its lists, times the seeds. The names of the
-    lists, and ``seed``, may be used in braces in the instance, the size and the options: ``gscale({skewness}, {seed})``.
+    lists, and ``seed``, may be used in braces in the instance, the size and the options:
+    ``gscale({skewness}, {seed})``.
     """
 
     instance: Annotated[
@@ -212,7 +213,8 @@ class PublishedRow(Strict):
     why : str
         Why ours differs, with the evidence; a difference without a reason is an open question.
     predicted : str
-        The number was measured on hardware, and ours is what a model of time predicts: its name in the file's ``models``.
+        The number was measured on hardware, and ours is what a model of time predicts: its name in the file's
+        ``models``.
     needs : str
         What would be needed to check it, such as ``GPUs``.
     """
@@ -272,7 +274,7 @@ class PublishedFile(Strict):
 
 
 class Agreement(StrEnum):
-    """What came of comparing a printed number with ours."""
+    """Verdict of the comparison of a printed number with ours."""
 
     REPRODUCED = "reproduced"
     DIFFERS = "differs"
@@ -309,7 +311,10 @@ class Finding:
 
     @property
     def explained(self) -> bool:
-        """Whether nothing is left to ask: no failed run, and no difference without a reason. Wall times are never asked."""
+        """Whether nothing is left to ask: no failed run, and no difference without a reason.
+
+        Wall times are never asked.
+        """
         if self.row.timed:
             return True
         return self.agreement is not Agreement.FAILED and (self.agreement is not Agreement.DIFFERS or bool(self.reason))
@@ -318,7 +323,7 @@ class Finding:
 def compared(row: PublishedRow, ours: float | str, model: str = "") -> Finding:
     """Compare a printed number with ours; words are compared as words.
 
-    Seconds of computing and predictions are set beside the printed number and not judged: the verdict is the same
+    Seconds of computing and predictions are set beside the printed number and not assessed: the verdict is the same
     whatever they are.
 
     Parameters

@@ -13,7 +13,7 @@ from .jsonl import locked
 
 SCHEMA = "cwb-record/1"
 
-#: How a bound is known: the judge did the arithmetic, a solver or a method says so, or there is none.
+#: How a bound is known: recomputed by the verifier, attested by a solver or a method, or none.
 RECOMPUTED, ATTESTED, NONE = PROOFS = ("recomputed", "attested", "none")
 
 #: A line longer than this is not a record; nothing larger is taken into memory.
@@ -36,15 +36,15 @@ class RunRecord:
     stopped : str or None
         Why the run was ended from outside: ``time``, ``memory``, or ``crash`` if its process died by itself.
     incumbent : mapping or None
-        The last thing that a run told before it was stopped: ``objective`` and ``bound`` (neither is judged), ``of``
+        The last report of a run before it was stopped: ``objective`` and ``bound`` (neither is verified), ``of``
         whom they are (``method``, or ``solver`` for the objective of the solver's own model), and at which ``seconds``.
     peak_rss_bytes : int or None
         The most memory that the run's process held.
     environment : mapping of str to object
         Where it ran: ``python``, ``platform``, ``cpu``, ``cores`` and the ``packages`` by version.
     proof : str
-        How ``bound`` is known: ``recomputed`` by the judge from the certificate, ``attested`` by a solver or the method, or
-        ``none`` where there is no bound. A bound of which a record does not say it is taken for attested.
+        How ``bound`` is known: ``recomputed`` by the verifier from the certificate, ``attested`` by a solver or the
+        method, or ``none`` where there is no bound. A bound of which a record does not say it is taken for attested.
     """
 
     cwb_version: str
@@ -90,12 +90,12 @@ class RunRecord:
 
     @property
     def shown_status(self) -> str:
-        """The status as people are told: an optimum that rests on somebody's word is called so."""
+        """The status as printed: an optimum whose bound is attested is called so."""
         attested = self.status == "optimal" and self.proof == ATTESTED
         return f"{self.status} ({ATTESTED})" if attested else self.status
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data, the schema first."""
+        """Plain data, the schema first."""
         data = asdict(self)
         return {"schema": data.pop("schema"), **data}
 
@@ -141,7 +141,7 @@ def append_record(path: Path, record: RunRecord) -> None:
 
 
 def to_line(record: RunRecord) -> bytes:
-    """Give a record as a line of JSON.
+    """A record as a line of JSON.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Trees that have a rate of their own on every link: how fast a packing is in chunks, and which data makes all trees end at once."""
+"""Trees that have a rate of their own on every link.
+
+How fast a packing is in chunks, and which data makes all trees end at once.
+"""
 
 from __future__ import annotations
 
@@ -92,8 +95,9 @@ def reserve(
 ) -> Reserved:
     """Reserve rates for a packing such that its last tree ends as soon as can be.
 
-    A tree whose data takes x seconds at its rate ends in time if x is at most :meth:`~cwb.core.pipelining.Forest.flow_within`: it needs the rate
-    data over x. The time is the least one at which the rates that all trees need fit on every link.
+    A tree whose data takes x seconds at its rate ends in time if x is at most
+    :meth:`~cwb.core.pipelining.Forest.flow_within`: it needs the rate data over x. The time is the least one at which
+    the rates that all trees need fit on every link.
 
     Parameters
     ----------
@@ -162,7 +166,8 @@ def equal_finish(forest: Forest, rates_Bps: Floats, size_bytes: float, chunks: i
     Returns
     -------
     array of float, shape (trees,)
-        Bytes of every tree. Their sum is the size; the trees that have some end at the same time, to a part of :data:`~.pipelining.TOLERANCE`.
+        Bytes of every tree. Their sum is the size; the trees that have some end at the same time, to a part of
+        :data:`~.pipelining.TOLERANCE`.
     """
     flow_s = np.full(len(rates_Bps), size_bytes / float(rates_Bps.sum()))
     given = None if chunks is None else np.full(len(rates_Bps), chunks, dtype=np.int64)
@@ -175,14 +180,18 @@ def equal_finish(forest: Forest, rates_Bps: Floats, size_bytes: float, chunks: i
 
     seconds = _least(lambda deadline: float(carried(deadline).sum()) / size_bytes, float(flow_s[0]), most)
     found = carried(seconds)
-    # So little data is lost beside the latency: then every split ends at the same time, as far as that can be told.
+    # So little data is lost beside the latency: then every split ends at the same time, as far as that can be
+    # determined.
     return found * (size_bytes / float(found.sum())) if found.any() else size_bytes * (rates_Bps / rates_Bps.sum())
 
 
 def _least(grows: Callable[[float], float], low: float, high: float) -> float:
-    """Give the least number between two at which what grows is at least 1; it is taken to be so at the higher one.
+    """The least number in an interval at which an increasing function is at least 1.
 
-    Regula falsi, where an end that stays counts half (the Illinois rule), since what grows is close to a straight line; each fourth step halves.
+    It is taken to be so at the higher one.
+
+    Regula falsi, where an end that stays counts half (the Illinois rule), since what grows is close to a straight line;
+    each fourth step halves.
     """
     below, above = grows(low) - 1, grows(high) - 1
     if below >= 0:

@@ -1,7 +1,7 @@
 """Schedules: which chunk goes where, over which links, in which step or at what time.
 
-Columns are numpy arrays, since schedules have millions of sends. Nodes and links are counted by their position in the topology; ranks by the
-position among its compute nodes.
+Columns are numpy arrays, since schedules have millions of sends. Nodes and links are counted by their position in the
+topology; ranks by the position among its compute nodes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Chunks:
     held_by, needed_by : array of int, shape (chunks,)
         The groups that have each chunk at the start, and need it at the end.
     reduced : array of bool, shape (chunks,)
-        Whether the holders' contributions are to be summed: then everyone who needs the chunk needs each contribution exactly once.
+        Whether the holders' contributions are to be summed: then everyone who needs the chunk needs each contribution
+        exactly once.
     """
 
     units: Ints
@@ -77,8 +78,8 @@ class Sends:
     Parameters
     ----------
     chunk, source, target : array of int, shape (sends,)
-        The chunk and the nodes it leaves and reaches. A send between ranks that are not neighbours has a path through other nodes, which
-        pass it on without keeping it; a switch is a source or target only where it stores.
+        The chunk and the nodes it leaves and reaches. A send between ranks that are not neighbours has a path through
+        other nodes, which pass it on without keeping it; a switch is a source or target only where it stores.
     reduce : array of bool, shape (sends,)
         Whether the target adds the chunk to what it has; otherwise it takes a copy.
     path_offset : array of int, shape (sends + 1,)
@@ -120,7 +121,7 @@ class Sends:
         return tuple(int(link) for link in self.path_links[self.path_offset[send] : self.path_offset[send + 1]])
 
     def take(self, index: Ints | Bools) -> Sends:
-        """Give some of the sends, in the order of the index."""
+        """Some of the sends, in the order of the index."""
         chosen = np.flatnonzero(index) if index.dtype == np.bool_ else np.asarray(index, dtype=np.int64)
         hops = self.hops[chosen]
         offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)

@@ -12,6 +12,7 @@ from enum import Enum, Flag, auto
 from typing import Any, Protocol, runtime_checkable
 
 from .budget import Budget
+from .errors import Unsupported
 
 
 class Capability(Flag):
@@ -132,12 +133,12 @@ class SolverResult:
         return relative_gap(self.objective, self.bound)
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain data for a record."""
+        """Plain data for a record."""
         return asdict(self) | {"termination": self.termination.value, "gap": self.gap}
 
 
 def relative_gap(objective: float | None, bound: float | None) -> float | None:
-    """Give ``|objective - bound| / |objective|``; 0 when both are equal, None when either is missing."""
+    """``|objective - bound| / |objective|``; 0 when both are equal, None when either is missing."""
     if objective is None or bound is None:
         return None
     if objective == bound:
@@ -221,9 +222,21 @@ class CompiledModel(Protocol):
         ...
 
     def dual(self, constraint: Any) -> float:
-        """Dual value of a constraint after an optimal solve: change of the objective per unit of its right-hand side."""
+        """Dual value of a constraint after an optimal solve.
+
+        Change of the objective per unit of its right-hand side.
+        """
         ...
 
-    def reduced_cost(self, variable: Any) -> float:
-        """Reduced cost of a variable after an optimal solve."""
-        ...
+
+def resolving(solver: Solver) -> ResolvingSolver:
+    """The solver as one that keeps a linear model between solves and gives its dual values.
+
+    Raises
+    ------
+    Unsupported
+        If it is none.
+    """
+    if isinstance(solver, ResolvingSolver) and Capability.RESOLVE | Capability.DUALS in solver.capabilities:
+        return solver
+    raise Unsupported(f"{solver.name} does not keep a linear model between solves and tell its dual values")

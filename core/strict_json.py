@@ -16,7 +16,7 @@ def parse_json(raw: bytes, max_keys: int) -> Any:
     raw : bytes
         The text; its size is for the caller to bound.
     max_keys : int
-        Keys that one object may have: each that is wrong costs memory before the first is told.
+        Keys that one object may have: each that is wrong costs memory before the first is reported.
 
     Raises
     ------

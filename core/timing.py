@@ -12,12 +12,13 @@ from .errors import InputError
 class Semantics(Enum):
     """What a chunk's way over a link costs, in epochs; numbers under different semantics are never compared.
 
-    ``te-ccl`` is what the published code of TE-CCL counts: latency that is at most a tenth of an epoch is free, and a chunk
-    that a switch hands to a rank pays latency alone. ``te-ccl-paid-switch`` is the same with that last link paid in full (the code's
-    ``switch_to_gpu_link_on``). ``store-and-forward`` is physical: every link is paid in full, latency rounded up, so that the schedule holds
-    in seconds as well. ``circuit`` is what TACOS counts, and physical too: a chunk holds all links from one rank to the next one, which
-    only switches are between, for their latencies and its time on the slowest of them, together rounded up. Through a switch a chunk may
-    go at 1/x of the rate, for a whole x, and then takes up 1/x of each link.
+    ``te-ccl`` is what the published code of TE-CCL counts: latency that is at most a tenth of an epoch is free, and a
+    chunk that a switch hands to a rank pays latency alone. ``te-ccl-paid-switch`` is the same with that last link paid
+    in full (the code's ``switch_to_gpu_link_on``). ``store-and-forward`` is physical: every link is paid in full,
+    latency rounded up, so that the schedule holds in seconds as well. ``circuit`` is what TACOS counts, and physical
+    too: a chunk holds all links from one rank to the next one, which only switches are between, for their latencies and
+    its time on the slowest of them, together rounded up. Through a switch a chunk may go at 1/x of the rate, for a
+    whole x, and then takes up 1/x of each link.
     """
 
     TE_CCL = "te-ccl"
@@ -65,9 +66,9 @@ class Timing:
     epoch_s : Fraction
         Length of an epoch in seconds.
     fluid : bool
-        Whether chunks may be split at will, as in TE-CCL's linear program: then a link carries bandwidth times epoch in every
-        epoch, and its delay is one epoch and the latency. Otherwise chunks are whole: where one takes w epochs, a link starts
-        at most one in any w epochs, and its delay has all of them.
+        Whether chunks may be split at will, as in TE-CCL's linear program: then a link carries bandwidth times epoch in
+        every epoch, and its delay is one epoch and the latency. Otherwise chunks are whole: where one takes w epochs, a
+        link starts at most one in any w epochs, and its delay has all of them.
     changes : tuple of BandwidthChange
         Links whose bandwidth varies. What it allows in a window is the sum over its epochs; delays stay as they are.
 

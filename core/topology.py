@@ -32,8 +32,8 @@ class Node:
     multicast : bool
         Whether a switch may send one incoming chunk to several links.
     buffer_bytes : Fraction or None
-        How much a switch can hold; None is no limit, 0 is a switch that cannot store. Of a rank, on a grid of epochs: how much it can hold for
-        others, and 0 is a rank that passes on at once what it receives, or never.
+        How much a switch can hold; None is no limit, 0 is a switch that cannot store. Of a rank, on a grid of epochs:
+        how much it can hold for others, and 0 is a rank that passes on at once what it receives, or never.
     """
 
     name: str

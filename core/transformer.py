@@ -13,11 +13,13 @@ MLP (ratio 4)      8 h^2 / t   16 b s h^2 / t                b s h p
 The input gradient repeats the forward operations of the weights and twice those of the attention scores (both factors
 of ``Q K^T`` and of its product with V are activations), and the forward TP all-reduce. The weight gradient repeats the
 operations of the weights. With a vocabulary of V there is an output layer of ``V h / t`` parameters, ``2 b s h V / t``
-operations and one TP all-reduce in the forward pass (of the embedding) and one in the backward pass (of the logits' input).
+operations and one TP all-reduce in the forward pass (of the embedding) and one in the backward pass (of the logits'
+input).
 
-Data parallelism moves the G bytes of a block's parameters (or gradients) once per collective. ZeRO stage 0 all-reduces the
-gradient; stages 1 and 2 reduce-scatter it and all-gather the updated parameters, both in the weight-gradient phase; stage 3
-all-gathers the parameters in the forward pass and again for the input gradient, and reduce-scatters the gradient.
+Data parallelism moves the G bytes of a block's parameters (or gradients) once per collective. ZeRO stage 0 all-reduces
+the gradient; stages 1 and 2 reduce-scatter it and all-gather the updated parameters, both in the weight-gradient phase;
+stage 3 all-gathers the parameters in the forward pass and again for the input gradient, and reduce-scatters the
+gradient.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ class Transformer:
     weight: Fraction = Fraction(1)
 
     def with_parallelism(self, tensor_parallel: int, data_parallel: int) -> Transformer:
-        """Give the same model trained as HP-(TP, DP) (dissertation, section 4.2.3)."""
+        """The same model trained as HP-(TP, DP) (dissertation, section 4.2.3)."""
         return replace(self, tensor_parallel=tensor_parallel, data_parallel=data_parallel)
 
     def workload(self, fabric: Fabric) -> Workload:
@@ -121,7 +123,10 @@ class Transformer:
     def _layer(
         self, name: str, parameters: int, *, weight_ops: Fraction, score_ops: Fraction, tokens: Fraction, repeat: int
     ) -> Layer:
-        """Derive one block; ``score_ops`` are the operations of the forward pass in which both factors are activations."""
+        """Derive one block.
+
+        ``score_ops`` are the operations of the forward pass in which both factors are activations.
+        """
 
         def seconds(operations: Fraction) -> Fraction:
             return operations / (self.tensor_parallel * self.speed_flops)
@@ -146,6 +151,6 @@ class Transformer:
         )
 
     def _collective(self, kind: CollectiveKind, size_bytes: Fraction, group: str) -> tuple[Communication, ...]:
-        """Give the collective, or nothing in a group of one."""
+        """The collective, or nothing in a group of one."""
         degree = self.tensor_parallel if group == TP else self.data_parallel
         return (Communication(kind, Fraction(size_bytes), group),) if degree > 1 else ()

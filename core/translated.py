@@ -1,4 +1,7 @@
-"""Schedules of one tree: on a network that looks the same from every rank, all ranks do what the first one does, moved."""
+"""Schedules of one translated tree.
+
+On a network that looks the same from every rank, all ranks do what the first one does, translated.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,19 @@ from .trees import TreeKind
 class TranslatedTrees:
     """Trees of rank 0, and with them those of all other ranks, in steps of equal length.
 
-    Ranks are the elements of the group ``Z_a x Z_b x ...``: with sizes (a, b, c), (x, y, z) is rank ``x + a y + a b z``. For every edge from
-    parent u to child v, rank r has the edge from r + u to r + v in the same step, for the same chunk of its own data. The difference v - u is
-    the edge's *generator*. If in no step two edges have the same generator, no link has two chunks in a step: the link from w to w + g then
-    carries data of rank w - u, and of no other one.
+    Ranks are the elements of the group ``Z_a x Z_b x ...``: with sizes (a, b, c), (x, y, z) is rank
+    ``x + a y + a b z``. For every edge from parent u to child v, rank r has the edge from r + u to r + v in the same
+    step, for the same chunk of its own data. The difference v - u is the edge's *generator*. If in no step two edges
+    have the same generator, no link has two chunks in a step: the link from w to w + g then carries data of rank w - u,
+    and of no other one.
 
     Parameters
     ----------
     instance_sha256 : str
         Digest of the instance that it is for.
     kind : TreeKind
-        ``out`` for an all-gather; ``in`` for a reduce-scatter, where the data of an edge flows from child to parent and the last step is
-        the first; ``in-out`` for the one and then the other.
+        ``out`` for an all-gather; ``in`` for a reduce-scatter, where the data of an edge flows from child to parent and
+        the last step is the first; ``in-out`` for the one and then the other.
     sizes : tuple of int
         Orders of the cyclic groups, the innermost first.
     copy : array of int, shape (edges,)
@@ -78,12 +82,12 @@ class TranslatedTrees:
 
 
 def coordinates(sizes: tuple[int, ...], ranks: Ints) -> NDArray[np.int64]:
-    """Give the coordinates of ranks; shape (ranks, dimensions)."""
+    """Coordinates of ranks; shape (ranks, dimensions)."""
     return np.stack(np.unravel_index(ranks, sizes, order="F"), axis=-1).astype(np.int64)
 
 
 def moved(sizes: tuple[int, ...], ranks: Ints, by: Ints, sign: int = 1) -> Ints:
-    """Give ranks moved by others, or back by them where the sign is -1; the two broadcast together."""
+    """Ranks translated by others, or back by them where the sign is -1; the two broadcast together."""
     there = coordinates(sizes, ranks) + sign * coordinates(sizes, by)
     found = np.ravel_multi_index(tuple(np.moveaxis(there % np.array(sizes), -1, 0)), sizes, order="F")
     return np.asarray(found, dtype=np.int64)

@@ -46,8 +46,8 @@ class TreePacking:
     path_links : array of int
         Links from parent to child (from child to parent for reduce trees).
     reduction : TreePacking or None
-        For :attr:`TreeKind.BOTH`, reduce trees of the same roots and units: the data of tree i first comes to its root along the
-        reduction's tree i, which may have other edges.
+        For :attr:`TreeKind.BOTH`, reduce trees of the same roots and units: the data of tree i first comes to its root
+        along the reduction's tree i, which may have other edges.
     """
 
     instance_sha256: str
@@ -92,7 +92,10 @@ class TreePacking:
 
     @cached_property
     def passes(self) -> tuple[TreePacking, ...]:
-        """One-way packings that the data takes one after the other: of in-out trees the reduction and the broadcast, else the packing itself."""
+        """One-way packings that the data takes one after the other.
+
+        Of in-out trees the reduction and the broadcast, else the packing itself.
+        """
         if self.reduction is None:
             return (self,)
         return self.reduction, replace(self, kind=TreeKind.OUT, reduction=None)

@@ -1,10 +1,9 @@
 """Quantities with units: from text such as ``"25 GiB/s"`` to exact numbers in base units, and back.
 
 Inside cwb everything is in seconds, bytes, bytes per second, US dollars and floating-point operations per second. A
-quantity read from text is a :class:`fractions.Fraction`, exactly the number that was written: a decimal, with or without an exponent, or
-a fraction of integers such as ``"100/3 GB/s"``. Sizes
-written with binary prefixes (KiB, MiB, GiB) are powers of 1024, with decimal ones (kB, MB, GB) powers
-of 1000; ``Gb/s`` and ``Gbps`` are bits.
+quantity read from text is a :class:`fractions.Fraction`, exactly the number that was written: a decimal, with or
+without an exponent, or a fraction of integers such as ``"100/3 GB/s"``. Sizes written with binary prefixes (KiB, MiB,
+GiB) are powers of 1024, with decimal ones (kB, MB, GB) powers of 1000; ``Gb/s`` and ``Gbps`` are bits.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _PRICE = {f"{money}/({rate})": value / scale for money, value in _MONEY.items() 
 _SPEED = {f"{prefix}FLOPS": Fraction(scale) for prefix, scale in {**_DECIMAL, **_BINARY}.items()}
 
 
-class Kind(Enum):
+class UnitKind(Enum):
     """What a quantity measures: its name, an example, and its units with their size in base units."""
 
     SIZE = ("a size", "1 GiB", _SIZE)
@@ -66,7 +65,8 @@ class Kind(Enum):
         self.units = units
 
 
-#: Quantities beyond this, or below its inverse, in base units are refused: products of a few of them still fit in a float.
+#: Quantities beyond this, or below its inverse, in base units are refused: products of a few of them still fit in a
+#: float.
 _LARGEST = Fraction(10**30)
 
 #: Digits of a number, or of either part of a fraction; with an exponent of three digits, what is read stays small.
@@ -80,14 +80,14 @@ _QUANTITY = re.compile(
 )
 
 
-def parse(text: object, kind: Kind, *, allow_zero: bool = True) -> Fraction:
+def parse(text: object, kind: UnitKind, *, allow_zero: bool = True) -> Fraction:
     """Read one quantity.
 
     Parameters
     ----------
     text : object
         What the user wrote; anything but a string is refused, since a bare number has no unit.
-    kind : Kind
+    kind : UnitKind
         What the quantity must measure.
     allow_zero : bool
         Whether 0 is a sensible value here; negative values never are.
@@ -100,19 +100,20 @@ def parse(text: object, kind: Kind, *, allow_zero: bool = True) -> Fraction:
     Raises
     ------
     InputError
-        If the text has no unit, a unit of another kind, or a number that is not finite, non-negative and of a sensible size.
+        If the text has no unit, a unit of another kind, or a number that is not finite, non-negative and of a sensible
+        size.
     """
     if not isinstance(text, str):
         raise InputError(f"{shown(text)} has no unit; {_expected(kind)}")
     return _parsed(text, kind, allow_zero)
 
 
-def _expected(kind: Kind) -> str:
+def _expected(kind: UnitKind) -> str:
     return f"expected {kind.label} with its unit, such as {kind.example!r}"
 
 
 @lru_cache(maxsize=1024)
-def _parsed(text: str, kind: Kind, allow_zero: bool) -> Fraction:
+def _parsed(text: str, kind: UnitKind, allow_zero: bool) -> Fraction:
     """Read one text; a large network says the same few a million times."""
     expected = _expected(kind)
     match = _QUANTITY.match(text)
@@ -136,7 +137,9 @@ def _parsed(text: str, kind: Kind, allow_zero: bool) -> Fraction:
 
 
 def exact(value: Fraction, unit: str) -> str:
-    """Write a number with its unit so that :func:`parse` reads the same number: as a decimal, or as a fraction such as ``100/3 GB/s``.
+    """Write a number with its unit so that :func:`parse` reads the same number.
+
+    As a decimal, or as a fraction such as ``100/3 GB/s``.
 
     Parameters
     ----------
@@ -163,7 +166,7 @@ def exact(value: Fraction, unit: str) -> str:
 
 def show(value: float | Fraction, unit: str) -> str:
     """Write a value in base units in the given unit, for people: ``show(5e10, "GB/s")`` is ``"50 GB/s"``."""
-    for kind in Kind:
+    for kind in UnitKind:
         if unit in kind.units:
             return f"{float(value / kind.units[unit]):.6g} {unit}"
     raise ValueError(f"unknown unit {unit!r}")

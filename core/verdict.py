@@ -1,4 +1,4 @@
-"""What the judge says of an answer."""
+"""What the verifier says about an answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judge's findings; made in ``schedules``, never by the method.
+    """The verifier's findings; made in ``schedules``, never by the method.
 
     Parameters
     ----------

@@ -1,7 +1,9 @@
-"""What takes long and is no method: making networks, reading files, digests. It asks the budget of whoever waits for it.
+"""What takes long and is no method: making networks, reading files, digests.
 
-Generators of networks and what they call have arguments that users write, and no budget among them. Who waits sets it with
-:func:`watched`; nobody else has to, and then there is no limit and nothing is told. Threads have their own.
+It asks the budget of whoever waits for it.
+
+Generators of networks and what they call have arguments that users write, and no budget among them. Who waits sets it
+with :func:`watched`; nobody else has to, and then there is no limit and nothing is reported. Threads have their own.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _FREE = Budget()
 #: So many things are made between two questions; it takes some milliseconds.
 STEP = 2**14
 
-#: How far it is is told after so many things, which take a second or two.
+#: Number of things between two progress reports; they take a second or two.
 TOLD = 2**19
 
 _ticks = count(1)

@@ -56,7 +56,10 @@ class Phase:
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer with its three phases; the input gradient is the TP part of the backward pass, the weight gradient the DP part."""
+    """A layer with its three phases.
+
+    The input gradient is the TP part of the backward pass, the weight gradient the DP part.
+    """
 
     name: str
     forward: Phase = Phase()

@@ -13,7 +13,7 @@ from ..core.fabric import Block, Fabric, WiredFabric, parse_fabric
 from ..core.instance import Instance
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.transformer import Transformer
-from ..core.units import Kind, parse
+from ..core.units import UnitKind, parse
 from ..core.watch import counted
 from ..core.workload import Communication, Layer, Phase, Span, Workload, check_span, map_groups
 from .schema import (
@@ -36,8 +36,9 @@ FindWorkload = Callable[[str], WorkloadFile]
 #: Makes a network from building-block notation or a generator expression.
 MakeNetwork = Callable[[str], Fabric | Topology]
 
-#: Cost models that instances can name: the low end of every entry of the dissertation's table 4.1. A pod is the unit for
-#: scale-out, so nodes and packages need no NIC; chiplets are always linked directly, so that no switch can be bought there.
+#: Cost models that instances can name: the low end of every entry of the dissertation's table 4.1. A pod is the unit
+#: for scale-out, so nodes and packages need no NIC; chiplets are always linked directly, so that no switch can be
+#: bought there.
 COST_MODELS = {
     "table-4.1": {
         "inter-chiplet": {"link": "2 USD/(GiB/s)"},
@@ -144,7 +145,7 @@ def build_fabric(file: FabricFile) -> Fabric:
 
 
 def reducing_switches(flags: list[bool], fabric: Fabric) -> frozenset[int]:
-    """Give the dimensions whose switches reduce."""
+    """Dimensions whose switches reduce."""
     if len(flags) != len(fabric.dimensions):
         raise InputError(f"expected an entry for each of the {len(fabric.dimensions)} dimensions", place="in_network")
     for index, (wanted, dimension) in enumerate(zip(flags, fabric.dimensions, strict=True)):
@@ -211,7 +212,7 @@ def build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> Wo
 
 
 def build_groups(groups: dict[str, int | list[int]], fabric: Fabric) -> dict[str, Span]:
-    """Give the span of every group: written out per dimension, or mapped from degrees."""
+    """Span of every group: written out per dimension, or mapped from degrees."""
     degrees = {name: size for name, size in groups.items() if isinstance(size, int)}
     if len(degrees) == len(groups):
         return map_groups(fabric, degrees)
@@ -287,7 +288,7 @@ def build_cost_model(file: str | dict[str, PricesFile]) -> CostModel:
     """Make a cost model, named or written out."""
     if isinstance(file, str):
         priced = {
-            tier: {c: parse(p, Kind.PRICE) for c, p in tiers.items()} for tier, tiers in COST_MODELS[file].items()
+            tier: {c: parse(p, UnitKind.PRICE) for c, p in tiers.items()} for tier, tiers in COST_MODELS[file].items()
         }
         return CostModel(priced)
     return CostModel(

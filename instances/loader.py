@@ -27,7 +27,7 @@ from .training import libra_instance
 #: A file larger than this is refused before it is read.
 MAX_FILE_BYTES = 64 * 2**20
 
-#: Keys in one object: each that is wrong costs memory before the first is told.
+#: Keys in one object: each that is wrong costs memory before the first is reported.
 MAX_KEYS = 10_000
 
 _SHIPPED = files(__name__.rpartition(".")[0])
@@ -81,7 +81,10 @@ def load(spec: str | Path) -> Instance:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Look for no cycles: what is loaded has none, and to look through millions of links takes longer than to make them."""
+    """Pause the search for reference cycles while loading.
+
+    Loaded data has none, and searching millions of links takes longer than making them.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:

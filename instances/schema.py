@@ -1,6 +1,8 @@
-"""The instance format: what a JSON file may say. ``instances/schema.json`` is made from these classes; a test keeps the two equal.
+"""The instance format: what a JSON file may say.
 
-Quantities are strings with units. How a file becomes an instance is told in :mod:`cwb.instances.build`.
+``instances/schema.json`` is made from these classes; a test keeps the two equal.
+
+Quantities are strings with units. :mod:`cwb.instances.build` turns a file into an instance.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """JSON Schemas of the file formats, made from the pydantic classes: editors complete and check instances with them.
 
-``instances/schema.json`` and ``instances/workloads/schema.json`` hold these texts; a test keeps them equal. What one schema cannot say
-(sizes that multiply, groups that fit, constraints that can be read) is checked when an instance is built.
+``instances/schema.json`` and ``instances/workloads/schema.json`` hold these texts; a test keeps them equal. What one
+schema cannot say (sizes that multiply, groups that fit, constraints that can be read) is checked when an instance is
+built.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ def libra_instance(expression: Expression, build: Callable[[InstanceFile], Insta
     Parameters
     ----------
     expression : Expression
-        ``workload`` (a shipped name) and ``dims`` (building blocks), and optionally ``total_bandwidth`` ("1000 GB/s" unless given),
-        ``objective`` and ``loop``. Prices are those of table 4.1, groups are mapped innermost first.
+        ``workload`` (a shipped name) and ``dims`` (building blocks), and optionally ``total_bandwidth`` ("1000 GB/s"
+        unless given), ``objective`` and ``loop``. Prices are those of table 4.1, groups are mapped innermost first.
     build : callable
         Makes an instance of the file that would say the same.
 

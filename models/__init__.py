@@ -1,1 +1,1 @@
-"""The methods: one folder a family; :mod:`cwb.models.registry` knows them all."""
+"""The exact methods: one folder a paper, its declared models first; :mod:`cwb.harness.registry` lists every method."""

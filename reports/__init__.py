@@ -1,1 +1,4 @@
-"""Records to tables and pictures. Nothing here knows a solver or a method, so that a report rebuilds where none is installed."""
+"""Records to tables and pictures.
+
+Nothing here knows a solver or a method, so that a report rebuilds where none is installed.
+"""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..core.record import NONE, PROOFS, RECOMPUTED, RunRecord
 from .clocks import CLOCKS
 from .numbers import number
-from .runs import Run
+from .runs import LedgerRun
 
 #: What certificates charge: their bounds hold under every clock that charges for it too.
 _RESTS_ON = {
@@ -39,17 +39,19 @@ class Bounds:
     """Proved bounds of a ledger.
 
     A bound holds for the runs of its own problem and measure (on a grid, of the same epochs), restricted ones included.
-    One that rests on the network alone, on a cut, a partition, lengths of links or a distance, and that the judge recomputed, holds under
-    every clock that charges for wire, or latency. One that does not bound all answers to the question for certain, such as a solver's word,
-    holds for what was asked: where the method has options of its own, for runs of that method with the same ones.
+    One that rests on the network alone, on a cut, a partition, lengths of links or a distance, and that the verifier
+    recomputed, holds under every clock that charges for wire, or latency. One that does not bound all answers to the
+    question for certain, such as a solver's word, holds for what was asked: where the method has options of its own,
+    for runs of that method with the same ones.
 
     Parameters
     ----------
-    runs : sequence of Run
-        All runs. A record whose answer or certificate failed verification proves nothing, nor does what an unfinished run had told.
+    runs : sequence of LedgerRun
+        All runs. A record whose answer or certificate failed verification proves nothing, nor does what an unfinished
+        run had reported.
     """
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, runs: Sequence[LedgerRun]) -> None:
         self._of_scope: dict[Hashable, _Known] = {}
         self._of_network: dict[Hashable, _Known] = {}
         for run in runs:
@@ -63,22 +65,22 @@ class Bounds:
                 everywhere = _Known(run.record.metrics.get("network_bound_s", value), bound.proof)
                 _keep(self._of_network, (run.network, _RESTS_ON[certificate]), everywhere, run.record.sense)
 
-    def best(self, run: Run) -> float | None:
-        """Give the best bound that holds for a run; None where nobody proved one."""
+    def best(self, run: LedgerRun) -> float | None:
+        """Best bound that holds for a run; None where nobody proved one."""
         known = self._best(run)
         return None if known is None else known.value
 
-    def proof(self, run: Run) -> str:
+    def proof(self, run: LedgerRun) -> str:
         """Tell how the best bound is known: ``recomputed``, ``attested`` or ``none``."""
         known = self._best(run)
         return NONE if known is None else known.proof
 
-    def proofs(self, runs: Iterable[Run]) -> str:
+    def proofs(self, runs: Iterable[LedgerRun]) -> str:
         """Tell how the bounds of some runs are known, all together; empty where there is none."""
         found = {self.proof(run) for run in runs} - {NONE}
         return " and ".join(proof for proof in PROOFS if proof in found)
 
-    def _best(self, run: Run) -> _Known | None:
+    def _best(self, run: LedgerRun) -> _Known | None:
         scopes = [(_scope(run), own) for own in sorted({"", _own(run)})]
         found = [self._of_scope[scope] for scope in scopes if scope in self._of_scope]
         if run.clock is not None:
@@ -90,8 +92,8 @@ class Bounds:
             ]
         return max(found, key=lambda known: known.strength(run.record.sense), default=None)
 
-    def gap(self, run: Run) -> float | None:
-        """Give the relative gap of a run's answer to the best bound; negative where one of the two is wrong."""
+    def gap(self, run: LedgerRun) -> float | None:
+        """Relative gap of a run's answer to the best bound; negative where one of the two is wrong."""
         objective, bound = run.objective, self.best(run)
         if objective is None or bound is None:
             return None
@@ -110,12 +112,12 @@ def _certificate(record: RunRecord) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _scope(run: Run) -> Hashable:
+def _scope(run: LedgerRun) -> Hashable:
     """Tell what a bound holds for at least: the same problem, question and grid."""
     return (run.problem, run.clock, run.measured, number(run.record.metrics.get("epoch_duration_s")))
 
 
-def _own(run: Run) -> str:
+def _own(run: LedgerRun) -> str:
     """Tell the method where it has options of its own, which may narrow the question."""
     return run.method if run.method != run.record.model else ""
 

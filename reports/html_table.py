@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from .marks import MISSING
 from .page import page
-from .table import Cell, Row, Table
+from .table import Row, Table, TableCell
 
 #: What HTML does not allow in text: controls, and halves of surrogate pairs.
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -40,7 +40,7 @@ def fragment(table: Table, anchor: str, most: int | None = None) -> str:
     anchor : str
         Identifier of the section.
     most : int or None
-        Rows to write at most; how many are left out is told.
+        Rows to write at most; the number of omitted rows is stated.
     """
     spec = table.spec
     rows = table.rows[:most]
@@ -135,11 +135,11 @@ def _row(table: Table, row: Row, previous: Row | None) -> str:
     return f"<tr{' class=new' if new else ''}>{''.join(cells)}{numbers}</tr>"
 
 
-def _cells(cells: Iterable[Cell | None]) -> str:
+def _cells(cells: Iterable[TableCell | None]) -> str:
     return "".join("<td></td>" if cell is None else _cell(cell) for cell in cells)
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: TableCell) -> str:
     if cell.value is None:
         return f'<td class="n {"none" if cell.text == MISSING.text else "mark"}">{escape(cell.text)}</td>'
     text = f"<b>{escape(cell.text)}</b>" if cell.best else escape(cell.text)

@@ -1,7 +1,8 @@
 r"""Tables as LaTeX with booktabs and siunitx.
 
-What is written is a ``tabular`` for the paper's own ``table`` environment; the preamble needs ``\usepackage{booktabs}`` and
-``\usepackage{siunitx}``, nothing else. It is plain ASCII: a name in letters that pdfTeX's standard fonts lack would not compile.
+What is written is a ``tabular`` for the paper's own ``table`` environment; the preamble needs ``\usepackage{booktabs}``
+and ``\usepackage{siunitx}``, nothing else. It is plain ASCII: a name in letters that pdfTeX's standard fonts lack would
+not compile.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import textwrap
 import unicodedata
 from collections.abc import Sequence
 
-from .table import Cell, FooterRow, Row, Table
+from .table import FooterRow, Row, Table, TableCell
 
 #: Characters with a meaning in TeX, and those that ligatures or a preceding ``\\`` would take: ``[``, ``*``.
 _ESCAPES = {
@@ -185,7 +186,7 @@ def _footer_cells(footer: FooterRow) -> list[str]:
     return ["" if cell is None else _cell(cell) for group in footer.cells for cell in group]
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: TableCell) -> str:
     if cell.value is None:
         return f"{{{escape(cell.text)}}}"
     return rf"\bfseries {cell.text}" if cell.best else cell.text
@@ -208,7 +209,7 @@ def _key_column(table: Table, index: int) -> str:
 
 def _number_column(table: Table, group: int, column: int) -> str:
     """A column of numbers, as wide as the longest of them needs it."""
-    cells: list[Cell | None] = [row.cells[group][column] for row in table.rows]
+    cells: list[TableCell | None] = [row.cells[group][column] for row in table.rows]
     cells += [footer.cells[group][column] for footer in table.footers]
     return _aligned([cell.text for cell in cells if cell is not None and cell.value is not None])
 

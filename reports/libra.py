@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..core.errors import InputError
 from ..core.record import RunRecord
-from ..core.units import Kind, parse
+from ..core.units import UnitKind, parse
 from .numbers import number
 
 MODEL = "libra"
@@ -56,10 +56,10 @@ class LibraRun:
 
 
 def libra_runs(records: Sequence[RunRecord]) -> list[LibraRun]:
-    """Give the records of LIBRA that tell their objective, each with what a report needs to place it.
+    """Records of LIBRA that tell their objective, each with what a report needs to place it.
 
-    A failed run says less than a solved one: what neither its name nor its options nor its metrics tell, another run of the same
-    instance does.
+    A failed run says less than a solved one: what neither its name nor its options nor its metrics tell, another run of
+    the same instance does.
     """
     found = [record for record in records if record.model == MODEL]
     budgets = {_problem(record): budget for record in found if (budget := budget_GBps(record)) is not None}
@@ -83,7 +83,7 @@ def objective_of(record: RunRecord) -> str | None:
 
 
 def _workload_and_network(record: RunRecord) -> tuple[str | None, str]:
-    """Split the name of the instance; options that change the problem are told with the network."""
+    """Split the name of the instance; options that change the problem are shown with the network."""
     match = _NAME.fullmatch(record.instance)
     workload, network = (match["workload"], match["network"]) if match else (record.instance, "")
     changes = [f"{name}={value}" for name, value in sorted(record.options.items()) if name not in _NOT_THE_PROBLEM]
@@ -100,7 +100,7 @@ def budget_GBps(record: RunRecord) -> float | None:
     """Total bandwidth per NPU: what was asked for, else what was used."""
     for option in ("total_bandwidth", "max_total_bandwidth"):
         try:
-            return float(parse(record.options.get(option), Kind.RATE)) / 1e9
+            return float(parse(record.options.get(option), UnitKind.RATE)) / 1e9
         except InputError:
             continue
     bandwidths = bandwidth_GBps(record)

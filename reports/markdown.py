@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .table import Cell, Table
+from .table import Table, TableCell
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 
@@ -44,7 +44,7 @@ def _heading(heading: str, unit: str) -> str:
     return f"{heading} ({unit})" if unit else heading
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: TableCell) -> str:
     return f"**{cell.text}**" if cell.best else cell.text
 
 

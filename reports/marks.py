@@ -1,4 +1,4 @@
-"""What stands where a number is missing: never a blank, and always told below the table."""
+"""What stands where a number is missing: never a blank, and always explained below the table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MARKS: Mapping[str, Mark | None] = {
 
 
 def mark_of(record: RunRecord | None) -> Mark | None:
-    """Give the mark that replaces all numbers of a record, or None where they stand."""
+    """Mark that replaces all numbers of a record, or None where they stand."""
     if record is None:
         return MISSING
     if record.verified is False:

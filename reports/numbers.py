@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from math import exp, fsum, isfinite, log
 from typing import Any, Literal
 
-from ..core.units import Kind, show
+from ..core.units import UnitKind, show
 
 
 def number(value: Any) -> float | None:
-    """Give a finite number as a float, and None for everything else that a record may hold."""
+    """A finite number as a float, and None for everything else that a record may hold."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -42,7 +42,8 @@ class NumberFormat:
     def show(self, value: float) -> str:
         """Write a number in ASCII, such as ``1.041`` or ``1.2e-8``.
 
-        A number that is not zero is never written as zero, nor with dozens of digits: it is written as scientific instead.
+        A number that is not zero is never written as zero, nor with dozens of digits: it is written as scientific
+        instead.
         """
         scaled = value / self.scale
         if scaled == 0:
@@ -76,7 +77,7 @@ def largest(values: Sequence[float]) -> float | None:
 
 def size_text(size: float) -> str:
     """Write bytes in the largest unit that divides them, a binary one first."""
-    units = Kind.SIZE.units
+    units = UnitKind.SIZE.units
     for unit in ("GiB", "MiB", "KiB", "GB", "MB", "kB"):
         if size % float(units[unit]) == 0:
             return show(size, unit)

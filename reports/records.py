@@ -69,7 +69,7 @@ def load_records(paths: Sequence[Path]) -> list[RunRecord]:
 
 
 def _files(path: Path) -> list[Path]:
-    """Give the files that a path means."""
+    """Files that a path stands for."""
     try:
         if not path.exists():
             missing = f"no such file or folder of records; 'cwb compare SUITE -o {path}' makes one"

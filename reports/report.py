@@ -11,7 +11,7 @@ from .html_table import escape, fragment, plain_table, section
 from .marks import mark_of
 from .numbers import number, size_text
 from .page import page
-from .runs import Run, runs_of, shown
+from .runs import LedgerRun, runs_of, shown
 from .svg import inline
 from .table import build
 from .tables import TABLES
@@ -72,7 +72,7 @@ def report(records: Sequence[RunRecord], title: str = "cwb report") -> str:
     )
 
 
-def _overview(records: Sequence[RunRecord], runs: Sequence[Run]) -> str:
+def _overview(records: Sequence[RunRecord], runs: Sequence[LedgerRun]) -> str:
     """Count runs by how they ended."""
     statuses = Counter(_status(run.record) for run in runs)
     other = sum(count for name, count in statuses.items() if name not in _TOLD)
@@ -140,7 +140,7 @@ def _tables(records: Sequence[RunRecord]) -> str:
     return "".join(found)
 
 
-def _failures(runs: Sequence[Run]) -> str:
+def _failures(runs: Sequence[LedgerRun]) -> str:
     """List every run without an answer that passed, with its reason."""
     failed = [run for run in runs if mark_of(run.record) is not None or run.record.status not in _ANSWERED]
     if not failed:
@@ -181,11 +181,11 @@ def reason(record: RunRecord) -> str:
     said = [record.message, *map(str, record.violations)]
     if record.incumbent:
         told = ", ".join(f"{name} {value}" for name, value in record.incumbent.items() if value is not None)
-        said.append(f"before it was stopped it told: {told} (not judged)")
+        said.append(f"before it was stopped it told: {told} (not verified)")
     return "; ".join(part for part in said if part) or "no reason was recorded"
 
 
-def _environment(runs: Sequence[Run]) -> str:
+def _environment(runs: Sequence[LedgerRun]) -> str:
     """Tell machines, versions and limits."""
     machines: dict[tuple[str, ...], list[RunRecord]] = {}
     packages: Counter[tuple[str, str]] = Counter()

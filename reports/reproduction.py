@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ..core.published import Finding, PublishedFile
 from .marks import MISSING
 from .numbers import NumberFormat
-from .spec import Column, Group, Key, TableSpec
-from .table import Cell, Row, Table
+from .spec import Column, ColumnGroup, Key, TableSpec
+from .table import Row, Table, TableCell
 
 #: Our numbers have two digits more than most printed ones, so that rounding is seen.
 _OURS = NumberFormat("general", 6)
@@ -28,7 +28,7 @@ def table(paper: PublishedFile, findings: Sequence[Finding]) -> Table:
         expects="published numbers",
         entries=lambda records: [],
         keys=keys,
-        groups=(Group("", ""),),
+        groups=(ColumnGroup("", ""),),
         columns=(
             Column("paper", "Paper", lambda record: None, _OURS),
             Column("ours", "Ours", lambda record: None, _OURS),
@@ -44,17 +44,17 @@ def _row(finding: Finding, reasons: Sequence[str]) -> Row:
     quantity = f"{row.column} ({row.unit})" if row.unit and row.column else row.column or row.unit
     place = row.section if row.page is None else f"{row.section}, p. {row.page}"
     labels = (row.table, place, row.row, quantity, verdict)
-    cells = (Cell(row.printed), _ours(finding.ours), _difference(finding.difference))
+    cells = (TableCell(row.printed), _ours(finding.ours), _difference(finding.difference))
     return Row(labels, (cells,), (finding.agreement.value,))
 
 
-def _ours(value: float | str | None) -> Cell:
+def _ours(value: float | str | None) -> TableCell:
     if value is None:
-        return Cell(MISSING.text)
-    return Cell(value) if isinstance(value, str) else Cell(_OURS.show(value), value)
+        return TableCell(MISSING.text)
+    return TableCell(value) if isinstance(value, str) else TableCell(_OURS.show(value), value)
 
 
-def _difference(value: float | None) -> Cell:
+def _difference(value: float | None) -> TableCell:
     if value is None:
-        return Cell(MISSING.text)
-    return Cell(f"{100 * value:.2f}" if abs(value) >= 5e-5 else "0", value)
+        return TableCell(MISSING.text)
+    return TableCell(f"{100 * value:.2f}" if abs(value) >= 5e-5 else "0", value)

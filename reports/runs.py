@@ -1,6 +1,9 @@
-"""Runs as the reports of collectives see them: what was asked, by which method, by which clock, and what is said of it all together.
+"""Runs as the reports of collectives see them.
 
-A record of a failed run tells less than one with an answer; what it does not say, another run of the same instance does.
+What was asked, by which method, by which clock, and what is said of it all together.
+
+A record of a failed run tells less than one with an answer; what it does not say, another run of the same instance
+does.
 """
 
 from __future__ import annotations
@@ -29,17 +32,17 @@ _STATING: tuple[tuple[str, tuple[str, ...]], ...] = (
 #: LIBRA's options all state the problem but these.
 _LIBRA, _LIBRA_WAYS = "libra", ("gap", "algorithm")
 
-#: Phases that are not the method's: those of the judge, compilation that happens once, and the sum of everything.
+#: Phases that are not the method's: those of the verifier, compilation that happens once, and the sum of everything.
 _NOT_OWN = ("verify", "simulate", "total", "compile")
 
 #: Bytes and seconds beyond this are no measurement.
 _LARGEST = 1e18
 
-OWN_SECONDS = "Own time is that of the phases that the method names, without the judge's and without compilation that happens once."
+OWN_SECONDS = "Own time is that of the phases that the method names, without the verifier's and without compilation that happens once."
 
 
 @dataclass(frozen=True)
-class Run:
+class LedgerRun:
     """A record with what the others of a ledger tell of it.
 
     Parameters
@@ -47,13 +50,15 @@ class Run:
     record : RunRecord
         The record.
     clock, measured : str or None
-        How the objective counts time, one of :data:`~cwb.reports.clocks.CLOCKS`, and everything that the judge says of what it measures.
+        How the objective counts time, one of :data:`~cwb.reports.clocks.CLOCKS`, and everything that the verifier says
+        of what it measures.
     size_bytes : float or None
         Size of the collective.
     ranks : int or None
         Ranks that take part.
     instance : str
-        Name of the instance, with the digest's first digits where another problem has the same name, collective and size.
+        Name of the instance, with the digest's first digits where another problem has the same name, collective and
+        size.
     """
 
     record: RunRecord
@@ -84,7 +89,10 @@ class Run:
 
     @property
     def question(self) -> str | None:
-        """What the objective is the answer to: what it measures, and which answers options of an exact method restrict it to."""
+        """What the objective is the answer to.
+
+        What it measures, and which answers options of an exact method restrict it to.
+        """
         restriction = self.record.metrics.get("restricted_to")
         if self.measured is None or not isinstance(restriction, str):
             return self.measured
@@ -104,7 +112,7 @@ class Run:
 
     @property
     def objective(self) -> float | None:
-        """The judge's number of an answer that passed; None otherwise."""
+        """The verifier's number of an answer that passed; None otherwise."""
         return None if mark_of(self.record) is not None else number(self.record.objective)
 
     @property
@@ -114,11 +122,11 @@ class Run:
 
     @property
     def completion_s(self) -> float | None:
-        """The judge's completion time of an answer that passed; None otherwise."""
+        """The verifier's completion time of an answer that passed; None otherwise."""
         return None if mark_of(self.record) is not None else number(self.record.metrics.get("completion_time_s"))
 
 
-def runs_of(records: Iterable[RunRecord]) -> list[Run]:
+def runs_of(records: Iterable[RunRecord]) -> list[LedgerRun]:
     """Take of every run the latest record, and tell of each what the ledger as a whole knows."""
     found = list(latest(records, identity, lambda record: record).values())
     found.sort(key=lambda record: (record.instance, record.model, identity(record)))
@@ -129,13 +137,13 @@ def runs_of(records: Iterable[RunRecord]) -> list[Run]:
         same.setdefault((record.instance, record.collective, sizes.get(_asked(record))), set()).add(
             record.instance_sha256
         )
-    runs: list[Run] = []
+    runs: list[LedgerRun] = []
     for record, asked in zip(found, all_asked(found), strict=True):
         size = sizes.get(_asked(record))
         n = ranks.get(_asked(record))
         alone = len(same[record.instance, record.collective, size]) == 1
         name = record.instance if alone else f"{record.instance} #{record.instance_sha256[:6]}"
-        runs.append(Run(record, asked.clock, asked.question, size, None if n is None else round(n), name))
+        runs.append(LedgerRun(record, asked.clock, asked.question, size, None if n is None else round(n), name))
     return runs
 
 
@@ -154,7 +162,7 @@ def identity(record: RunRecord) -> tuple[str, ...]:
 
 
 def stated(record: RunRecord) -> dict[str, Any]:
-    """Give the options that state the problem."""
+    """Options that state the problem."""
     if record.model.startswith(_LIBRA):
         return {name: value for name, value in record.options.items() if name not in _LIBRA_WAYS}
     for prefix, names in _STATING:
@@ -164,7 +172,10 @@ def stated(record: RunRecord) -> dict[str, Any]:
 
 
 def own_seconds(record: RunRecord) -> float | None:
-    """Sum the phases that are the method's own; None where it names none: the rest of the total is mostly that of loading programs."""
+    """Sum the phases that are the method's own.
+
+    None where it names none: the rest of the total is mostly that of loading programs.
+    """
     own = [s for name, value in record.seconds.items() if name not in _NOT_OWN and (s := number(value)) is not None]
     own = [seconds for seconds in own if 0 <= seconds < _LARGEST]
     return fsum(own) if own else None
@@ -216,7 +227,8 @@ def _ranks(record: RunRecord) -> float | None:
     return None
 
 
-#: Beginnings of the names of a time and its two bandwidths: of the completion time, and of the flow where there is none.
+#: Beginnings of the names of a time and its two bandwidths: of the completion time, and of the flow where there is
+#: none.
 _MEASURES = ("", "flow_")
 
 #: Collectives whose factor tells the ranks: it is this times (n - 1) / n.

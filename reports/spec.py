@@ -1,4 +1,7 @@
-"""How a table is described: what its rows and columns are, where cells get their numbers, how these are written and summed up."""
+"""The description of a table.
+
+What its rows and columns are, where cells get their numbers, and how these are written and summarized.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Group:
+class ColumnGroup:
     """Columns side by side under one heading, made from records of one kind: an objective, a solver."""
 
     name: str
@@ -52,7 +55,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Entry:
+class RecordPlace:
     """A record's place in the table.
 
     Parameters
@@ -91,11 +94,13 @@ class Column:
     form : NumberFormat
         How numbers are written; CSV files have them in full.
     best : str or None
-        Which number, over the groups of a row or over the rows of a block, is in bold: the ``largest`` or the ``smallest``.
+        Which number, over the groups of a row or over the rows of a block, is in bold: the ``largest`` or the
+        ``smallest``.
     over : callable
         Makes one number of those of several runs, such as seeds: in every column of a row of the same runs.
     every : bool
-        Whether failed runs are asked for their number as well, because one stands for them: a count, a time at the limit.
+        Whether failed runs are asked for their number as well, because one stands for them: a count, a time at the
+        limit.
     optional : bool
         Whether the column is left out where no cell has a number.
     block : tuple of str or None
@@ -106,7 +111,7 @@ class Column:
 
     name: str
     heading: str
-    value: Callable[[Entry], float | None]
+    value: Callable[[RecordPlace], float | None]
     form: NumberFormat
     unit: str = ""
     best: Literal["largest", "smallest"] | None = None
@@ -136,14 +141,14 @@ class Footer:
     value: Callable[[Sequence[float]], float | None]
 
 
-def no_remarks(entries: Sequence[Entry]) -> Sequence[str]:
+def no_remarks(entries: Sequence[RecordPlace]) -> Sequence[str]:
     """Say nothing."""
     del entries
     return ()
 
 
 #: The only group of tables whose rows compete.
-ALONE = (Group("", ""),)
+ALONE = (ColumnGroup("", ""),)
 
 
 @dataclass(frozen=True)
@@ -165,7 +170,8 @@ class TableSpec:
     notes : tuple of str
         What a reader has to know, below the table.
     block : tuple of str
-        Names of the keys that rows have in common which compete for the best number; without any, the groups of a row compete.
+        Names of the keys that rows have in common which compete for the best number; without any, the groups of a row
+        compete.
     remarks : callable
         Takes the entries that are shown, gives what else a reader has to know.
     """
@@ -173,11 +179,11 @@ class TableSpec:
     name: str
     title: str
     expects: str
-    entries: Callable[[Sequence[RunRecord]], list[Entry]]
+    entries: Callable[[Sequence[RunRecord]], list[RecordPlace]]
     keys: tuple[Key, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[ColumnGroup, ...]
     columns: tuple[Column, ...]
     footers: tuple[Footer, ...] = ()
     notes: tuple[str, ...] = ()
     block: tuple[str, ...] = ()
-    remarks: Callable[[Sequence[Entry]], Sequence[str]] = no_remarks
+    remarks: Callable[[Sequence[RecordPlace]], Sequence[str]] = no_remarks

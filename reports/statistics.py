@@ -43,7 +43,10 @@ def t_half_width(values: Sequence[float]) -> float | None:
 
 
 def shifted_geometric_mean(values: Sequence[float], shift: float = SHIFT_S) -> float | None:
-    """Geometric mean of the values plus a positive shift, minus the shift; None without values or where one is negative."""
+    """Geometric mean of the values plus a positive shift, minus the shift.
+
+    None without values or where one is negative.
+    """
     if not values or min(values) < 0:
         return None
     # Of times much smaller than the shift nothing is lost to rounding.
@@ -87,8 +90,8 @@ def fit_power(points: Sequence[tuple[float, float]]) -> tuple[float, float, floa
     Returns
     -------
     tuple or None
-        Factor, exponent, and half of the 95 % interval of the exponent (None of fewer than three points); None where all
-        points have the same x.
+        Factor, exponent, and half of the 95 % interval of the exponent (None of fewer than three points); None where
+        all points have the same x.
     """
     from scipy.special import stdtrit
 

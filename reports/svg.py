@@ -1,4 +1,7 @@
-"""Pictures inside a page: an SVG file as a part of HTML, whose names clash with those of no other and whose black and white follow the page."""
+"""Pictures inside a page: an SVG file as a part of HTML.
+
+Its names clash with those of no other picture, and its black and white follow the page.
+"""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from .marks import MISSING, mark_of
 from .numbers import number
 from .records import latest
 from .runs import identity
-from .spec import Column, Entry, Footer, Key, Label, TableSpec
+from .spec import Column, Footer, Key, Label, RecordPlace, TableSpec
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A cell: its text, and its number in base units where it has one."""
 
     text: str
@@ -32,14 +32,15 @@ class Row:
     ----------
     labels : tuple of Label
         One for each key of the spec.
-    cells : tuple of tuple of Cell
+    cells : tuple of tuple of TableCell
         ``[group][column]``.
     statuses : tuple of str
-        Status of the record of each group, of several runs all that occur; ``missing`` where there is none, ``invalid`` where verification failed.
+        Status of the record of each group, of several runs all that occur; ``missing`` where there is none, ``invalid``
+        where verification failed.
     """
 
     labels: tuple[Label, ...]
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: tuple[tuple[TableCell, ...], ...]
     statuses: tuple[str, ...]
 
 
@@ -48,7 +49,7 @@ class FooterRow:
     """A row that sums up the others; a column that it says nothing of has None."""
 
     heading: str
-    cells: tuple[tuple[Cell | None, ...], ...]
+    cells: tuple[tuple[TableCell | None, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Table:
     rows, footers : tuple
         Its rows.
     notes : tuple of str
-        What is told below it; the marks that occur are explained here.
+        Notes below it; the marks that occur are explained here.
     """
 
     spec: TableSpec
@@ -123,11 +124,11 @@ def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
 
 
 #: The entries of every cell: of every run the latest, in an order of their own.
-_Found = Mapping[tuple[tuple[Label, ...], str], Sequence[Entry]]
+_Found = Mapping[tuple[tuple[Label, ...], str], Sequence[RecordPlace]]
 
 
-def _runs(entries: Sequence[Entry]) -> _Found:
-    found: dict[tuple[tuple[Label, ...], str], list[Entry]] = {}
+def _runs(entries: Sequence[RecordPlace]) -> _Found:
+    found: dict[tuple[tuple[Label, ...], str], list[RecordPlace]] = {}
     kept = latest(entries, lambda e: (e.labels, e.group, identity(e.record)), lambda e: e.record)
     for entry in sorted(kept.values(), key=lambda e: (e.record.seed, identity(e.record))):
         found.setdefault((entry.labels, entry.group), []).append(entry)
@@ -140,7 +141,7 @@ def _has_number(rows: Sequence[Row], column: int) -> bool:
 
 def _row(spec: TableSpec, labels: tuple[Label, ...], found: _Found) -> Row:
     """Fill one row; the best number of every column stands out, where groups compete."""
-    cells: list[list[Cell]] = []
+    cells: list[list[TableCell]] = []
     statuses: list[str] = []
     for group in spec.groups:
         entries = found.get((labels, group.name), ())
@@ -177,10 +178,10 @@ def _ranked_blocks(spec: TableSpec, rows: Sequence[Row], found: _Found) -> tuple
     return tuple(replace(row, cells=tuple(map(tuple, lines))) for row, lines in zip(rows, cells, strict=True))
 
 
-def _cell(column: Column, entries: Sequence[Entry]) -> Cell:
+def _cell(column: Column, entries: Sequence[RecordPlace]) -> TableCell:
     """Make one number of a cell's runs; where none has one, the mark of the latest says why."""
     if not entries:
-        return Cell(MISSING.text)
+        return TableCell(MISSING.text)
     last = max(entries, key=lambda e: e.record.started_at)
     values = [
         value
@@ -189,8 +190,8 @@ def _cell(column: Column, entries: Sequence[Entry]) -> Cell:
     ]
     value = _together(column, values)
     if value is not None:
-        return Cell(column.form.show(value), value)
-    return Cell((MISSING if column.every else mark_of(last.record) or MISSING).text)
+        return TableCell(column.form.show(value), value)
+    return TableCell((MISSING if column.every else mark_of(last.record) or MISSING).text)
 
 
 def _together(column: Column, values: Sequence[float]) -> float | None:
@@ -203,8 +204,11 @@ def _together(column: Column, values: Sequence[float]) -> float | None:
         return None
 
 
-def _with_best(column: Column, cells: Sequence[Cell]) -> list[Cell]:
-    """Set the best of the cells apart; numbers that are written the same are equally good, a lone one is not the best."""
+def _with_best(column: Column, cells: Sequence[TableCell]) -> list[TableCell]:
+    """Set the best of the cells apart.
+
+    Numbers that are written the same are equally good, a lone one is not the best.
+    """
     values = [cell.value for cell in cells if cell.value is not None]
     if column.best is None or len(values) < 2:
         return list(cells)
@@ -214,15 +218,15 @@ def _with_best(column: Column, cells: Sequence[Cell]) -> list[Cell]:
 
 def _footer(spec: TableSpec, footer: Footer, rows: Sequence[Row]) -> FooterRow:
     """Sum up what the rows have."""
-    groups: list[tuple[Cell | None, ...]] = []
+    groups: list[tuple[TableCell | None, ...]] = []
     for g in range(len(spec.groups)):
-        cells: list[Cell | None] = []
+        cells: list[TableCell | None] = []
         for c, column in enumerate(spec.columns):
             if column.name not in footer.columns:
                 cells.append(None)
                 continue
             value = footer.value([v for row in rows if (v := row.cells[g][c].value) is not None])
-            cells.append(Cell(MISSING.text) if value is None else Cell(column.form.show(value), value))
+            cells.append(TableCell(MISSING.text) if value is None else TableCell(column.form.show(value), value))
         groups.append(tuple(cells))
     return FooterRow(footer.heading, tuple(groups))
 

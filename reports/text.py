@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .table import Cell, Table
+from .table import Table, TableCell
 
 
 def render(table: Table) -> str:
@@ -33,7 +33,7 @@ def render(table: Table) -> str:
     return "\n".join([*parts, "", *table.notes]).rstrip("\n") + "\n"
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: TableCell) -> str:
     # A space where others have a star keeps the digits below one another.
     return f"{cell.text}{'*' if cell.best else ' '}"
 

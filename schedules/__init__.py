@@ -1,4 +1,4 @@
-"""The judge: what is done to an answer by somebody who did not make it. Nothing here imports a method."""
+"""The verifier: independent checks and measurements of answers. Nothing here imports a method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Compiled loops for the judge of trees of a limited height: the cheapest arborescence over links that end near enough to its root."""
+"""Compiled loops for the verifier of trees of a limited height.
+
+The cheapest arborescence over links that end near enough to its root.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ import numpy as np
 
 @numba.njit(cache=True)
 def cheapest_near(root: int, nodes: int, tail: Any, head: Any, price: Any, length: Any, most: int) -> int:
-    """Give the cost of the cheapest arborescence from a root over links that end at most a length away from it; -1 if none reaches all nodes."""
+    """Cost of the cheapest arborescence from a root over links that end at most a length away from it.
+
+    -1 if none reaches all nodes.
+    """
     far = np.full(nodes, -1, np.int64)
     far[root] = 0
     changed = True
@@ -29,10 +35,11 @@ def cheapest_near(root: int, nodes: int, tail: Any, head: Any, price: Any, lengt
 
 @numba.njit(cache=True)
 def arborescence(root: int, nodes: int, tail: Any, head: Any, price: Any) -> int:
-    """Give the cost of the cheapest arborescence from a root, -1 if there is none (Edmonds; a walk backwards, after Tarjan).
+    """Cost of the cheapest arborescence from a root, -1 if there is none (Edmonds; a walk backwards, after Tarjan).
 
-    From a node that is not joined to the root yet, walk back over the cheapest link into it, which is paid for and leaves every other link into
-    it dearer by that less. A walk that meets itself closes a cycle, which becomes one node; one that meets what is joined, joins it.
+    From a node that is not joined to the root yet, walk back over the cheapest link into it, which is paid for and
+    leaves every other link into it dearer by that less. A walk that meets itself closes a cycle, which becomes one
+    node; one that meets what is joined, joins it.
     """
     group = np.arange(nodes)
     rest = price.copy()
@@ -62,7 +69,7 @@ def arborescence(root: int, nodes: int, tail: Any, head: Any, price: Any) -> int
 
 @numba.njit(cache=True)
 def cheapest_into(node: int, group: Any, tail: Any, head: Any, rest: Any) -> int:
-    """Give the cheapest link into a node from others, -1 if there is none."""
+    """Cheapest link into a node from others, -1 if there is none."""
     best = -1
     for a in range(len(tail)):
         into = find(group, head[a]) == node and find(group, tail[a]) != node
@@ -82,7 +89,7 @@ def pay(node: int, group: Any, head: Any, rest: Any, price: int) -> int:
 
 @numba.njit(cache=True)
 def met(walk: Any, size: int, node: int) -> int:
-    """Give where a node is on a walk, or the size of the walk."""
+    """Position of a node on a walk, or the size of the walk."""
     for i in range(size):
         if walk[i] == node:
             return i
@@ -91,7 +98,7 @@ def met(walk: Any, size: int, node: int) -> int:
 
 @numba.njit(cache=True)
 def find(group: Any, node: int) -> int:
-    """Give the node that stands for all that have become one with it."""
+    """The node that represents all nodes contracted into it."""
     while group[node] != node:
         group[node] = group[group[node]]
         node = group[node]

@@ -1,4 +1,7 @@
-"""The judge of bandwidth plans: recomputes time and cost and checks every constraint, without knowing how the plan was found."""
+"""The verifier of bandwidth plans.
+
+Recomputes time and cost and checks every constraint, without knowing how the plan was found.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from ..core.cost import network_price
 from ..core.design import Comparison, Design, LinearConstraint, Objective
 from ..core.instance import Instance
 from ..core.verdict import Verdict
-from .certificate import recomputed_bound, sweep_bound
 from .contradiction import contradictions
 from .questions import question_of
 from .training import weighted_time, workload_time
+from .training_bounds import recomputed_bound, sweep_bound
 
 #: A linear constraint may be missed by this part of its largest term: solvers work in floating point.
 TOLERANCE = 1e-7
@@ -25,14 +28,14 @@ ROUNDING = 1e-12
 
 
 def judge_bandwidth_plan(instance: Instance, plan: BandwidthPlan, certificate: Certificate | None) -> Verdict:
-    """Judge a bandwidth plan.
+    """Verify a bandwidth plan.
 
     Returns
     -------
     Verdict
         Metrics: ``iteration_time_s``, ``workload_time_s`` (per workload, without its weight), ``network_cost_usd``,
         ``perf_per_cost`` (1/(s USD)), ``bandwidth_GBps``, and against EqualBW ``speedup``, ``perf_per_cost_gain`` and
-        ``equal_bandwidth_GBps``; what cannot be told is None.
+        ``equal_bandwidth_GBps``; what cannot be computed is None.
     """
     if plan.parallelism is not None:
         instance = instance.with_parallelism(*plan.parallelism)
@@ -55,7 +58,8 @@ def judge_bandwidth_plan(instance: Instance, plan: BandwidthPlan, certificate: C
         violations.append("certificate: its multipliers prove nothing")
     if bound is not None and objective is not None:
         least = proved_bound(instance, certificate, [_excess(c, bandwidth) for c in constraints])
-        # Without a bound at the limits that the plan keeps to, what the tolerance allows of a homogeneous constraint is left.
+        # Without a bound at the limits that the plan keeps to, what the tolerance allows of a homogeneous constraint is
+        # left.
         margin = ROUNDING if least is not None else 10 * TOLERANCE
         unit = "s" if design.objective is Objective.PERF else "s USD"
         violations += contradictions(objective, bound if least is None else least, margin, unit)
@@ -71,7 +75,8 @@ def proved_bound(instance: Instance, certificate: Certificate | None, missed: Se
     instance, certificate
         The problem, and what is said of it.
     missed : sequence of Fraction, optional
-        How far each limit is shifted: plans may miss them by :data:`TOLERANCE`, and then may be better than any that does not.
+        How far each limit is shifted: plans may miss them by :data:`TOLERANCE`, and then may be better than any that
+        does not.
     """
     if isinstance(certificate, LagrangianCertificate):
         return recomputed_bound(instance, certificate, missed)

@@ -1,4 +1,7 @@
-"""The judge of schedules: verified, simulated, measured as nccl-tests measures, and compared with what their certificates prove."""
+"""The verifier of schedules.
+
+Verified, simulated, measured as nccl-tests measures, and compared with what their certificates prove.
+"""
 
 from __future__ import annotations
 
@@ -61,16 +64,17 @@ def judge_collective(
     certificate: Certificate | None,
     clock: Clock,
 ) -> Verdict:
-    """Judge a schedule, a packing of trees, or orders of chunks.
+    """Verify a schedule, a packing of trees, or orders of chunks.
 
     Returns
     -------
     Verdict
-        Objective: the completion time; of trees the flow time, that of the most loaded link; on a grid the epochs. Metrics:
-        ``completion_time_s`` (:mod:`.completion`, for all answers the same model), ``algbw_GBps`` and ``busbw_GBps`` of the full buffer by it,
-        ``question`` and ``clock`` of the objective, ``lower_bound_s``; for a schedule also ``alpha_beta_time_s``, ``warnings`` and
-        ``busiest_link`` (its number and its share of the time); for trees ``pieces``, ``flow_time_s``, ``flow_algbw_GBps``,
-        ``flow_busbw_GBps``, ``busiest_link``, ``trees``, ``max_height`` and ``mean_height``.
+        Objective: the completion time; of trees the flow time, that of the most loaded link; on a grid the epochs.
+        Metrics: ``completion_time_s`` (:mod:`.completion`, for all answers the same model), ``algbw_GBps`` and
+        ``busbw_GBps`` of the full buffer by it, ``question`` and ``clock`` of the objective, ``lower_bound_s``; for a
+        schedule also ``alpha_beta_time_s``, ``warnings`` and ``busiest_link`` (its number and its share of the time);
+        for trees ``pieces``, ``flow_time_s``, ``flow_algbw_GBps``, ``flow_busbw_GBps``, ``busiest_link``, ``trees``,
+        ``max_height`` and ``mean_height``.
     """
     if isinstance(answer, ChunkOrders):
         return _judge_orders(instance, answer, certificate, clock)
@@ -95,7 +99,10 @@ def judge_collective(
 
 
 def _judge_trees(instance: Instance, answer: TreePacking, certificate: Certificate | None, clock: Clock) -> Verdict:
-    """Measure trees that are right; where links vary, no rates can be kept for them: there is neither a flow time nor a bound of it."""
+    """Measure trees that are right.
+
+    Where links vary, no rates can be kept for them: there is neither a flow time nor a bound of it.
+    """
     with clock.phase("simulate"):
         flow_s, completion, measured = measures_of_trees(instance, answer)
     if completion.seconds is None:
@@ -105,7 +112,7 @@ def _judge_trees(instance: Instance, answer: TreePacking, certificate: Certifica
 
 
 def _busiest(completion: Completion) -> list[object]:
-    """Give the number of the link that is busy longest, and its share of the time."""
+    """Number of the link that is busy longest, and its share of the time."""
     busiest = int(completion.busy_s.argmax())
     return [busiest, float(completion.busy_s[busiest]) / completion.seconds if completion.seconds else 0.0]
 
@@ -113,8 +120,8 @@ def _busiest(completion: Completion) -> list[object]:
 def measures_of_trees(instance: Instance, packing: TreePacking) -> tuple[Fraction, Completion, dict[str, object]]:
     """Measure trees that are right: ForestColl's exact flow time, and what cutting the data into pieces makes of it.
 
-    In the flow model (ForestColl, section 3.2 and appendix B) data comes in infinitely small pieces, every tree runs at a constant rate, and
-    latency is left out: the time is that of the most loaded link.
+    In the flow model (ForestColl, section 3.2 and appendix B) data comes in infinitely small pieces, every tree runs at
+    a constant rate, and latency is left out: the time is that of the most loaded link.
     """
     link, flow_s = heaviest_link(instance, packing)
     line = pipeline(instance, packing, flow_s)
@@ -142,7 +149,10 @@ def _judge_epochs(
     completion: Completion,
     measured: dict[str, object],
 ) -> Verdict:
-    """Measure a schedule on a grid of epochs: the objective is the epochs up to its last arrival, whatever they leave out."""
+    """Measure a schedule on a grid of epochs.
+
+    The objective is the epochs up to its last arrival, whatever they leave out.
+    """
     assert instance.timing is not None  # noqa: S101 (the caller has looked)
     epoch_s, time = instance.timing.epoch_s, time_of_grid(instance, answer)
     epochs = int(time / epoch_s)
@@ -172,7 +182,7 @@ def time_of_grid(instance: Instance, answer: Schedule | TranslatedTrees) -> Frac
 
 
 def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
-    """Judge orders of chunks by the pipeline of the dimensions; orders that are none are a violation."""
+    """Verify orders of chunks by the pipeline of the dimensions; invalid orders are a violation."""
     if not isinstance(instance.network, WiredFabric) or instance.demand is None:
         return Verdict(("orders of chunks need a fabric with bandwidths and a collective",))
     try:
@@ -187,7 +197,7 @@ def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certific
 
 
 def judge_bound(instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
-    """Judge an answer that is a bound alone: what its certificate proves is objective and bound at once.
+    """Verify an answer that is only a bound: what its certificate proves is objective and bound at once.
 
     Of what a solver attests nothing is found; to prove nothing and to name nobody is a violation.
     """
@@ -212,7 +222,10 @@ def _measured(
     completion: Completion,
     metrics: dict[str, object],
 ) -> Verdict:
-    """Give the verdict of an answer that is right: the objective, and beside it the completion time, which is of the same model for all."""
+    """Verdict of an answer that is right.
+
+    The objective, and beside it the completion time, which is of the same model for all.
+    """
     proved, violations = held_against(instance, answer, certificate, objective)
     bound = None if proved is None else float(proved)
     algbw, busbw = _bandwidths(instance, completion.seconds)
@@ -236,9 +249,9 @@ def held_against(
     Parameters
     ----------
     instance, answer, certificate
-        What is judged.
+        The answer to measure.
     objective : Fraction or float
-        The judge's own: exact of trees, on grids of epochs and of orders, a float where it is simulated.
+        The verifier's own: exact of trees, on grids of epochs and of orders, a float where it is simulated.
 
     Returns
     -------
@@ -255,7 +268,7 @@ def held_against(
 
 
 def objective_of(instance: Instance, answer: Written, completion_s: float | None) -> Fraction | float | None:
-    """Give the objective by which an answer is held against its certificate; None where it cannot be measured.
+    """Objective that is compared with an answer's certificate; None where it cannot be measured.
 
     Parameters
     ----------
@@ -278,7 +291,7 @@ def _flow(instance: Instance, seconds: float) -> dict[str, object]:
 
 
 def _bandwidths(instance: Instance, seconds: float | None) -> tuple[float | None, float | None]:
-    """Give algbw and busbw as nccl-tests counts them; None of several collectives, which have no one size."""
+    """Algbw and busbw as nccl-tests defines them; None of several collectives, which have no one size."""
     if len(instance.demands) != 1 or not seconds:
         return None, None
     (demand,) = instance.demands
@@ -288,10 +301,12 @@ def _bandwidths(instance: Instance, seconds: float | None) -> tuple[float | None
 
 
 def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None) -> Fraction | None:
-    """Recompute what a certificate proves of an answer's objective, in seconds; None if there is none, or it proves nothing of it.
+    """Recompute what a certificate proves of an answer's objective, in seconds.
 
-    Of the flow model, which trees are measured by, a distance proves nothing, and epochs are those of what is on a grid alone. Where schedules
-    end at whole ticks, a bound in seconds is rounded up to so many.
+    None if there is none, or it proves nothing of it.
+
+    Of the flow model, which trees are measured by, a distance proves nothing, and epochs are those of what is on a grid
+    alone. Where schedules end at whole ticks, a bound in seconds is rounded up to so many.
 
     Raises
     ------

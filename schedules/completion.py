@@ -1,8 +1,9 @@
 """The one model of time: when the last byte of an answer arrives.
 
-Link by link, store and forward. A piece takes its bytes over the link's rate, and the link's latency, which delays it and does not hold the
-link. A schedule's links serve one piece at a time (:mod:`.simulate`, congestion-aware); a forest's trees have their shares of every link, and
-their pieces follow each other (:mod:`.simulate.pipeline`). Every number that is called a completion time comes from here.
+Link by link, store and forward. A piece takes its bytes over the link's rate, and the link's latency, which delays it
+and does not hold the link. A schedule's links serve one piece at a time (:mod:`.simulate`, congestion-aware); a
+forest's trees have their shares of every link, and their pieces follow each other (:mod:`.simulate.pipeline`). Every
+number that is called a completion time comes from here.
 """
 
 from __future__ import annotations
@@ -112,7 +113,10 @@ def nothing_of(instance: Instance, why: str) -> Completion:
 def completion_if_any(
     instance: Instance, answer: StepSchedule | Schedule | TreePacking | TranslatedTrees, pieces: int | None = None
 ) -> Completion:
-    """Tell it of an answer that the verifier finds right; where sends wait for each other in this model alone, say so."""
+    """Tell it of an answer that the verifier finds right.
+
+    Where sends wait for each other in this model alone, say so.
+    """
     try:
         return completion_of(instance, answer, pieces)
     except InputError as error:
@@ -120,7 +124,7 @@ def completion_if_any(
 
 
 def mode_of(answer: object) -> SimulationMode:
-    """Give the mode in which a simulation of an answer plays it in the one model, send by send."""
+    """Mode in which a simulation follows the one model of time, send by send."""
     return SimulationMode.SHARES if isinstance(answer, TreePacking) else SimulationMode.CONGESTION_AWARE
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-#: Relative difference up to which a bound that a solver attests may pass an answer: solvers keep to constraints and to their own
-#: optimum no better than this.
+#: Relative difference up to which a bound that a solver attests may pass an answer: solvers keep to constraints and to
+#: their own optimum no better than this.
 ATTESTED_TOLERANCE = 1e-6
 
 
@@ -14,7 +14,7 @@ SIMULATED = 1e-9
 
 
 def margin_of(reached: Fraction | float) -> float:
-    """Give the margin of a time: none where it is exact."""
+    """Margin of a time: none where it is exact."""
     return 0.0 if isinstance(reached, Fraction) else SIMULATED
 
 
@@ -26,11 +26,12 @@ def contradictions(
     Parameters
     ----------
     reached : Fraction or float
-        What the judge finds of the answer: a time.
+        What the verifier finds of the answer: a time.
     proved : Fraction or float or None
         What the certificate proves to be the least.
     margin : float
-        Relative rounding errors of the two numbers: 0 where both are exact, or are exact numbers rounded to the nearest float.
+        Relative rounding errors of the two numbers: 0 where both are exact, or are exact numbers rounded to the nearest
+        float.
     unit : str
         Of both.
     """

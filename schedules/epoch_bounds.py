@@ -1,4 +1,4 @@
-"""The judge of bounds on a grid of epochs: recomputes them from the instance and what the certificates name."""
+"""The verifier of bounds on a grid of epochs: recomputes them from the instance and what the certificates name."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ FAR = 2**50
 
 @dataclass(frozen=True)
 class Need:
-    """Chunks that must come from some nodes to others: ``count`` of them, each to all targets but its holder, who may be among them.
+    """Chunks that must come from some nodes to others.
 
-    Copied data comes from its one holder. Of a sum, contributions may be added up on the way, so that at least one chunk comes, from any of
-    the contributors.
+    ``count`` of them, each to all targets but its holder, who may be among them.
+
+    Copied data comes from its one holder. Of a sum, contributions may be added up on the way, so that at least one
+    chunk comes, from any of the contributors.
     """
 
     sources: frozenset[int]
@@ -132,7 +134,7 @@ def _partition(instance: Instance, grid: Grid, certificate: EpochPartition) -> i
 
 
 def distances(grid: Grid, *sources: int, backwards: bool = False) -> list[int]:
-    """Epochs from the nearest of some nodes to all others by the fastest path, or from all others to the nearest of them."""
+    """Epochs by the fastest path from the nearest of some nodes to all others, or from all others to the nearest."""
     tail, head = (grid.target, grid.source) if backwards else (grid.source, grid.target)
     out: list[list[tuple[int, int]]] = [[] for _ in grid.topology.nodes]
     for a, b, delay in zip(tail.tolist(), head.tolist(), grid.delay.tolist(), strict=True):
@@ -151,7 +153,7 @@ def distances(grid: Grid, *sources: int, backwards: bool = False) -> list[int]:
 
 
 def starts(releases: Sequence[int], window: int, capacity: int, begin: int = 0) -> list[int]:
-    """Give the earliest starts of one link: the n-th not before the n-th release, at most ``capacity`` in a window."""
+    """Earliest starts of one link: the n-th not before the n-th release, at most ``capacity`` in a window."""
     found: list[int] = []
     for n, release in enumerate(sorted(releases)):
         earliest = max(release, begin)
@@ -228,7 +230,7 @@ def _chain(grid: Grid, needs: list[Need], chain: EpochChain) -> int:
 
 
 def _from_outside(needs: Sequence[Need], inside: frozenset[int], sinks: frozenset[int]) -> list[Need]:
-    """Give what must enter a set for some of its nodes, with its sources outside."""
+    """Data that must enter a set for some of its nodes, with its sources outside."""
     found: list[Need] = []
     without: dict[frozenset[int], frozenset[int]] = {}
     for need in needs:

@@ -1,4 +1,4 @@
-"""Maximum flows in a network over time, for the judge of :class:`~cwb.core.bounds.EpochFlow`."""
+"""Maximum flows in a network over time, for the verifier of :class:`~cwb.core.bounds.EpochFlow`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_CHUNKS = 2**30 - 1
 
 
 def fewest_epochs_of_flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, epochs: int) -> int:
-    """Give ``epochs`` if the chunks do not fit into one epoch less, else 0.
+    """``epochs`` if the chunks do not fit into one epoch less, else 0.
 
     Parameters
     ----------
@@ -60,7 +60,8 @@ def _flow(grid: Grid, sources: Sequence[tuple[int, int]], sink: int, horizon: in
         room.append(np.broadcast_to(np.minimum(capacity, wanted), a.shape))
 
     first = _first(grid, [source for source, _ in sources])
-    # Where starts count in blocks, chunks may come too early or leave too late by their count: at the ends of such links they must be able to wait.
+    # Where starts count in blocks, chunks may come too early or leave too late by their count: at the ends of such
+    # links they must be able to wait.
     blocks = grid.window > 1
     early = {*grid.source[blocks].tolist(), *grid.target[blocks].tolist()}
     for node, data in enumerate(grid.topology.nodes):

@@ -1,4 +1,7 @@
-"""The judge of prices on a grid of epochs (:class:`~cwb.core.bounds.EpochPrices`, :class:`~cwb.core.bounds.EpochWindowPrices`)."""
+"""The verifier of prices on a grid of epochs.
+
+It recomputes :class:`~cwb.core.bounds.EpochPrices` and :class:`~cwb.core.bounds.EpochWindowPrices`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ MAX_PRICE, MAX_EPOCHS = 2**31, 2**20
 #: The most steps (links times epochs) that are gone through.
 MAX_STEPS = 50_000_000
 
-#: The most sinks, and the most that all windows with a price together may cost, so that no sum along a tree leaves 64 bits.
+#: The most sinks, and the most that all windows with a price together may cost, so that no sum along a tree leaves 64
+#: bits.
 MAX_SINKS, MAX_TOTAL = 3, 2**40
 
 _NO_WAY = 2**60
@@ -29,12 +33,12 @@ _NO_WAY = 2**60
 def fewest_epochs_by_prices(
     grid: Grid, ways: Sequence[tuple[int, int, int]], starts: Sequence[int], prices: Sequence[Sequence[int]]
 ) -> int:
-    """Give one more than the epochs that prices refute, 0 if they do not.
+    """One more than the number of epochs that prices refute, 0 if they do not.
 
     Parameters
     ----------
     grid : Grid
-        The judge's own count of epochs; fluid.
+        The verifier's own count of epochs; fluid.
     ways : sequence of (source, target, count)
         What must travel.
     starts, prices : sequences
@@ -103,12 +107,12 @@ def _cheapest(grid: Grid, sources: Sequence[int], prices: Ints, epochs: int) -> 
 def fewest_epochs_by_window_prices(
     grid: Grid, needs: Sequence[tuple[int, frozenset[int], int]], certificate: EpochWindowPrices
 ) -> int:
-    """Give the epochs that prices of windows prove, 0 if they do not.
+    """Number of epochs that prices of windows prove, 0 if they do not.
 
     Parameters
     ----------
     grid : Grid
-        The judge's own count of epochs; whole chunks.
+        The verifier's own count of epochs; whole chunks.
     needs : sequence of (source, targets, count)
         What must travel, copied on the way.
     certificate : EpochWindowPrices

@@ -1,4 +1,4 @@
-"""The parts of a schedule file, read strictly; how they are put together is told in :mod:`cwb.schedules.files`."""
+"""The parts of a schedule file, read strictly; :mod:`cwb.schedules.files` puts them together."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Schedule files: an answer together with the instance it is for, in one JSON object that is enough to judge it.
+"""Schedule files: an answer together with the instance it is for, in one JSON object that is enough to check it.
 
-Columns are lists; exact numbers are texts such as ``"1/3"``; the number of links of every path is given instead of offsets. A name that ends
-in ``.gz`` is compressed. The digest of the instance is written too and must match what is read.
+Columns are lists; exact numbers are texts such as ``"1/3"``; the number of links of every path is given instead of
+offsets. A name that ends in ``.gz`` is compressed. The digest of the instance is written too and must match what is
+read.
 """
 
 from __future__ import annotations
@@ -246,7 +247,7 @@ def _tree_data(packing: TreePacking) -> dict[str, Any]:
 
 
 def forest_data(packing: TreePacking) -> dict[str, Any]:
-    """Give a packing of trees as the object ``trees`` of a schedule file, in plain data."""
+    """A packing of trees as the object ``trees`` of a schedule file, in plain data."""
 
     def listed(value: Any) -> Any:
         if isinstance(value, dict):
@@ -273,8 +274,8 @@ def read_schedule(path: Path) -> ScheduleFile:
     Raises
     ------
     InputError
-        If it cannot be read, is cut off, or something in it is wrong: names the file, the place, the value and what was expected. What the
-        schedule does is not judged here, but the sizes of its chunks must add up to the demand.
+        If it cannot be read, is cut off, or something in it is wrong: names the file, the place, the value and what was
+        expected. What the schedule does is not checked here, but the sizes of its chunks must add up to the demand.
     """
     with located(source=str(path)):
         file = Fields(read_json(path))

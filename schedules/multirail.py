@@ -48,7 +48,7 @@ class _Stage:
 
 
 def link_steps(dimension: Dimension) -> int:
-    """Give how many latencies the dimension's own algorithm pays one after the other."""
+    """Number of latencies that the dimension's own algorithm pays one after the other."""
     match dimension.block:
         case Block.RING:
             return dimension.size - 1
@@ -59,7 +59,7 @@ def link_steps(dimension: Dimension) -> int:
 
 
 def message_bytes(fabric: WiredFabric, demand: Demand, order: Sequence[int]) -> tuple[Fraction, ...]:
-    """Give the bytes that an NPU sends in each dimension if all data goes through them in this order (dissertation, table 3.4)."""
+    """Bytes that an NPU sends in each dimension if all data takes this order (dissertation, table 3.4)."""
     passes = 2 if demand.collective is CollectiveKind.ALL_REDUCE else 1
     sent = [Fraction(0)] * len(fabric.dimensions)
     size = demand.size_bytes
@@ -80,7 +80,8 @@ def evaluate(fabric: WiredFabric, demand: Demand, orders: Sequence[Sequence[int]
     demand : Demand
         An all-reduce, reduce-scatter or all-gather among all NPUs.
     orders : sequence of sequence of int
-        For each of ``demand.chunks`` equal chunks, the dimensions of its reduce-scatter, counted from 0; an all-gather goes the other way.
+        For each of ``demand.chunks`` equal chunks, the dimensions of its reduce-scatter, counted from 0; an all-gather
+        goes the other way.
     queue : str
         ``fifo`` or ``scf`` (smallest chunk first).
 
@@ -149,7 +150,7 @@ def _route(fabric: WiredFabric, demand: Demand, order: Sequence[int], index: int
 
 
 def weighted_bound_s(fabric: WiredFabric, demand: Demand, weights: Sequence[Fraction]) -> Fraction:
-    """Give a lower bound on the completion of any orders, from non-negative weights of the dimensions that sum to at most 1.
+    """A lower bound on the completion of any orders, from non-negative weights of the dimensions that sum to at most 1.
 
     The busiest dimension works at least as long as any weighted average of all, and that is at least the average of
     the best order.

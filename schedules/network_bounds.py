@@ -1,4 +1,7 @@
-"""The judge of cuts, distances, partitions and lengths: recomputes their bounds from the instance and what they name, exactly."""
+"""The verifier of cuts, distances, partitions and lengths.
+
+Recomputes their bounds from the instance and what they name, exactly.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ from .verify.sizes import demanded
 def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fraction:
     """Seconds that the links out of a set of nodes need at least.
 
-    Data that only ranks inside hold must leave the set if a rank outside needs it, and so must a sum for a rank outside to which one
-    inside contributes: at least once, however it is merged and copied on either side.
+    Data that only ranks inside hold must leave the set if a rank outside needs it, and so must a sum for a rank outside
+    to which one inside contributes: at least once, however it is merged and copied on either side.
 
     Raises
     ------
@@ -62,8 +65,8 @@ def recomputed_distance_bound(instance: Instance, certificate: DistanceCertifica
 def recomputed_partition_bound(instance: Instance, certificate: PartitionCertificate) -> Fraction:
     """Seconds that the links into disjoint sets of nodes need at least for an all-reduce.
 
-    For every byte whose sum all ranks of the group need and contribute to, ``2 (p - 1)`` entries into the p sets that have such a
-    rank; p where a switch outside the sets can store, and so add contributions on the way.
+    For every byte whose sum all ranks of the group need and contribute to, ``2 (p - 1)`` entries into the p sets that
+    have such a rank; p where a switch outside the sets can store, and so add contributions on the way.
 
     Raises
     ------
@@ -98,7 +101,9 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
 
 
 def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) -> Fraction:
-    """Seconds that links of these lengths need at least: bytes times the shortest distance of their two ends, over bandwidth times length.
+    """Seconds that links of these lengths need at least.
+
+    Bytes times the shortest distance of their two ends, over bandwidth times length.
 
     Data that one rank has and one rank needs travels from one to the other; all other data is left out.
 

@@ -62,7 +62,7 @@ def proof_of(read: ScheduleFile, *, right: bool, completion_s: float | None) -> 
     trees = isinstance(answer, TreePacking)
     time = objective_of(instance, answer, completion_s) if right else None
     flow_s = time if isinstance(time, Fraction) and trees else None
-    beside = trees and isinstance(certificate, DistanceCertificate)  # told, but not of the flow time
+    beside = trees and isinstance(certificate, DistanceCertificate)  # reported, but not a bound on the flow time
     try:
         if beside:
             bound = exact_bound(instance, certificate)

@@ -1,4 +1,7 @@
-"""Which question the objective of an answer answers: numbers that answer different ones are never ranked against one another."""
+"""Which question the objective of an answer answers.
+
+Numbers that answer different ones are never ranked against one another.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ def question_of(instance: Instance, answer: Answer) -> dict[str, object]:
     Returns
     -------
     dict
-        Metrics: ``clock``, how the objective counts time, and ``question``, that and everything else that it is the answer to, in words.
+        Metrics: ``clock``, how the objective counts time, and ``question``, that and everything else that it is the
+        answer to, in words.
     """
     match answer:
         case TreePacking():

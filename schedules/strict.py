@@ -1,4 +1,7 @@
-"""Strict reading of files that may be wrong, cut off or hostile: bounded sizes, no surprises, an error that names the place."""
+"""Strict reading of files that may be wrong, cut off or hostile.
+
+Bounded sizes, no surprises, an error that names the place.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,16 @@ from ..core.strict_json import parse_json
 #: Text of a file, after decompression; a larger one is refused before it is in memory.
 MAX_BYTES = 2**29
 
-#: Keys in one object: each that is wrong costs memory before the first is told.
+#: Keys in one object: each that is wrong costs memory before the first is reported.
 MAX_KEYS = 1000
 
 _FRACTION = re.compile(r"(0|[1-9][0-9]{0,59})(/[1-9][0-9]{0,59})?\Z")
 
 
 def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
-    """Read a JSON file, decompressed if its name ends in ``.gz``: no duplicate keys, no NaN, no more than ``max_bytes``.
+    """Read a JSON file, decompressed if its name ends in ``.gz``.
+
+    No duplicate keys, no NaN, no more than ``max_bytes``.
 
     Raises
     ------
@@ -85,7 +90,7 @@ class Fields:
         return self._data.get(name) is not None
 
     def take(self, name: str) -> Any:
-        """Give a field as it is."""
+        """A field as it is."""
         if name not in self._data:
             raise InputError("missing, but required", place=self.at(name))
         self._left.discard(name)
@@ -97,11 +102,11 @@ class Fields:
             raise InputError("unknown field", place=self.at(name[:60]))
 
     def fields(self, name: str) -> Fields:
-        """Give a field that is an object."""
+        """A field that is an object."""
         return Fields(self.take(name), self.at(name))
 
     def word(self, name: str, words: Sequence[str] | None = None) -> str:
-        """Give a field that is a text, one of ``words`` if they are given."""
+        """A field that is a text, one of ``words`` if they are given."""
         value = self.take(name)
         if not isinstance(value, str) or (words is not None and value not in words):
             expected = "a text" if words is None else f"one of {', '.join(words)}"
@@ -109,15 +114,15 @@ class Fields:
         return value
 
     def integer(self, name: str, low: int, high: int) -> int:
-        """Give an integer of at least ``low`` and below ``high``."""
+        """An integer of at least ``low`` and below ``high``."""
         return int(integers([self.take(name)], low, high, self.at(name), indexed=False)[0])
 
     def fraction(self, name: str) -> Fraction:
-        """Give an exact number, written like ``"1/3"``."""
+        """An exact number, written like ``"1/3"``."""
         return fraction(self.take(name), self.at(name))
 
     def list_(self, name: str, length: int | None = None) -> list[Any]:
-        """Give a list, of the given length."""
+        """A list, of the given length."""
         value = self.take(name)
         if not isinstance(value, list):
             raise InputError(f"{shown(value)} is wrong; expected a list", place=self.at(name))
@@ -126,15 +131,15 @@ class Fields:
         return value
 
     def integers(self, name: str, low: int, high: int, length: int | None = None) -> Ints:
-        """Give a list of integers, each at least ``low`` and below ``high``."""
+        """A list of integers, each at least ``low`` and below ``high``."""
         return integers(self.list_(name, length), low, high, self.at(name))
 
     def flags(self, name: str, length: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Give a list of zeros and ones."""
+        """A list of zeros and ones."""
         return self.integers(name, 0, 2, length).astype(np.bool_)
 
     def times(self, name: str, length: int) -> Floats:
-        """Give a list of finite numbers that are not negative."""
+        """A list of finite numbers that are not negative."""
         values = self.list_(name, length)
         for index, value in enumerate(values):
             if type(value) not in (int, float) or not 0 <= value < float("inf"):
@@ -144,7 +149,7 @@ class Fields:
         return np.array(values, dtype=np.float64)
 
     def fractions(self, name: str, length: int) -> list[Fraction]:
-        """Give a list of exact numbers."""
+        """A list of exact numbers."""
         known: dict[Any, Fraction] = {}
         found: list[Fraction] = []
         for index, value in enumerate(self.list_(name, length)):

@@ -1,7 +1,8 @@
 """The time of a training iteration, by walking its loop layer by layer and its collectives stage by stage.
 
-This is the analytical model of the dissertation, sections 4.2.2 and 4.4.2, written a second time on purpose: the judge walks the stages of the
-multi-rail algorithms with the shard that is left after each, and shares no code with the closed forms that the optimizer uses.
+This is the analytical model of the dissertation, sections 4.2.2 and 4.4.2, written a second time on purpose: the
+verifier walks the stages of the multi-rail algorithms with the shard that is left after each, and shares no code with
+the closed forms that the optimizer uses.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def phase_time(
 def busy_bytes(instance: Instance, communication: Communication, span: Sequence[int]) -> list[Fraction]:
     """Bytes that keep each dimension busy at its full bandwidth.
 
-    Where a group may use only the links between its members (``direct-links``), a fully connected dimension is busy longer than its bytes take.
+    Where a group may use only the links between its members (``direct-links``), a fully connected dimension is busy
+    longer than its bytes take.
     """
     fabric = instance.fabric
     moved = stages(communication, span, fabric)
@@ -72,8 +74,9 @@ def busy_bytes(instance: Instance, communication: Communication, span: Sequence[
 def stages(communication: Communication, span: Sequence[int], fabric: Fabric) -> list[Fraction]:
     """Bytes per NPU in each dimension, by walking the stages of the multi-rail algorithm.
 
-    A reduce-scatter goes up the dimensions and leaves a shard of 1/n after each; an all-gather comes down them and meets the same
-    shards; an all-reduce is both, unless the switches of a dimension reduce, to which every NPU then sends its shard once.
+    A reduce-scatter goes up the dimensions and leaves a shard of 1/n after each; an all-gather comes down them and
+    meets the same shards; an all-reduce is both, unless the switches of a dimension reduce, to which every NPU then
+    sends its shard once.
     """
     moved: list[Fraction] = []
     held = communication.size_bytes

@@ -1,4 +1,7 @@
-"""The judge of :class:`~cwb.core.bounds.TreePrices`: what trees cost at least, recomputed from the network and the prices, exactly."""
+"""The verifier of :class:`~cwb.core.bounds.TreePrices`.
+
+What trees cost at least, recomputed from the network and the prices, exactly.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,15 @@ _NS = 10**9
 
 
 def recomputed_tree_bound(instance: Instance, certificate: TreePrices) -> Fraction:
-    """Seconds that an all-reduce takes along any trees that the certificate speaks of; 0 where its prices prove nothing.
+    """Seconds that an all-reduce takes along any trees that the certificate speaks of.
+
+    0 where its prices prove nothing.
 
     Raises
     ------
     InputError
-        If there is not a price for every link, a number is out of range, no such trees exist, or the collective is not an all-reduce among all nodes.
+        If there is not a price for every link, a number is out of range, no such trees exist, or the collective is not
+        an all-reduce among all nodes.
     """
     topology, size_bytes = _problem(instance)
     _check(topology, certificate)
@@ -43,7 +49,7 @@ def recomputed_tree_bound(instance: Instance, certificate: TreePrices) -> Fracti
 
 
 def _most_trees(certificate: TreePrices, least: Fraction, full: Fraction) -> int | None:
-    """Give the largest number of trees: what is asked, or as many of the smallest rate as fit; None if nothing limits it."""
+    """Largest number of trees: what is asked, or as many of the smallest rate as fit; None if nothing limits it."""
     spare = certificate.min_rate_Bps * least - certificate.tree_price_Bps
     limits = [] if certificate.trees is None else [certificate.trees]
     limits += [floor(full / spare)] if spare > 0 and certificate.min_rate_Bps else []
@@ -70,7 +76,7 @@ def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePac
 
 
 def _problem(instance: Instance) -> tuple[Topology, Fraction]:
-    """Give the network and the size of the all-reduce."""
+    """The network and the size of the all-reduce."""
     topology, demand = instance.network, instance.demand
     whole = demand is not None and demand.collective is CollectiveKind.ALL_REDUCE and not instance.also
     if not isinstance(topology, Topology) or demand is None or not whole:
@@ -97,7 +103,7 @@ def _check(topology: Topology, certificate: TreePrices) -> None:
 
 
 def _lengths(topology: Topology, certificate: TreePrices) -> list[int]:
-    """Give the length of every link: 1, or its latency in nanoseconds, rounded up."""
+    """Length of every link: 1, or its latency in nanoseconds, rounded up."""
     if certificate.height_unit == "links":
         return [1] * len(topology.links)
     lengths = [ceil(link.latency_s * _NS) for link in topology.links]
@@ -107,7 +113,7 @@ def _lengths(topology: Topology, certificate: TreePrices) -> list[int]:
 
 
 def _highest(part: TreePacking, lengths: Sequence[int]) -> int:
-    """Give the length of the longest way between a root and a leaf."""
+    """Length of the longest path between a root and a leaf."""
     offsets, links = part.path_offset.tolist(), part.path_links.tolist()
     parent, child, ends = part.parent.tolist(), part.child.tolist(), part.edge_offset.tolist()
     highest = 0
@@ -121,7 +127,7 @@ def _highest(part: TreePacking, lengths: Sequence[int]) -> int:
 
 
 def _least_cost(topology: Topology, certificate: TreePrices) -> Fraction:
-    """Give what every tree costs at least, the price of a tree over its least bandwidth included."""
+    """Least cost of a tree, including the price of a tree over its least bandwidth."""
     rates = [link.bandwidth_Bps for link in topology.links]
     known = sorted({rate for rate in rates if rate >= certificate.min_rate_Bps})
     # Without a price of trees, those of the most links are the cheapest.
@@ -140,7 +146,7 @@ def _least_cost(topology: Topology, certificate: TreePrices) -> Fraction:
 
 
 def _cheapest_tree(topology: Topology, certificate: TreePrices, links: Sequence[int]) -> int | None:
-    """Give what the two ways of a tree over some links cost at least; None if there is no such tree."""
+    """Least cost of both directions of a tree over some links; None if there is no such tree."""
     if certificate.height is None:
         span = _spanning(topology, certificate.prices, links)
         return None if span is None else 2 * span
@@ -162,7 +168,7 @@ def _cheapest_tree(topology: Topology, certificate: TreePrices, links: Sequence[
 
 
 def _spanning(topology: Topology, prices: Sequence[int], links: Sequence[int]) -> int | None:
-    """Give the cost of the cheapest links that join all nodes, directions left aside (Kruskal); None if they do not."""
+    """Cost of the cheapest links that connect all nodes, ignoring directions (Kruskal); None if they do not."""
     group = list(range(len(topology.nodes)))
     total, parts = 0, len(group)
     for link in sorted(links, key=lambda link: prices[link]):

@@ -21,7 +21,7 @@ def blocks(packing: TreePacking, ranks: int) -> Iterator[tuple[int, int]]:
 
 
 def first_reached(packing: TreePacking, begin: int, end: int, ranks: int) -> Ints:
-    """Give, for each tree of a block and each rank, the edge that first reaches it.
+    """For each tree of a block and each rank, the edge that first reaches it.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def first_reached(packing: TreePacking, begin: int, end: int, ranks: int) -> Int
 
 
 def edges_above(packing: TreePacking) -> Ints:
-    """Give, for each edge, the one that reaches its parent; -1 at the root, and where no earlier edge does."""
+    """For each edge, the one that reaches its parent; -1 at the root, and where no earlier edge does."""
     above = np.empty(len(packing.parent), dtype=np.int64)
     ranks = 1 + int(max(column.max(initial=0) for column in (packing.root, packing.parent, packing.child)))
     for begin, end in blocks(packing, ranks):
@@ -48,7 +48,7 @@ def edges_above(packing: TreePacking) -> Ints:
 
 
 def levels(above: Ints) -> Iterator[Ints]:
-    """Give the edges level by level, those at the roots first."""
+    """Edges level by level, those at the roots first."""
     order = np.argsort(above, kind="stable")
     ends = np.searchsorted(above[order], np.arange(-1, len(above)), side="right")
     level = order[: ends[0]]

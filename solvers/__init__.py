@@ -11,6 +11,8 @@ All adapters pass the same exam, ``tests/solvers/exam.py``.
 ``base``             what the adapters share: the way from a Pyomo model to a result
 ``highs``            HiGHS, and re-solves of a compiled linear model
 ``gurobi``, ``scip`` the optional ones
+``pyomo_driven``     ``pyomo:NAME``: every solver that Pyomo can drive
+``pyomo_known``      what is known of some of those
 ===================  =====================================================================
 """
 
@@ -34,20 +36,33 @@ _REGISTER = {
 
 
 def names() -> tuple[str, ...]:
-    """Give the names of all adapters, the default first."""
+    """Names of all adapters, the default first."""
     return tuple(_REGISTER)
 
 
+def driven() -> tuple[str, ...]:
+    """Names ``pyomo:NAME`` of the solvers that Pyomo drives, cwb knows and this machine has."""
+    from .pyomo_driven import on_this_machine
+
+    return on_this_machine()
+
+
 def get(name: str = DEFAULT) -> Solver:
-    """Give the adapter of a name; imports no solver library.
+    """Adapter of a name; imports no solver library.
 
     Raises
     ------
     InputError
-        If there is no such adapter; the message lists the ones that there are.
+        If there is no such adapter; the message lists the ones that there are. Whether Pyomo knows the solver of
+        ``pyomo:NAME`` is told by ``installed``.
     """
+    if name.startswith("pyomo:"):
+        from .pyomo_driven import PyomoDriven
+
+        return PyomoDriven(name.removeprefix("pyomo:"))
     if name not in _REGISTER:
-        raise InputError(f"unknown solver {name!r}, expected one of: {', '.join(names())}", source="--solver")
+        known = ", ".join((*names(), "pyomo:NAME"))
+        raise InputError(f"unknown solver {name!r}, expected one of: {known}", source="--solver")
     module, attribute = _REGISTER[name].split(":")
     solver: Solver = getattr(import_module(f".{module}", __name__), attribute)
     return solver

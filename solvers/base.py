@@ -13,6 +13,7 @@ import atexit
 import importlib.util
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -20,8 +21,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core.budget import Budget, Incumbent
 from ..core.errors import InputError, SolverUnavailable
-from ..core.solver import Availability, Capability, SolverOptions, SolverResult, Termination, relative_gap
-from .guard import Asked, Guarded, Worker, time_left_s, used_again, used_once
+from ..core.solver import (
+    Availability,
+    Capability,
+    CompiledModel,
+    SolverOptions,
+    SolverResult,
+    Termination,
+    relative_gap,
+)
+from .guard import Guarded, StopReason, Worker, time_left_s, used_again, used_once
 
 if TYPE_CHECKING:
     from .matrix import FloatArray, MatrixModel
@@ -30,7 +39,7 @@ DEFAULT_OPTIONS = SolverOptions()
 
 
 class Track:
-    """What a running solver has told so far: written by its callbacks, read by the thread that waits.
+    """What a running solver has reported so far: written by its callbacks, read by the thread that waits.
 
     Parameters
     ----------
@@ -79,8 +88,12 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a session found: as in :class:`~cwb.core.solver.SolverResult`, minimized, values not loaded yet."""
+class SessionResult:
+    """What a session found: as in :class:`~cwb.core.solver.SolverResult`, minimized, values not loaded yet.
+
+    ``duals`` are those of the rows of a linear program, times the factor of the costs: changes of the optimum per unit
+    of a right-hand side.
+    """
 
     termination: Termination
     values: FloatArray | None = None
@@ -88,6 +101,7 @@ class Outcome:
     nodes: int | None = None
     iterations: int | None = None
     message: str = ""
+    duals: Sequence[float] | None = None
 
 
 class Session(ABC):
@@ -99,13 +113,15 @@ class Session(ABC):
 
     version: str
     track: Track
+    keeps_duals = False
+    """Whether outcomes of linear programs bring dual values."""
 
     @abstractmethod
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
         """Hand the model over, with the values of its variables as a start when ``start`` is true."""
 
     @abstractmethod
-    def run(self, limit_s: float | None) -> Outcome:
+    def run(self, limit_s: float | None) -> SessionResult:
         """Solve within a number of seconds."""
 
     @abstractmethod
@@ -179,13 +195,36 @@ class Adapter(ABC):
             outcome = run_session(session, matrix, worker, budget)
         return finish(self.name, session.version, matrix, outcome, transfer.seconds, lap.seconds)
 
+    def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> CompiledModel:
+        """Hand a linear Pyomo model over once, to be changed and solved again.
+
+        Integer variables are allowed; dual values exist without them only. A solver that keeps nothing between solves
+        begins each from the start.
+
+        Raises
+        ------
+        Unsupported
+            If the model is not linear.
+        InputError, SolverUnavailable
+            As :meth:`solve` does.
+        """
+        from .compiled import Compiled
+
+        self.require_installed()
+        with budget.clock.phase("transfer") as lap:
+            session, matrix = self.transfer(model, budget, options, load=False)
+            session.close()
+        return Compiled(self, matrix, options, lap.seconds)
+
     def require_installed(self) -> None:
         """Raise :class:`SolverUnavailable` if the library is missing."""
         found = self.installed()
         if not found.ok:
             raise SolverUnavailable(found.message)
 
-    def transfer(self, model: Any, budget: Budget, options: SolverOptions) -> tuple[Session, MatrixModel]:
+    def transfer(
+        self, model: Any, budget: Budget, options: SolverOptions, *, load: bool = True
+    ) -> tuple[Session, MatrixModel]:
         """Open a session, compile the model and hand it over. Options are checked before the model is compiled."""
         # Pyomo is imported when something is solved, not when solvers are listed.
         from .matrix import compile_matrix
@@ -197,7 +236,7 @@ class Adapter(ABC):
             matrix = compile_matrix(model)
             refuse_what_cannot_be_solved(matrix, self.title, self.capabilities)
             session.track.sign = matrix.sign
-            if not matrix.is_settled:
+            if load and not matrix.is_settled:
                 session.load(matrix, start=options.use_start)
         except BaseException:
             session.close()
@@ -205,16 +244,16 @@ class Adapter(ABC):
         return session, matrix
 
 
-def run_session(session: Session, matrix: MatrixModel, worker: Worker, budget: Budget) -> Outcome:
+def run_session(session: Session, matrix: MatrixModel, worker: Worker, budget: Budget) -> SessionResult:
     """Run a session under guard; without columns or with a contradiction there is nothing to run."""
     settled = matrix.settled()
     if settled is not None:
-        return Outcome(settled, matrix.empty_point(), bound=matrix.offset, message=matrix.contradiction or "")
+        return SessionResult(settled, matrix.empty_point(), bound=matrix.offset, message=matrix.contradiction or "")
     limit_s = time_left_s(budget)
     if budget.stop.is_set():
-        return Outcome(Termination.INTERRUPTED, message="stopped before the solve began")
+        return SessionResult(Termination.INTERRUPTED, message="stopped before the solve began")
     if limit_s is not None and limit_s <= 0:
-        return Outcome(Termination.TIME_LIMIT, message="no time was left for the solve")
+        return SessionResult(Termination.TIME_LIMIT, message="no time was left for the solve")
 
     track = session.track
     track.cancel.clear()
@@ -237,23 +276,23 @@ def run_session(session: Session, matrix: MatrixModel, worker: Worker, budget: B
     return _explain(guarded, track, budget)
 
 
-def _explain(guarded: Guarded[Outcome], track: Track, budget: Budget) -> Outcome:
+def _explain(guarded: Guarded[SessionResult], track: Track, budget: Budget) -> SessionResult:
     """Say why a solve stopped where the solver only knows that it was asked to."""
-    why = Termination.TIME_LIMIT if guarded.asked is Asked.TIME_IS_UP else Termination.INTERRUPTED
+    why = Termination.TIME_LIMIT if guarded.asked is StopReason.TIME_IS_UP else Termination.INTERRUPTED
     outcome = guarded.value
     if outcome is None:
         message = "the solver did not stop when it was asked to; it was left behind with what it had told"
-        return Outcome(why, track.values, track.bound, track.nodes, message=message)
+        return SessionResult(why, track.values, track.bound, track.nodes, message=message)
     if outcome.termination is not Termination.INTERRUPTED:
         return outcome
     if guarded.asked is None:
         # A library with a handler of its own has taken the user's Ctrl-C.
         budget.stop.set()
-    return Outcome(why, outcome.values, outcome.bound, outcome.nodes, outcome.iterations, outcome.message)
+    return SessionResult(why, outcome.values, outcome.bound, outcome.nodes, outcome.iterations, outcome.message)
 
 
 def finish(
-    name: str, version: str, matrix: MatrixModel, outcome: Outcome, transfer_s: float, solve_s: float
+    name: str, version: str, matrix: MatrixModel, outcome: SessionResult, transfer_s: float, solve_s: float
 ) -> SolverResult:
     """Load the values and make the result.
 

@@ -74,7 +74,7 @@ class _Blocks:
     size: NDArray[Any]
 
     def first_bad(self, tolerance: float) -> int | None:
-        """Give a block that is not semidefinite."""
+        """A block that is not semidefinite."""
         for k in range(1, _SMALL + 1):
             blocks = np.flatnonzero(self.size == k)
             step = max(1, _BATCH_ENTRIES // k**2)

@@ -32,7 +32,7 @@ _LAST_TICK_S = 0.05
 T = TypeVar("T")
 
 
-class Asked(Enum):
+class StopReason(Enum):
     """Why a solver was asked to stop."""
 
     TIME_IS_UP = auto()
@@ -47,19 +47,19 @@ class Guarded(Generic[T]):
     ----------
     value : T or None
         What the call returned; None when it was abandoned.
-    asked : Asked or None
+    asked : StopReason or None
         Why the solver was asked to stop; None when it was not asked.
     abandoned : bool
         Whether the call did not return in time.
     """
 
     value: T | None
-    asked: Asked | None
+    asked: StopReason | None
     abandoned: bool
 
 
 def time_left_s(budget: Budget) -> float | None:
-    """Give the seconds that a solve may take: what the clock has left, else the whole limit, else None."""
+    """Seconds that a solve may take: what the clock has left, else the whole limit, else None."""
     remaining = budget.clock.remaining_s()
     return budget.time_limit_s if remaining is None else remaining
 
@@ -92,7 +92,7 @@ class _Patience:
     def __init__(
         self, budget: Budget, limit_s: float | None, grace_s: float, ask: Callable[[], None], tick: Callable[[], None]
     ) -> None:
-        self.asked: Asked | None = None
+        self.asked: StopReason | None = None
         self.next_wait_s = _FIRST_TICK_S
         self._budget = budget
         self._limit_s = limit_s
@@ -109,9 +109,9 @@ class _Patience:
         if self.asked is not None:
             return now >= self._grace_ends
         if self._budget.stop.is_set():
-            self.asked = Asked.BY_USER
+            self.asked = StopReason.BY_USER
         elif self._limit_s is not None and now - self._started >= self._limit_s:
-            self.asked = Asked.TIME_IS_UP
+            self.asked = StopReason.TIME_IS_UP
         if self.asked is not None:
             self._grace_ends = now + self._grace_s
             self._ask()
@@ -235,7 +235,8 @@ _idle_lock = threading.Lock()
 def used_again(name: str, last: Callable[[], None]) -> Iterator[Worker]:
     """Lend a worker that earlier solves have used, or a new one if none is idle.
 
-    For libraries that number the threads they have seen: the automatic differentiation inside SCIP has room for 64 and crashes in the next.
+    For libraries that number the threads they have seen: the automatic differentiation inside SCIP has room for 64 and
+    crashes in the next.
 
     Parameters
     ----------

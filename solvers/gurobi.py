@@ -24,6 +24,8 @@ class Gurobi(Adapter):
         | Capability.MIP_START
         | Capability.PROGRESS
         | Capability.INTERRUPT
+        | Capability.DUALS
+        | Capability.RESOLVE
     )
 
     def open(self, budget: Budget, options: SolverOptions) -> Session:

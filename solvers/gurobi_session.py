@@ -20,7 +20,7 @@ from gurobipy import GRB
 from ..core.budget import Budget
 from ..core.errors import CwbError, InputError, SolverUnavailable
 from ..core.solver import SolverOptions, Termination
-from .base import Outcome, Session, Track
+from .base import Session, SessionResult, Track
 from .matrix import INFINITY, MatrixModel
 
 _TERMINATIONS = {
@@ -170,6 +170,7 @@ class GurobiSession(Session):
 
     def _add_rows(self) -> None:
         matrix, model = self.matrix, self.model
+        self._linear_rows: list[tuple[Any, Any]] = []
         quadratic = {row.row: row.Q for row in matrix.quadratic_rows}
         equal = matrix.row_lower == matrix.row_upper
         has_lower, has_upper = np.isfinite(matrix.row_lower) & ~equal, np.isfinite(matrix.row_upper) & ~equal
@@ -183,7 +184,8 @@ class GurobiSession(Session):
         for sense, where, right in sides:
             rows = np.flatnonzero(where & linear)
             if rows.size:
-                model.addMConstr(sp.csr_matrix(matrix.A[rows]), self.x, sense, right[rows])
+                added = model.addMConstr(sp.csr_matrix(matrix.A[rows]), self.x, sense, right[rows])
+                self._linear_rows.append((rows, added))
             for i, Q in quadratic.items():
                 if where[i]:
                     part = slice(matrix.A.indptr[i], matrix.A.indptr[i + 1])
@@ -191,8 +193,8 @@ class GurobiSession(Session):
                     a[matrix.A.indices[part]] = matrix.A.data[part]
                     model.addMQConstr(sp.csr_matrix(0.5 * Q), a, sense, float(right[i]), self.x, self.x, self.x)
 
-    def run(self, limit_s: float | None) -> Outcome:
-        """Solve; infeasible is told from unbounded by solving again without costs."""
+    def run(self, limit_s: float | None) -> SessionResult:
+        """Solve; infeasible is distinguished from unbounded by solving again without costs."""
         outcome = self._optimize(limit_s)
         unclear = outcome.termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
             outcome.termination is Termination.UNBOUNDED and self.matrix.is_mixed_integer
@@ -202,10 +204,10 @@ class GurobiSession(Session):
         self.model.setObjective(0.0)
         without_costs = self._optimize(limit_s)
         if without_costs.termination is Termination.OPTIMAL:
-            return Outcome(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
-        return Outcome(without_costs.termination, message=without_costs.message)
+            return SessionResult(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
+        return SessionResult(without_costs.termination, message=without_costs.message)
 
-    def _optimize(self, limit_s: float | None) -> Outcome:
+    def _optimize(self, limit_s: float | None) -> SessionResult:
         self._set("TimeLimit", GRB.INFINITY if limit_s is None else limit_s)
         self._took_ctrl_c = True
         try:
@@ -222,7 +224,7 @@ class GurobiSession(Session):
             _give_ctrl_c_back()
         return self._read()
 
-    def _read(self) -> Outcome:
+    def _read(self) -> SessionResult:
         model = self.model
         termination = _TERMINATIONS.get(model.Status, Termination.ERROR)
         values = None
@@ -231,17 +233,26 @@ class GurobiSession(Session):
             # A linear program that was stopped has a point, but it need not be feasible.
             if termination is not Termination.OPTIMAL and self.matrix.violation(values) > 10 * self._tolerance:
                 values = None
-        return Outcome(
+        return SessionResult(
             termination,
             values,
             self._bound(termination),
             int(model.NodeCount),
             int(model.IterCount + model.BarIterCount),
             "" if termination is Termination.OPTIMAL else _WORDS.get(model.Status, str(model.Status)),
+            self._duals() if self.keeps_duals and termination is Termination.OPTIMAL else None,
         )
 
+    def _duals(self) -> list[float]:
+        """Dual values; a row with two sides has those of both."""
+        rows = np.zeros(len(self.matrix.rows))
+        for index, added in self._linear_rows:
+            rows[index] += added.Pi
+        found: list[float] = rows.tolist()
+        return found
+
     def _bound(self, termination: Termination) -> float | None:
-        """Give the search's bound; a continuous convex model has one when it is solved: its objective."""
+        """The search's bound; a continuous convex model has one when it is solved: its objective."""
         try:
             bound = self.model.ObjBound
         except (AttributeError, gp.GurobiError):

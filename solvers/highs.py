@@ -38,23 +38,13 @@ class Highs(Adapter):
         return HighsSession(budget, options)
 
     def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> CompiledModel:
-        """Hand a linear Pyomo model over once, to be changed and solved again from the last basis.
-
-        Integer variables are allowed; dual values exist without them only.
-
-        Raises
-        ------
-        Unsupported
-            If the model is not linear.
-        InputError, SolverUnavailable
-            As :meth:`solve` does.
-        """
+        """Hand a linear Pyomo model over once, to be changed and solved again from the last basis."""
         from .highs_compiled import HighsCompiled
 
         self.require_installed()
         with budget.clock.phase("transfer") as lap:
             session, matrix = self.transfer(model, budget, options)
-        return HighsCompiled(session, matrix, lap.seconds)
+        return HighsCompiled(self, matrix, options, lap.seconds, session)
 
 
 SOLVER = Highs()

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from highspy import HighsModelStatus as Status
 
 from ..core.solver import SolverOptions, Termination
-from .base import Outcome, Track
+from .base import SessionResult, Track
 from .highs_common import FEASIBLE, new_highs, pass_model, set_option
 from .matrix import FloatArray, MatrixModel
 
@@ -45,7 +45,7 @@ _SETTLED = {Termination.OPTIMAL, Termination.INFEASIBLE, Termination.UNBOUNDED}
 
 def solve_quadratic(
     highs: Any, matrix: MatrixModel, scale: float, options: SolverOptions, track: Track, limit_s: float | None
-) -> Outcome:
+) -> SessionResult:
     """Solve a convex quadratic program that HiGHS already has.
 
     Parameters
@@ -65,13 +65,13 @@ def solve_quadratic(
 
     Returns
     -------
-    Outcome
+    SessionResult
         Optimal with a certificate; numerical where no attempt has one, with the best point found.
     """
     if "qp_iteration_limit" not in options.extra:
         set_option(highs, "qp_iteration_limit", 10_000 + 100 * (len(matrix.columns) + len(matrix.rows)))
     own = options.extra.get("qp_regularization_value")
-    best = Outcome(Termination.NUMERICAL, message="HiGHS found no solution that a dual bound confirms")
+    best = SessionResult(Termination.NUMERICAL, message="HiGHS found no solution that a dual bound confirms")
     left_s = inf if limit_s is None else limit_s
     attempts = ATTEMPTS if own is None else ((float(str(own)), 0.0),)
     for attempt, (regularization, part) in enumerate(attempts):
@@ -112,7 +112,7 @@ def _move_sides(highs: Any, matrix: MatrixModel, distance: float, seed: int) -> 
 
 
 def dual_bound(matrix: MatrixModel, x: FloatArray, y: FloatArray) -> float:
-    """Give the lower bound that row duals prove for a convex quadratic program.
+    """Lower bound that row duals prove for a convex quadratic program.
 
     The Lagrangian with multipliers y is convex with gradient z = c + Q x - A'y at x, so it is at least
     ``f(x) - y'Ax + ... + z'(w - x)`` for every w; the least over the column bounds is the bound. Where the side
@@ -146,28 +146,30 @@ def dual_bound(matrix: MatrixModel, x: FloatArray, y: FloatArray) -> float:
     return bound
 
 
-def _judge(highs: Any, matrix: MatrixModel, scale: float, options: SolverOptions) -> Outcome:
+def _judge(highs: Any, matrix: MatrixModel, scale: float, options: SolverOptions) -> SessionResult:
     """Read HiGHS's answer to one attempt and keep only what is proved."""
     status = highs.getModelStatus()
     words = highs.modelStatusToString(status)
     iterations = int(highs.getInfo().qp_iteration_count)
     if status == Status.kInfeasible and _solved_linear(highs, _feasibility(matrix)).getModelStatus() == status:
-        return Outcome(Termination.INFEASIBLE, iterations=iterations, message=words)
+        return SessionResult(Termination.INFEASIBLE, iterations=iterations, message=words)
     point = _point(highs, matrix, scale)
     if point is not None:
         x, bound = point
         size = float(np.abs(matrix.c) @ np.abs(x)) + 0.5 * abs(float(x @ (matrix.Q @ x)))
         if matrix.minimized(x) - bound <= max(_CERTIFIED, options.rel_gap) * size + 1e-12:
-            return Outcome(Termination.OPTIMAL, x, bound, iterations=iterations)
+            return SessionResult(Termination.OPTIMAL, x, bound, iterations=iterations)
     if status in {Status.kOptimal, Status.kUnbounded, Status.kIterationLimit} and _descends_for_ever(highs, matrix):
-        return Outcome(Termination.UNBOUNDED, iterations=iterations, message="a direction of endless descent exists")
+        return SessionResult(
+            Termination.UNBOUNDED, iterations=iterations, message="a direction of endless descent exists"
+        )
     message = "" if status == Status.kOptimal else f"HiGHS's quadratic solver says: {words}"
     x_or_none, bound_or_none = point if point is not None else (None, None)
-    return Outcome(Termination.NUMERICAL, x_or_none, bound_or_none, iterations=iterations, message=message)
+    return SessionResult(Termination.NUMERICAL, x_or_none, bound_or_none, iterations=iterations, message=message)
 
 
 def _point(highs: Any, matrix: MatrixModel, scale: float) -> tuple[FloatArray, float] | None:
-    """Give HiGHS's point and the lower bound that its duals prove, if the point is one and feasible."""
+    """HiGHS's point and the lower bound that its duals prove, if the point is one and feasible."""
     if highs.getInfo().primal_solution_status != FEASIBLE:
         return None
     solution = highs.getSolution()
@@ -177,7 +179,7 @@ def _point(highs: Any, matrix: MatrixModel, scale: float) -> tuple[FloatArray, f
     return (x, dual_bound(matrix, x, y)) if np.isfinite(x).all() and np.isfinite(y).all() else None
 
 
-def _better(matrix: MatrixModel, one: Outcome, two: Outcome) -> Outcome:
+def _better(matrix: MatrixModel, one: SessionResult, two: SessionResult) -> SessionResult:
     """Keep the lower point and the higher bound of two unproved outcomes."""
     bounds = [outcome.bound for outcome in (one, two) if outcome.bound is not None and outcome.bound > -inf]
     if one.values is None or (two.values is not None and matrix.minimized(two.values) < matrix.minimized(one.values)):

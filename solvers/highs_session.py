@@ -24,7 +24,7 @@ import numpy as np
 from ..core.budget import Budget
 from ..core.errors import InputError
 from ..core.solver import SolverOptions, Termination
-from .base import Outcome, Session, Track
+from .base import Session, SessionResult, Track
 from .highs_common import (
     FEASIBLE,
     TERMINATIONS,
@@ -111,7 +111,7 @@ class HighsSession(Session):
         self.highs.cbMipLogging.subscribe(self._take_in_progress)
         self.highs.cbMipInterrupt.subscribe(self._stop_if_asked)
 
-    def run(self, limit_s: float | None) -> Outcome:
+    def run(self, limit_s: float | None) -> SessionResult:
         """Solve; a re-solve starts from the last basis."""
         if self._scheduler_threads not in {None, self.threads}:
             highspy.Highs.resetGlobalScheduler(True)
@@ -136,7 +136,7 @@ class HighsSession(Session):
         self.highs.clearCallbacks()
         self.highs.clear()
 
-    def _solve(self, limit_s: float | None) -> Outcome:
+    def _solve(self, limit_s: float | None) -> SessionResult:
         outcome = self._run_once(limit_s)
         if outcome.termination is Termination.NUMERICAL:
             # The basis of an earlier solve may be too ill-conditioned to start from.
@@ -155,14 +155,15 @@ class HighsSession(Session):
         again = outcome if left_s is not None and left_s <= 0 else self._run_once(left_s)
         return again if again.values is not None else outcome
 
-    def _run_once(self, limit_s: float | None) -> Outcome:
-        set_option(self.highs, "time_limit", inf if limit_s is None else max(limit_s, 1e-3))
+    def _run_once(self, limit_s: float | None) -> SessionResult:
+        # HiGHS holds its limit against the seconds of all runs of a model together.
         before = self.highs.getRunTime()
+        set_option(self.highs, "time_limit", inf if limit_s is None else before + max(limit_s, 1e-3))
         self.highs.run()
         self._last_run_s = self.highs.getRunTime() - before
         return self._read()
 
-    def _read(self) -> Outcome:
+    def _read(self) -> SessionResult:
         status = self.highs.getModelStatus()
         words = self.highs.modelStatusToString(status)
         termination = TERMINATIONS.get(status, Termination.ERROR)
@@ -175,13 +176,14 @@ class HighsSession(Session):
             Termination.INFEASIBLE_OR_UNBOUNDED,
         }:
             values = np.array(self.highs.getSolution().col_value)
-        return Outcome(
+        return SessionResult(
             termination,
             values,
             self._search_bound(info) if mixed else self._linear_bound(info, termination),
             int(info.mip_node_count) if mixed else None,
             _iterations(info),
             "" if termination is Termination.OPTIMAL else words,
+            self.highs.getSolution().row_dual if self.keeps_duals and termination is Termination.OPTIMAL else None,
         )
 
     def _search_bound(self, info: Any) -> float | None:
@@ -194,7 +196,7 @@ class HighsSession(Session):
         return float(min(info.mip_dual_bound, pruned)) / self.scale
 
     def _linear_bound(self, info: Any, termination: Termination) -> float | None:
-        """Give the dual objective: that of a basis is the objective, within the tolerances on both sides."""
+        """Dual objective: that of a basis is the objective, within the tolerances on both sides."""
         if termination is not Termination.OPTIMAL:
             return None
         objective = info.objective_function_value
@@ -203,8 +205,8 @@ class HighsSession(Session):
         error = info.primal_dual_objective_error
         return float(objective - error * (1.0 + 2.0 * abs(objective))) / self.scale if isfinite(error) else None
 
-    def _missing_scale(self, outcome: Outcome) -> float:
-        """Give the power of two by which the costs have to grow for the tolerance to be within the gap."""
+    def _missing_scale(self, outcome: SessionResult) -> float:
+        """Power of two by which the costs have to grow for the tolerance to be within the gap."""
         bound = self.matrix.tightened(outcome.bound)
         if outcome.values is None or bound is None:
             return 1.0
@@ -216,7 +218,7 @@ class HighsSession(Session):
             return 1.0
         return float(2.0 ** ceil(log2(wanted / size)))
 
-    def _settled(self, outcome: Outcome, limit_s: float | None) -> Outcome:
+    def _settled(self, outcome: SessionResult, limit_s: float | None) -> SessionResult:
         """Tell infeasible from unbounded by solving without costs, where HiGHS does not tell or may be wrong."""
         if not self._is_unclear(outcome.termination):
             return outcome
@@ -224,15 +226,15 @@ class HighsSession(Session):
         without_costs = self._run_once(limit_s)
         self.set_costs(self.matrix.c)
         if without_costs.termination is not Termination.OPTIMAL:
-            return Outcome(without_costs.termination, message=without_costs.message)
+            return SessionResult(without_costs.termination, message=without_costs.message)
         if outcome.termination is not Termination.INFEASIBLE:
-            return Outcome(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
+            return SessionResult(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
         presolve = self.highs.getOptionValue("presolve")[1]
         set_option(self.highs, "presolve", "off")
         again = self._run_once(limit_s)
         set_option(self.highs, "presolve", presolve)
         if again.termination is Termination.INFEASIBLE:
-            return Outcome(Termination.NUMERICAL, without_costs.values, message="infeasible with costs only")
+            return SessionResult(Termination.NUMERICAL, without_costs.values, message="infeasible with costs only")
         return again
 
     def _is_unclear(self, termination: Termination) -> bool:
@@ -249,8 +251,8 @@ class HighsSession(Session):
         self.highs.changeColsCost(c.size, np.arange(c.size, dtype=np.int32), c * self.scale)
         self.highs.changeObjectiveOffset(self.matrix.offset * self.scale)
 
-    def set_solution(self, outcome: Outcome) -> None:
-        """Give a point as a start."""
+    def set_solution(self, outcome: SessionResult) -> None:
+        """A point as a start."""
         if outcome.values is not None:
             self.highs.setSolution(outcome.values.size, np.arange(outcome.values.size, dtype=np.int32), outcome.values)
 

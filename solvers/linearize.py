@@ -1,8 +1,8 @@
 """Take a Pyomo model apart into a linear part and quadratic pieces.
 
-A model of plain sums is read by :mod:`.plain`. The linear part of any other goes through Pyomo's own compiler. That compiler knows
-no quadratic terms and gives up at the first constraint that is false without any variable, so what it cannot take
-is set aside first (deactivated while it runs) and compiled here.
+A model of plain sums is read by :mod:`.plain`. The linear part of any other goes through Pyomo's own compiler. That
+compiler knows no quadratic terms and gives up at the first constraint that is false without any variable, so what it
+cannot take is set aside first (deactivated while it runs) and compiled here.
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ def _row_block(rows: Sequence[Sequence[tuple[int, float]]], width: int) -> Any:
 
 
 def _symmetric(terms: Sequence[tuple[Any, Any, float]], index: dict[int, int], width: int) -> Any:
-    """Give the symmetric Q with 1/2 x' Q x = sum of the terms, or None without terms."""
+    """Symmetric Q with 1/2 x' Q x = sum of the terms, or None without terms."""
     if not terms:
         return None
     i = np.array([index[id(v)] for v, _, _ in terms])

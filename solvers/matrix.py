@@ -13,7 +13,7 @@ constants. Constraints without variables are checked and left out, as are constr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import gcd, inf, isfinite
 from typing import Any, TypeAlias
@@ -131,47 +131,56 @@ class MatrixModel:
         return self.contradiction is not None or not self.columns
 
     def settled(self) -> Termination | None:
-        """Give the answer of a model with nothing to solve, else None."""
+        """Answer of a model with nothing to solve, else None."""
         if self.contradiction is not None:
             return Termination.INFEASIBLE
         return None if self.columns else Termination.OPTIMAL
 
+    def with_settled_bounds(self) -> MatrixModel:
+        """Copy whose bounds, changed since it was compiled, are infinite where huge and a contradiction where crossed."""
+        lower, upper, row_lower, row_upper = map(np.copy, (self.lower, self.upper, self.row_lower, self.row_upper))
+        contradiction = self.contradiction or _settle_bounds(lower, upper, self.columns, "variable")
+        contradiction = contradiction or _settle_bounds(row_lower, row_upper, self.rows, "constraint")
+        return replace(
+            self, lower=lower, upper=upper, row_lower=row_lower, row_upper=row_upper, contradiction=contradiction
+        )
+
     def empty_point(self) -> FloatArray | None:
-        """Give the only point of a model without columns; None for a contradiction."""
+        """The only point of a model without columns; None for a contradiction."""
         return None if self.contradiction is not None else np.zeros(0)
 
     def minimized(self, x: FloatArray) -> float:
-        """Give the minimized objective at a point (the model's own is ``sign`` times it)."""
+        """Minimized objective at a point (the model's own is ``sign`` times it)."""
         quadratic = 0.0 if self.Q is None else 0.5 * float(x @ (self.Q @ x))
         return float(self.c @ x) + quadratic + self.offset
 
     def activity(self, x: FloatArray) -> FloatArray:
-        """Give the rows' values at a point, quadratic parts included, without the bodies' constants."""
+        """Rows' values at a point, quadratic parts included, without the bodies' constants."""
         values: FloatArray = self.A @ x
         for row in self.quadratic_rows:
             values[row.row] += 0.5 * float(x @ (row.Q @ x))
         return values
 
     def body_constants(self) -> list[float]:
-        """Give the constant of every row's Pyomo body: what its value has more than ``activity``."""
+        """Constant of every row's Pyomo body: the difference of its value from ``activity``."""
         return [
             row.ub - upper if isfinite(upper) else (row.lb - lower if isfinite(lower) else 0.0)
             for row, lower, upper in zip(self.rows, self.row_lower.tolist(), self.row_upper.tolist(), strict=True)
         ]
 
     def violation(self, x: FloatArray) -> float:
-        """Give the largest violation of a row or a column bound at a point."""
+        """Largest violation of a row or a column bound at a point."""
         rows = self.activity(x)
         excess = [self.row_lower - rows, rows - self.row_upper, self.lower - x, x - self.upper]
         return max(0.0, *(float(part.max(initial=0.0)) for part in excess))
 
     def start(self) -> FloatArray:
-        """Give the values that the variables have now, rounded where integer; NaN where there is none."""
+        """Values that the variables have now, rounded where integer; NaN where there is none."""
         values = np.array([np.nan if (v := column.value) is None else v for column in self.columns], dtype=float)
         return np.where(self.integer, np.round(values), values)
 
     def polished(self, x: FloatArray) -> FloatArray:
-        """Give a point without a solver's dust: inside the column bounds, integers exact."""
+        """A point without a solver's rounding errors: inside the column bounds, integers exact."""
         return polished(x, self.lower, self.upper, self.integer)
 
     def load(self, x: FloatArray) -> None:
@@ -187,13 +196,13 @@ class MatrixModel:
         """Round a lower bound up to the next value that the objective can take; None if it says nothing."""
         if bound is None or not isfinite(bound) or abs(bound) >= INFINITY:
             return None
-        if self._step is None:
+        if self.objective_step is None:
             return bound
-        steps = (bound - self.offset) / self._step
-        return float(np.ceil(steps - 1e-6 - 1e-9 * abs(steps))) * self._step + self.offset
+        steps = (bound - self.offset) / self.objective_step
+        return float(np.ceil(steps - 1e-6 - 1e-9 * abs(steps))) * self.objective_step + self.offset
 
     @cached_property
-    def _step(self) -> float | None:
+    def objective_step(self) -> float | None:
         """Step between the values of an objective with integer costs on integer variables; None for another."""
         costs = self.c[self.c != 0.0]
         if self.Q is not None or not costs.size or not self.integer[self.c != 0.0].all():

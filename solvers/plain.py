@@ -1,7 +1,8 @@
 """Read a model whose expressions are plain: sums of variables, times numbers.
 
-Most models of this package are; read straight into arrays they cost a third of the time and half of the memory of Pyomo's compiler,
-which keeps a dictionary for every row. What is not plain is left to that compiler, and both give the same arrays.
+Most models of this package are; read straight into arrays they cost a third of the time and half of the memory of
+Pyomo's compiler, which keeps a dictionary for every row. What is not plain is left to that compiler, and both give the
+same arrays.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class PlainRows:
     Raises
     ------
     NotPlain
-        If anything is not a sum of numbers and free variables times numbers, a variable of its components is fixed, or a row has no
-        coefficient other than zero.
+        If anything is not a sum of numbers and free variables times numbers, a variable of its components is fixed, or
+        a row has no coefficient other than zero.
     """
 
     def __init__(self, model: Any, objective: Any) -> None:
@@ -64,7 +65,10 @@ class PlainRows:
         self._finish()
 
     def _add(self, constraint: Any) -> None:
-        """Append a row with its sides, as Pyomo states it: what does not vary is the side, else the left less the right is below zero."""
+        """Append a row with its sides, as Pyomo states it.
+
+        What does not vary is the side, else the left less the right is below zero.
+        """
         if constraint.__class__ not in _CONSTRAINTS:
             raise NotPlain
         expression = constraint.expr
@@ -130,7 +134,7 @@ class PlainRows:
         return 0.0
 
     def _column(self, variable: Any) -> int:
-        """Give a variable's column; when it is the first of its component, all of them get theirs, in order."""
+        """A variable's column; when it is the first of its component, all of them get theirs, in order."""
         position = self._position
         if id(variable) not in position:
             added = list(variable.parent_component().values())

@@ -23,6 +23,8 @@ class Scip(Adapter):
         | Capability.MIP_START
         | Capability.PROGRESS
         | Capability.INTERRUPT
+        | Capability.DUALS
+        | Capability.RESOLVE
     )
     numbers_threads = True
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pyscipopt
 import scipy.sparse as sp
-from pyscipopt import SCIP_EVENTTYPE, Eventhdlr, ExprCons
+from pyscipopt import SCIP_EVENTTYPE, SCIP_PARAMSETTING, Eventhdlr, ExprCons
 
 from ..core.budget import Budget
 from ..core.errors import InputError
 from ..core.solver import SolverOptions, Termination
-from .base import Outcome, Session, Track
+from .base import Session, SessionResult, Track
 from .matrix import INFINITY, MatrixModel
 
 _TERMINATIONS = {
@@ -61,7 +61,7 @@ class ScipSession(Session):
 
     def __init__(self, budget: Budget, options: SolverOptions) -> None:
         self.track = Track("scip")
-        self.watch: _Watch | None = None
+        self.watch: _SolverEvents | None = None
         self.model: Any = pyscipopt.Model()
         self.model.hideOutput()
         self.version = f"{pyscipopt.__version__} (SCIP {self.model.version():g})"
@@ -111,6 +111,7 @@ class ScipSession(Session):
                 )
             )
         ]
+        self.rows: list[Any] = []
         quadratic = {row.row: row.Q for row in matrix.quadratic_rows}
         lower, upper = np.maximum(matrix.row_lower, -INFINITY), np.minimum(matrix.row_upper, INFINITY)
         for i in range(len(matrix.rows)):
@@ -124,13 +125,14 @@ class ScipSession(Session):
         model.addObjoffset(matrix.offset * self.scale)
         if start:
             self._add_start()
-        self.watch = _Watch(self)
+        self.watch = _SolverEvents(self)
         model.includeEventhdlr(self.watch, "cwb", "tells of progress and stops on demand")
 
     def _add_row(self, terms: Iterable[tuple[int, float]], Q: Any, lower: float, upper: float) -> None:
         if Q is None:
             # Adding coefficients to an empty row is faster than building an expression.
             row = self.model.addCons(ExprCons(0.0 * self.variables[0], lhs=lower, rhs=upper))
+            self.rows.append(row)
             for j, a in terms:
                 self.model.addConsCoeff(row, self.variables[j], a)
             return
@@ -138,7 +140,7 @@ class ScipSession(Session):
         self.model.addCons(ExprCons(self._form(Q) + linear, lhs=lower, rhs=upper))
 
     def _form(self, Q: Any) -> Any:
-        """Give 1/2 x' Q x as an expression."""
+        """1/2 x' Q x as an expression."""
         upper = sp.coo_array(sp.triu(Q))
         x = self.variables
         return pyscipopt.quicksum(
@@ -156,8 +158,8 @@ class ScipSession(Session):
             self.model.setSolVal(solution, self.above, 0.5 * self.scale * float(values @ (self.matrix.Q @ values)))
         self.model.addSol(solution)
 
-    def run(self, limit_s: float | None) -> Outcome:
-        """Solve; infeasible is told from unbounded by solving again without costs."""
+    def run(self, limit_s: float | None) -> SessionResult:
+        """Solve; infeasible is distinguished from unbounded by solving again without costs."""
         self._optimize(limit_s)
         outcome = self._read()
         unclear = outcome.termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
@@ -170,28 +172,58 @@ class ScipSession(Session):
         self._optimize(limit_s)
         without_costs = self._read()
         if without_costs.termination is Termination.OPTIMAL:
-            return Outcome(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
-        return Outcome(without_costs.termination, message=without_costs.message)
+            return SessionResult(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
+        return SessionResult(without_costs.termination, message=without_costs.message)
 
     def _optimize(self, limit_s: float | None) -> None:
+        if self.keeps_duals:
+            # Dual values are those of the linear program as it was handed over: nothing may change it first.
+            self.model.setPresolve(SCIP_PARAMSETTING.OFF)
+            self.model.setHeuristics(SCIP_PARAMSETTING.OFF)
+            self.model.disablePropagation()
         self._set("limits/time", 1e20 if limit_s is None else limit_s)
         self.model.optimizeNogil()
 
-    def _read(self) -> Outcome:
+    def _read(self) -> SessionResult:
         words = self.model.getStatus()
         termination = _TERMINATIONS.get(words, Termination.ERROR)
         has_solution = self.model.getNSols() > 0 and termination not in _WITHOUT_SOLUTION
         bound = self.model.getDualbound()
         if abs(bound) >= INFINITY and self._may_branch_for_ever():
             words += "; SCIP bounds a quadratic form by branching, which needs bounds on its variables"
-        return Outcome(
+        return SessionResult(
             termination,
             self.best() if has_solution else None,
             None if abs(bound) >= INFINITY else float(bound) / self.scale,
             int(self.model.getNTotalNodes()),
             int(self.model.getNLPIterations()),
             "" if termination is Termination.OPTIMAL else words,
+            self._duals() if self.keeps_duals and termination is Termination.OPTIMAL else None,
         )
+
+    def _duals(self) -> list[float]:
+        """Dual values. A row with one variable is a bound to SCIP, whose dual is told as the reduced cost of the variable."""
+        model, matrix = self.model, self.matrix
+        rows = np.array([model.getDualsolLinear(row) for row in self.rows])
+        columns = np.array([model.getVarRedcost(variable) for variable in self.variables])
+        single = np.flatnonzero(np.diff(matrix.A.indptr) == 1)
+        index, factor = matrix.A.indices[matrix.A.indptr[single]], matrix.A.data[matrix.A.indptr[single]]
+        low, up = matrix.row_lower[single] / factor, matrix.row_upper[single] / factor
+        # Of a variable that is to shrink the largest lower bound holds it; of one that is to grow, the smallest upper
+        # one.
+        lower, upper = np.minimum(low, up), np.maximum(low, up)
+        for column in np.unique(index).tolist():
+            here = np.flatnonzero(index == column)
+            if columns[column] > 0:
+                best = here[np.argmax(lower[here])]
+                is_tighter = lower[best] > matrix.lower[column]
+            else:
+                best = here[np.argmin(upper[here])]
+                is_tighter = upper[best] < matrix.upper[column]
+            if is_tighter:
+                rows[single[best]] = columns[column] / factor[best]
+        found: list[float] = rows.tolist()
+        return found
 
     def _may_branch_for_ever(self) -> bool:
         forms = ([] if self.matrix.Q is None else [self.matrix.Q]) + [row.Q for row in self.matrix.quadratic_rows]
@@ -199,7 +231,7 @@ class ScipSession(Session):
         return any(unbounded[np.diff(Q.indptr) > 0].any() for Q in forms)
 
     def best(self) -> Any:
-        """Give the best point found so far, as an array."""
+        """Best point found so far, as an array."""
         solution = self.model.getBestSol()
         return np.array([self.model.getSolVal(solution, variable) for variable in self.variables])
 
@@ -219,7 +251,7 @@ class ScipSession(Session):
         self.model = None
 
 
-class _Watch(Eventhdlr):  # type: ignore[misc] # pyscipopt has no types
+class _SolverEvents(Eventhdlr):  # type: ignore[misc] # pyscipopt has no types
     """Takes in new solutions and bounds, and stops when asked to."""
 
     def __init__(self, session: ScipSession) -> None:

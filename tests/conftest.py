@@ -7,8 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 TESTS = Path(__file__).parent
+
+# A busy machine is no reason to fail.
+settings.register_profile("cwb", deadline=None)
+settings.load_profile("cwb")
 
 
 @pytest.fixture(scope="session")

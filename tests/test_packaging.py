@@ -41,7 +41,8 @@ def test_no_stray_modules_in_the_root():
 
 @pytest.mark.slow
 def test_the_wheel_holds_code_and_data(tmp_path):
-    """A wheel built from the tree holds every package and all data (instances, suites, papers' numbers ...), and no tests."""
+    """A wheel built from the tree holds every package and all data (instances, suites, papers' numbers ...), and no
+    tests."""
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)],
         check=True,
@@ -56,7 +57,7 @@ def test_the_wheel_holds_code_and_data(tmp_path):
         "instances/schema.json",
         "instances/workloads/gpt-3.json",
         "instances/suites/smoke.toml",
-        "bench/papers/te-ccl.toml",
+        "harness/papers/te-ccl.toml",
     ):
         assert f"cwb/{file}" in names
     assert not [name for name in names if name.startswith(("cwb/tests", "cwb/docs", "cwb/benchmarks"))]

@@ -11,7 +11,7 @@ Certificate = Any
 
 
 def _number(random: Random, high: int) -> int:
-    """Give a small number, or one where 16, 31, 32, 53, 62, 63 or more bits end."""
+    """A small number, or one where 16, 31, 32, 53, 62, 63 or more bits end."""
     if random.random() < 0.8:
         return random.randrange(high)
     return max(0, 2 ** random.choice((15, 16, 31, 32, 33, 53, 62, 63, 64, 200)) + random.randint(-2, 2))
@@ -33,7 +33,7 @@ def _parts(random: Random, count: int) -> tuple[tuple[int, ...], ...]:
 
 
 def in_seconds(random: Random, nodes: int, ranks: int, links: int) -> Certificate:
-    """Give a cut, distance, partition or lengths."""
+    """A cut, distance, partition or lengths."""
     match random.randrange(4):
         case 0:
             return bounds.CutCertificate(_some(random, nodes))
@@ -49,7 +49,7 @@ def in_seconds(random: Random, nodes: int, ranks: int, links: int) -> Certificat
 def in_epochs(  # noqa: PLR0911 (one for each kind)
     random: Random, nodes: int, links: int, ends: int, *, fluid: bool
 ) -> Certificate:
-    """Give a bound on a grid of epochs; ``ends`` is what a schedule takes, ``fluid`` whether its chunks may be split."""
+    """A bound on a grid of epochs; ``ends`` is what a schedule takes, ``fluid`` whether its chunks may be split."""
     epochs = max(1, ends + random.randint(-1, 4))
     if fluid and random.random() < 0.5:
         left_out = random.choice((0, random.randrange(nodes)))

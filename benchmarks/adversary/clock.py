@@ -11,11 +11,11 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import Any
 
-from .replay import sends_in_steps
+from cwb.benchmarks.adversary.replay import sends_in_steps
 
 
 def completion(instance: Any, answer: Any) -> Fraction:
-    """Give the time of a schedule in steps."""
+    """Time of a schedule in steps."""
     sends = sends_in_steps(answer)
     links = instance.network.links
     sizes = [answer.chunks.size_bytes(chunk) for chunk in range(len(answer.chunks))]

@@ -33,7 +33,7 @@ class Program:
         self.rows.append((terms, low, high))
 
     def solve(self) -> tuple[float, Sequence[float]] | None:
-        """Give optimum and values; None where there is no answer."""
+        """Optimum and values; None where there is no answer."""
         solver = highspy.Highs()
         solver.setOptionValue("output_flag", False)
         solver.setOptionValue("threads", 1)

@@ -10,20 +10,19 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from cwb.benchmarks.adversary.networks import connected_pairs
+from cwb.benchmarks.adversary.replay import ReplayGrid, Send, grid_of
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, StepSchedule, sends_from_lists
 from cwb.core.timing import BandwidthChange, Semantics, Timing
 from cwb.core.topology import Link, Node, NodeKind, Topology
 
-from .networks import connected_pairs
-from .replay import Grid, Send, grid_of
-
 KINDS = ("broadcast", "all_gather", "scatter", "gather", "all_to_all", "reduce", "reduce_scatter", "all_reduce")
 
 
 @dataclass
-class Made:
+class MadeSchedule:
     """A schedule with its instance."""
 
     instance: Instance
@@ -37,12 +36,12 @@ class Made:
         return max((send.end for send in self.sends), default=0)
 
     def timed(self) -> Schedule:
-        """Give it on the grid of the instance."""
+        """It on the grid of the instance."""
         start, end = (np.array([float(getattr(s, at) * self.unit_s) for s in self.sends]) for at in ("start", "end"))
         return Schedule(self.instance.sha256, self.chunks, self._sends(), start, end)
 
     def in_steps(self) -> StepSchedule:
-        """Give it in steps; the instance must have no grid."""
+        """It in steps; the instance must have no grid."""
         return StepSchedule(self.instance.sha256, self.chunks, self._sends(), np.array([s.start for s in self.sends]))
 
     def _sends(self) -> Any:
@@ -50,7 +49,7 @@ class Made:
         return sends_from_lists(*columns, [s.links for s in self.sends])
 
 
-def make(random: Random, *, fluid: bool = False, fast: int = 0) -> Made:
+def make(random: Random, *, fluid: bool = False, fast: int = 0) -> MadeSchedule:
     """Make a network, a collective on it, a grid, and a schedule that is right.
 
     Parameters
@@ -114,11 +113,11 @@ def make(random: Random, *, fluid: bool = False, fast: int = 0) -> Made:
         *(np.array([row[i] for row in rows], dtype=np.int64) for i in (0, 1)),
         np.array([row[2] for row in rows], dtype=np.bool_),
     )
-    return Made(instance, chunks, _flood(random, instance, grid, groups, rows, count), epoch)
+    return MadeSchedule(instance, chunks, _flood(random, instance, grid, groups, rows, count), epoch)
 
 
 def _chunks(kind: str, count: int, each: int) -> tuple[tuple[tuple[int, ...], ...], list[tuple[int, int, bool]]]:
-    """Give groups, and (holders, needers, whether summed) of all chunks."""
+    """Groups, and (holders, needers, whether summed) of all chunks."""
     everyone = count
     groups = (*((i,) for i in range(count)), tuple(range(count)))
     ranks = range(count)
@@ -138,7 +137,7 @@ def _chunks(kind: str, count: int, each: int) -> tuple[tuple[tuple[int, ...], ..
 def _flood(
     random: Random,
     instance: Instance,
-    grid: Grid,
+    grid: ReplayGrid,
     groups: tuple[tuple[int, ...], ...],
     rows: list[tuple[int, int, bool]],
     count: int,
@@ -169,7 +168,7 @@ def _flood(
 
 
 def _hops(topology: Topology, count: int) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Give the ways from rank to rank over one link, or over the switch."""
+    """Ways from rank to rank over one link, or over the switch."""
     ends = topology.link_ends
     found = [(a, b, (e,)) for e, (a, b) in enumerate(ends) if a < count and b < count]
     found += [
@@ -180,7 +179,7 @@ def _hops(topology: Topology, count: int) -> list[tuple[int, int, tuple[int, ...
 
 def _spread(
     random: Random,
-    grid: Grid,
+    grid: ReplayGrid,
     hops: list[tuple[int, int, tuple[int, ...]]],
     roots: list[int],
     wanted: list[tuple[int, ...]],
@@ -215,7 +214,7 @@ def _spread(
     return found
 
 
-def _fits(grid: Grid, starts: dict[int, list[int]], links: tuple[int, ...], epoch: int) -> bool:
+def _fits(grid: ReplayGrid, starts: dict[int, list[int]], links: tuple[int, ...], epoch: int) -> bool:
     at = epoch
     for link in links:
         window = grid.window[link]
@@ -230,7 +229,7 @@ def _fits(grid: Grid, starts: dict[int, list[int]], links: tuple[int, ...], epoc
     return True
 
 
-def in_switch(random: Random) -> Made:
+def in_switch(random: Random) -> MadeSchedule:
     """Make an all-reduce that a switch in the middle adds up and copies; right or wrong as the switch is."""
     count, each = random.randint(2, 4), random.randint(1, 2)
     limit = random.choice((None, Fraction(0), Fraction(0)))
@@ -245,10 +244,20 @@ def in_switch(random: Random) -> Made:
     for chunk in range(total):
         sends += [Send(chunk, i, count, True, (2 * i,), chunk, chunk + 1) for i in range(count)]
         sends += [Send(chunk, count, i, False, (2 * i + 1,), chunk + 1, chunk + 2) for i in range(count)]
-    return Made(instance, chunks, sends, Fraction(1))
+    return MadeSchedule(instance, chunks, sends, Fraction(1))
 
 
-def mutated(random: Random, made: Made) -> Made:
+def limited(random: Random, made: MadeSchedule) -> MadeSchedule:
+    """Its switches room for one to three chunks, of which each takes 1 B."""
+    topology = made.instance.network
+    nodes = tuple(
+        replace(node, buffer_bytes=Fraction(random.randint(1, 3))) if node.kind is NodeKind.SWITCH else node
+        for node in topology.nodes
+    )
+    return replace(made, instance=made.instance.with_changes(network=replace(topology, nodes=nodes)))
+
+
+def mutated(random: Random, made: MadeSchedule) -> MadeSchedule:
     """Change one send: dropped, doubled, moved in time or to another chunk, made to add or to copy."""
     sends = made.sends[:]
     index = random.randrange(len(sends))

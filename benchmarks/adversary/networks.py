@@ -17,7 +17,7 @@ SUMMED = ("reduce", "reduce_scatter", "all_reduce")
 
 
 def rng(campaign: str, seed: int) -> Random:
-    """Give the generator of a case."""
+    """Generator of a case."""
     return Random(f"{campaign}/{seed}")  # noqa: S311 (nothing is secret here)
 
 
@@ -29,7 +29,7 @@ def instance(
     switches: Mapping[str, Mapping[str, Any]] | None = None,
     **collective: Any,
 ) -> Data:
-    """Give the data of an instance of directed links."""
+    """Data of an instance of directed links."""
     switches = switches or {}
     nodes = [{"name": n, **({"kind": "switch", **switches[n]} if n in switches else {})} for n in names]
     links = [
@@ -44,7 +44,7 @@ def instance(
 
 
 def connected_pairs(random: Random, count: int, extra: int) -> list[tuple[int, int]]:
-    """Give the pairs of a random tree and up to ``extra`` more."""
+    """Pairs of a random tree and up to ``extra`` more."""
     pairs = [(random.randrange(i), i) for i in range(1, count)]
     rest = [(a, b) for b in range(count) for a in range(b) if (a, b) not in pairs]
     random.shuffle(rest)
@@ -52,7 +52,7 @@ def connected_pairs(random: Random, count: int, extra: int) -> list[tuple[int, i
 
 
 def wan(random: Random, count: int, *, asymmetric: bool, unit: str = "MB/s") -> tuple[Data, dict[tuple[int, int], int]]:
-    """Give a wide-area network with an all-reduce of 1 GB, and the rate of every directed link in its unit."""
+    """A wide-area network with an all-reduce of 1 GB, and the rate of every directed link in its unit."""
     pairs = connected_pairs(random, count, random.randrange(4))
     rates: dict[tuple[int, int], int] = {}
     base = random.choice((1, 10, 10, 30))  # of all rates, so that a floor may lie between its multiples
@@ -64,7 +64,7 @@ def wan(random: Random, count: int, *, asymmetric: bool, unit: str = "MB/s") -> 
 
 
 def directed(random: Random, count: int, *, kind: str, high: int = 6) -> tuple[Data, dict[tuple[int, int], int]]:
-    """Give a strongly connected network of directed links, some of them one-way, with rates in B/s."""
+    """A strongly connected network of directed links, some of them one-way, with rates in B/s."""
     order = list(range(count))
     random.shuffle(order)
     ends = {(order[i - 1], order[i]) for i in range(count)}
@@ -77,7 +77,7 @@ def directed(random: Random, count: int, *, kind: str, high: int = 6) -> tuple[D
 
 
 def star(random: Random, count: int, *, kind: str, chunks: int = 1, high: int = 2) -> Data:
-    """Give ranks round a switch of any sort, with rates in B/s and chunks of 1 B."""
+    """Ranks round a switch of any sort, with rates in B/s and chunks of 1 B."""
     sort: Data = {"multicast": random.random() < 0.5}
     if random.random() < 0.6:
         sort["buffer"] = "0 B"
@@ -99,7 +99,7 @@ def direct(
     high: int = 2,
     latencies: Sequence[str] = ("0 s", "0 s", "1 s"),
 ) -> Data:
-    """Give ranks with links in both directions, with rates in B/s, chunks of 1 B, and latency now and then."""
+    """Ranks with links in both directions, with rates in B/s, chunks of 1 B, and latency now and then."""
     late = random.choice(latencies)
     arcs = []
     for a, b in connected_pairs(random, count, random.randrange(3)):
@@ -109,7 +109,7 @@ def direct(
 
 
 def whole(kind: str, count: int, chunks: int) -> str:
-    """Give the size at which every chunk has 1 B."""
+    """Size at which every chunk has 1 B."""
     parts = 1 if kind in ("broadcast", "reduce") else count
     return f"{parts * chunks} B"
 

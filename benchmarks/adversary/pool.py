@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
-from .fault import Campaign, Fault
+from cwb.benchmarks.adversary.fault import Campaign, Fault
 
 #: Seconds on the wall after which a case that uses no processor is given up.
 PATIENCE_S = 900
@@ -93,7 +93,7 @@ class _Worker:
         yield done
 
     def lost(self, campaigns: dict[str, Campaign], why: str) -> Iterator[Done]:
-        """Give up the case that the process was at, and go on with the next one in a new process."""
+        """Up the case that the process was at, and go on with the next one in a new process."""
         assert self.task is not None
         name, seeds = self.task
         self.stop()
@@ -124,7 +124,7 @@ class _Worker:
 
 def _serve(pipe: Connection) -> None:
     """Run what is asked for, case by case; the alarm of the limit ends the process, whatever it is doing."""
-    from .campaigns import CAMPAIGNS
+    from cwb.benchmarks.adversary.campaigns import CAMPAIGNS
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)

@@ -40,7 +40,7 @@ def sends_in_epochs(answer: Any, epoch_s: Fraction) -> list[Send] | None:
 
 
 def rows(answer: Any) -> Iterable[tuple[int, int, int, bool, tuple[int, ...]]]:
-    """Give chunk, source, target, whether it adds, and the links of every send."""
+    """Chunk, source, target, whether it adds, and the links of every send."""
     sends = answer.sends
     columns = (sends.chunk.tolist(), sends.source.tolist(), sends.target.tolist(), sends.reduce.tolist())
     for index, (chunk, source, target, adds) in enumerate(zip(*columns, strict=True)):
@@ -49,7 +49,7 @@ def rows(answer: Any) -> Iterable[tuple[int, int, int, bool, tuple[int, ...]]]:
 
 
 @dataclass(frozen=True)
-class Grid:
+class ReplayGrid:
     """Delays, windows and capacities of links, counted under store-and-forward from the network."""
 
     ends: tuple[tuple[int, int], ...]
@@ -59,7 +59,7 @@ class Grid:
     factors: dict[tuple[int, int], Fraction]
 
 
-def grid_of(instance: Any, chunk_bytes: Fraction) -> Grid:
+def grid_of(instance: Any, chunk_bytes: Fraction) -> ReplayGrid:
     """Count the epochs of links: every link takes its time on the wire and its latency, each rounded up."""
     topology, timing = instance.network, instance.timing
     rate = tuple(link.bandwidth_Bps * timing.epoch_s / chunk_bytes for link in topology.links)
@@ -70,7 +70,7 @@ def grid_of(instance: Any, chunk_bytes: Fraction) -> Grid:
         for epoch in range(change.first, min(change.last, 10_000)):
             factors[change.link, epoch] = factors.get((change.link, epoch), Fraction(1)) * change.factor
     delay = tuple(w + late_ for w, late_ in zip(window, late, strict=True))
-    return Grid(topology.link_ends, delay, window, rate, factors)
+    return ReplayGrid(topology.link_ends, delay, window, rate, factors)
 
 
 def faults_in_epochs(instance: Any, chunks: Any, sends: list[Send]) -> list[str]:
@@ -96,7 +96,7 @@ def faults_in_epochs(instance: Any, chunks: Any, sends: list[Send]) -> list[str]
             )
             if sum(begin <= t < begin + window for t in times) > floor(room):
                 found.append(f"link {link} is overloaded in epoch {begin}")
-    found += _passing(instance, sends)
+    found += _passing(instance, sends) + _overfull(instance, chunks, sends)
     return found + faults_of_data(instance, chunks, sends, stores=False)
 
 
@@ -123,6 +123,28 @@ def _passing(instance: Any, sends: list[Send]) -> list[str]:
         elif not nodes[key[0]].multicast and count > came[key]:
             found.append(f"switch {key[0]} cannot copy")
     found += [f"switch {s.source} adds" for s in sends if s.source in empty and s.adds]
+    return found
+
+
+def _overfull(instance: Any, chunks: Any, sends: list[Send]) -> list[str]:
+    """Count, from the last index to the first, the copies that switches with a limit need of data that is not added up."""
+    found: list[str] = []
+    for number, node in enumerate(instance.network.nodes):
+        if node.kind.value != "switch" or not node.buffer_bytes:
+            continue
+        came = Counter((s.chunk, s.end) for s in sends if s.target == number)
+        left = Counter((s.chunk, s.start) for s in sends if s.source == number)
+        total: Counter[int] = Counter()
+        for chunk in {c for c, _ in came if not chunks.reduced[c]}:
+            later = 0  # copies that must be there after an index, for what follows
+            for index in range(max(s.end for s in sends), -1, -1):
+                goes, comes = left[chunk, index], came[chunk, index]
+                if node.multicast:
+                    goes, comes = min(goes, 1), min(comes, 1)
+                now = max(later, goes) if node.multicast else later + goes
+                total[index] += chunks.size_bytes(chunk) * max(now, comes)
+                later = max(now - comes, 0)
+        found += [f"switch {number} holds too much at {index}" for index in total if total[index] > node.buffer_bytes]
     return found
 
 

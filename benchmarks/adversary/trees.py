@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, product
 
-from .lp import Program
+from cwb.benchmarks.adversary.lp import Program
 
 Pair = tuple[int, int]
 Rates = Mapping[Pair, int | Fraction]
@@ -15,7 +15,7 @@ Rates = Mapping[Pair, int | Fraction]
 
 @cache
 def spanning_trees(count: int, pairs: tuple[Pair, ...]) -> tuple[tuple[Pair, ...], ...]:
-    """Give all spanning trees of an undirected network."""
+    """All spanning trees of an undirected network."""
     return tuple(tree for tree in combinations(pairs, count - 1) if _spans(count, tree))
 
 
@@ -36,7 +36,7 @@ def _spans(count: int, tree: Sequence[Pair]) -> bool:
 
 @cache
 def arborescences(count: int, arcs: tuple[Pair, ...], root: int) -> tuple[tuple[Pair, ...], ...]:
-    """Give all trees of directed links from a root to everybody."""
+    """All trees of directed links from a root to everybody."""
     into = [[arc for arc in arcs if arc[1] == node] for node in range(count) if node != root]
     return tuple(choice for choice in product(*into) if _reaches(count, root, choice))
 
@@ -62,7 +62,7 @@ def height(tree: Sequence[Pair], count: int, root: int) -> int:
 def plan(
     count: int, rates: Rates, *, most: int | None = None, high: int | None = None, floor: Fraction | int = 0
 ) -> Fraction | None:
-    """Give the largest rate of at most ``most`` undirected trees of at most a height, each of at least a rate; None if there is no such tree.
+    """Largest rate of at most ``most`` undirected trees of at most a height, each of at least a rate; None if there is no such tree.
 
     The values of the program are rounded to fractions and checked, so that the rate can be reached whatever the solver says.
     """
@@ -102,7 +102,7 @@ def plan(
 
 
 def all_reduce_by_pairs(count: int, rates: Rates) -> float | None:
-    """Give the largest rate of an all-reduce by any in-trees and out-trees of the same roots over directed links."""
+    """Largest rate of an all-reduce by any in-trees and out-trees of the same roots over directed links."""
     arcs = tuple(sorted(rates))
     back = tuple(sorted((b, a) for a, b in arcs))
     program = Program()
@@ -126,7 +126,7 @@ def all_reduce_by_pairs(count: int, rates: Rates) -> float | None:
 
 
 def gather_rate(count: int, rates: Rates, roots: Mapping[int, Fraction]) -> float | None:
-    """Give the largest x at which trees from every root carry x times its share."""
+    """Largest x at which trees from every root carry x times its share."""
     arcs = tuple(sorted(rates))
     program = Program()
     x = program.variable(-1.0)
@@ -146,13 +146,13 @@ def gather_rate(count: int, rates: Rates, roots: Mapping[int, Fraction]) -> floa
 
 
 def subsets(count: int) -> Iterator[frozenset[int]]:
-    """Give all sets of nodes but the empty and the full one."""
+    """All sets of nodes but the empty and the full one."""
     for bits in range(1, 2**count - 1):
         yield frozenset(i for i in range(count) if bits >> i & 1)
 
 
 def gather_cut(count: int, rates: Rates, roots: Mapping[int, Fraction], ranks: Sequence[int]) -> Fraction | None:
-    """Give the largest time that a cut proves of shares that all ranks need; None if one cannot be crossed."""
+    """Largest time that a cut proves of shares that all ranks need; None if one cannot be crossed."""
     best = Fraction(0)
     for inside in subsets(count):
         if all(rank in inside for rank in ranks):

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from cwb.core.budget import Incumbent
 from cwb.core.method import Method, Outcome
-from cwb.models import registry
-from cwb.models.textbook.ring import METHOD as RING
+from cwb.harness import registry
+from cwb.heuristics.textbook.rings import RING
 
 Run = Callable[[Any, Any, Any, Any], Outcome]
 
@@ -61,7 +61,7 @@ def _slow(instance: Any, solver: Any, budget: Any, options: Any) -> Outcome:
 
 
 def _method(name: str, run: Run) -> Method:
-    return replace(RING, name=name, run=run)
+    return replace(RING, name=name, solve=run)
 
 
 METHODS = {

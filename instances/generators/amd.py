@@ -74,9 +74,10 @@ def amd(chassis: int = 1, variant: str = "fixed") -> Topology:
     chassis : int
         Number of chassis; a single one has no switches.
     variant : str
-        ``fixed`` is figure 15. ``repo`` repeats two slips of the code, for comparison with its results: counting one place too low, it makes
-        GPU 15 of every chassis a switch with a link to the large one and small switch 7 a GPU without one; and the links of small switch 0
-        have the rate and the latency of an Infinity Fabric link. A single chassis has no switches and no such variant.
+        ``fixed`` is figure 15. ``repo`` repeats two slips of the code, for comparison with its results: counting one
+        place too low, it makes GPU 15 of every chassis a switch with a link to the large one and small switch 7 a GPU
+        without one; and the links of small switch 0 have the rate and the latency of an Infinity Fabric link. A single
+        chassis has no switches and no such variant.
     """
     if variant not in ("fixed", "repo"):
         raise InputError(f"{variant[:40]!r} is unknown; expected fixed or repo", place="variant")

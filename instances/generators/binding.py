@@ -48,7 +48,7 @@ def usage(name: str, generator: Generator) -> str:
 
 
 def hints(generator: Generator) -> Mapping[str, Any]:
-    """Give the annotation of every parameter; each is a key of :data:`READERS`."""
+    """Annotation of every parameter; each is a key of :data:`READERS`."""
     found = get_type_hints(generator, include_extras=True)
     return {name: hint for name, hint in found.items() if name != "return"}
 
@@ -67,7 +67,7 @@ def _repeats(parameter: Parameter) -> bool:
 
 
 def _bind(generator: Generator, expression: Expression) -> dict[str, Any]:
-    """Give every argument to the parameter it is meant for; a parameter that repeats gets all of its values."""
+    """Assign every argument to the parameter it is meant for; a parameter that repeats gets all of its values."""
     parameters = signature(generator).parameters
     bound: dict[str, Any] = {}
     ordered = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]

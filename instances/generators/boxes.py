@@ -51,7 +51,7 @@ def switched_box(box: int, per_box: int, inside: Wire, planes: int = 1) -> list[
 def nics(
     boxes: int, per_box: int, outside: Wire, port: Callable[[int, int], str], *, missing: int = 0
 ) -> Iterable[Link]:
-    """Give every GPU a NIC to the switch that ``port`` names for its box and index.
+    """Connect every GPU by its own NIC to the switch that ``port`` names for its box and index.
 
     The first ``missing`` boxes lack the NIC of their GPU 0, in both directions, so that every node still receives what
     it sends; no box loses two, and the boxes stay connected if they have two GPUs.

@@ -9,13 +9,13 @@ from typing import Annotated
 
 from ...core.errors import InputError, located
 from ...core.topology import Link, Node, NodeKind, Topology
-from ...core.units import Kind, parse
+from ...core.units import UnitKind, parse
 from ...core.watch import TOLD, counted, say, tick
 from ..schema import MAX_LINKS, MAX_NODES
 
 #: A bandwidth or a latency as the user writes it, with its unit.
-Rate = Annotated[str, Kind.RATE]
-Time = Annotated[str, Kind.TIME]
+Rate = Annotated[str, UnitKind.RATE]
+Time = Annotated[str, UnitKind.TIME]
 
 #: What a link of an abstract graph has unless the user says otherwise: the numbers of the dissertation's section 5.5.2
 #: (0.5 us, 50 GiB/s), but the rate in decimal units, like all rates in cwb.
@@ -39,7 +39,7 @@ class Wire:
     latency_s: Fraction
 
     def __mul__(self, count: Fraction | int) -> Wire:
-        """Give ``count`` such wires, bundled into one."""
+        """``count`` such wires, bundled into one."""
         return Wire(self.bandwidth_Bps * count, self.latency_s)
 
     def link(self, source: str, target: str) -> Link:
@@ -55,20 +55,20 @@ class Wire:
 def wire(bandwidth: Rate, latency: Time, *, place: str = "bandwidth", latency_place: str = "latency") -> Wire:
     """Read the two quantities of a link; ``place`` and ``latency_place`` are the arguments they were given as."""
     with located(place):
-        rate = parse(bandwidth, Kind.RATE, allow_zero=False)
+        rate = parse(bandwidth, UnitKind.RATE, allow_zero=False)
     with located(latency_place):
-        return Wire(rate, parse(latency, Kind.TIME))
+        return Wire(rate, parse(latency, UnitKind.TIME))
 
 
 def within(value: int, place: str, low: int, high: int = MAX_NODES) -> int:
-    """Give the value if it lies between the bounds, which belong to the range."""
+    """The value, if it lies within the bounds (inclusive)."""
     if not low <= value <= high:
         raise InputError(f"{value:,} is out of range; expected an integer from {low:,} to {high:,}", place=place)
     return value
 
 
 def check_size(*, nodes: int, links: int) -> None:
-    """Refuse a network that is too large, before any memory is taken for it, and tell the size of one that takes seconds."""
+    """Refuse a network that is too large, before memory is allocated, and report the size of one that takes seconds."""
     if nodes > MAX_NODES or links > MAX_LINKS:
         raise InputError(
             f"{nodes:,} nodes and {links:,} links are too many; expected at most {MAX_NODES:,} and {MAX_LINKS:,}"
@@ -103,7 +103,7 @@ def both_ways(edges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def ranks(count: int) -> tuple[str, ...]:
-    """Give the names of the compute nodes of an abstract network: their ranks."""
+    """Names of the compute nodes of an abstract network: their ranks."""
     return tuple(str(rank) for rank in range(count))
 
 

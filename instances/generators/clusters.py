@@ -1,8 +1,8 @@
 """Clusters of GPU boxes: rails, pods of leaf and spine switches, three tiers, and boxes of two makers.
 
-A box is GPUs on one NVSwitch, with a NIC for each; unless told otherwise with the numbers of ForestColl's A100 boxes
-(section 5.3): 300 GB/s for a GPU's NVLinks and 25 GB/s for its NIC, in each direction. The tiers above are generic, with
-all parallel links between two switches as one. All switches only pass on: they cannot store, nor therefore add.
+A box is GPUs on one NVSwitch, with a NIC for each; by default with the numbers of ForestColl's A100 boxes (section
+5.3): 300 GB/s for a GPU's NVLinks and 25 GB/s for its NIC, in each direction. The tiers above are generic, with all
+parallel links between two switches as one. All switches only pass on: they cannot store, nor therefore add.
 """
 
 from __future__ import annotations

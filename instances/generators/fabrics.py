@@ -8,7 +8,7 @@ from fractions import Fraction
 from ...core.errors import InputError, located
 from ...core.fabric import Block, expand, parse_fabric
 from ...core.topology import Topology
-from ...core.units import Kind, parse
+from ...core.units import UnitKind, parse
 from .building import Rate, Time, check_size
 
 
@@ -20,7 +20,7 @@ def fabric(dims: str, bandwidth: Sequence[Rate], latency: Sequence[Time] = ()) -
     dims : str
         Building blocks, innermost first (dissertation, section 3.4.1).
     bandwidth : sequence of str
-        For each dimension, the bandwidth per NPU in each direction; how an NPU's links share it is told in
+        For each dimension, the bandwidth per NPU in each direction; how an NPU's links share it is described in
         :func:`cwb.core.fabric.expand`.
     latency : sequence of str
         For each dimension, the latency between two NPUs; none unless given.
@@ -33,13 +33,13 @@ def fabric(dims: str, bandwidth: Sequence[Rate], latency: Sequence[Time] = ()) -
     with located("dims"):
         blocks = parse_fabric(dims, tiers=("",) * len(dims.split("_")))
     count = len(blocks.dimensions)
-    given = {"bandwidth": (bandwidth, Kind.RATE), "latency": (latency or ("0 s",) * count, Kind.TIME)}
+    given = {"bandwidth": (bandwidth, UnitKind.RATE), "latency": (latency or ("0 s",) * count, UnitKind.TIME)}
     read: dict[str, list[Fraction]] = {}
     for name, (texts, kind) in given.items():
         if len(texts) != count:
             raise InputError(f"{len(texts)} entries for {count} dimensions", place=name)
         with located(name):
-            read[name] = [parse(text, kind, allow_zero=kind is Kind.TIME) for text in texts]
+            read[name] = [parse(text, kind, allow_zero=kind is UnitKind.TIME) for text in texts]
     switches = sum(blocks.npus // d.size for d in blocks.dimensions if d.block is Block.SWITCH)
     links = 0
     for d in blocks.dimensions:

@@ -61,8 +61,8 @@ def mesh(*sizes: int, joined_rows: bool = False, bandwidth: Rate = BANDWIDTH, la
     *sizes : int
         Nodes in each dimension, at least 2, the innermost dimension first.
     joined_rows : bool
-        Whether the end of every row is also joined to the start of the next one, as in the code of TE-CCL (topologies/mesh.py), which
-        takes nodes i and i + 1 for neighbours wherever they are; in two dimensions only.
+        Whether the end of every row is also joined to the start of the next one, as in the code of TE-CCL
+        (topologies/mesh.py), which takes nodes i and i + 1 for neighbours wherever they are; in two dimensions only.
     bandwidth, latency : str
         Of every link, in each direction.
     """
@@ -124,7 +124,7 @@ def _closes(size: int, wrap: bool) -> bool:
 
 
 def _neighbours(sizes: tuple[int, ...], wrap: bool) -> Iterator[tuple[int, int]]:
-    """Give every pair of neighbours once, one dimension after the other."""
+    """Yield every pair of neighbours once, one dimension after the other."""
     stride = 1
     for size in sizes:
         for rank in range(prod(sizes)):

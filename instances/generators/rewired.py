@@ -1,15 +1,17 @@
-"""The diamond and the modified de Bruijn graphs of the direct-connect paper, which exist in its text as names of figures only.
+"""The diamond and the modified de Bruijn graphs of the direct-connect paper.
+
+Its text mentions them only as names of figures.
 
 They were found by search for graphs with the properties that tables 7 and 9 state; the tests check these anew:
 
 - The *diamond*: a random search found 256 digraphs (up to isomorphism) with 8 nodes, two links from and to every node,
-  no parallel links and diameter 3. For 20 of them there is an all-gather of 3 steps, in halves of shards, that is optimal
-  in bandwidth. Two of these, each other's reverse, are not isomorphic to their reverse (table 9) and give the all-to-all
-  rate of table 7, 1.87e-2 for their Cartesian square; this is one of the two.
+  no parallel links and diameter 3. For 20 of them there is an all-gather of 3 steps, in halves of shards, that is
+  optimal in bandwidth. Two of these, each other's reverse, are not isomorphic to their reverse (table 9) and give the
+  all-to-all rate of table 7, 1.87e-2 for their Cartesian square; this is one of the two.
 - *Modified de Bruijn graphs*: the loops and the pairs of opposite links of a de Bruijn graph are taken out, and the
-  nodes that they were at are joined in one cycle instead (figure 20). Which cycle is not said: theirs is one in the order
-  of ranks for two letters; for d = 4 it is one with the table's rate, 2.21e-2 on its line graph. There is an all-gather
-  that is optimal in bandwidth, of 4, 5, 3 and 3 steps; it is not a breadth-first one.
+  nodes that they were at are joined in one cycle instead (figure 20). Which cycle is not said: theirs is one in the
+  order of ranks for two letters; for d = 4 it is one with the table's rate, 2.21e-2 on its line graph. There is an
+  all-gather that is optimal in bandwidth, of 4, 5, 3 and 3 steps; it is not a breadth-first one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Tori and hypercubes in which a few links are led elsewhere, so that the network is as regular and its diameter smaller."""
+"""Twisted tori and hypercubes.
+
+A few links lead elsewhere, so that the network is as regular and its diameter smaller.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,16 @@
-"""Wide-area networks whose capacities are drawn: Google's B4 as it was published, and random graphs of the size of two others.
+"""Wide-area networks whose capacities are drawn.
 
-Luo et al., "Efficient Inter-Datacenter AllReduce With Multiple Trees" (MTree), section IV-A: the capacity of a link is a multiple of 10 Mb/s
-between 200 - 100 sk and 200 + 100 sk, where sk is the skewness; its latency is between 50 and 400 ms and falls with the capacity. How exactly
-is not said. Here it is ``50 ms + 350 ms (1/b - min 1/b) / (max 1/b - min 1/b)``, and 50 ms where all capacities are equal. Both directions
-of a link have its capacity.
+Google's B4 as it was published, and random graphs of the size of two others.
 
-GScale is B4 with its 12 sites and 19 links (S. Jain et al., SIGCOMM 2013, figure 1). Of the paper's other two networks only the sizes are
-published, 20 nodes and 141 links, and 40 nodes and 231 links: ``equinix_size`` and ``idn_size`` are random graphs of these sizes and nothing else.
+Luo et al., "Efficient Inter-Datacenter AllReduce With Multiple Trees" (MTree), section IV-A: the capacity of a link is
+a multiple of 10 Mb/s between 200 - 100 sk and 200 + 100 sk, where sk is the skewness; its latency is between 50 and 400
+ms and falls with the capacity. How exactly is not said. Here it is
+``50 ms + 350 ms (1/b - min 1/b) / (max 1/b - min 1/b)``, and 50 ms where all capacities are equal. Both directions of a
+link have its capacity.
+
+GScale is B4 with its 12 sites and 19 links (S. Jain et al., SIGCOMM 2013, figure 1). Of the paper's other two networks
+only the sizes are published, 20 nodes and 141 links, and 40 nodes and 231 links: ``equinix_size`` and ``idn_size`` are
+random graphs of these sizes and nothing else.
 """
 
 from __future__ import annotations
@@ -74,7 +78,7 @@ def idn_size(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
 
 
 def _drawn(nodes: int, edges: _Edges, skewness: Fraction, seed: int, family: int) -> Topology:
-    """Give every link a capacity and the latency that goes with it."""
+    """Assign every link a capacity and the latency that goes with it."""
     import numpy as np
 
     tenths = skewness * 10
@@ -96,7 +100,10 @@ def _drawn(nodes: int, edges: _Edges, skewness: Fraction, seed: int, family: int
 
 
 def _random_edges(nodes: int, count: int, seed: int) -> _Edges:
-    """Draw pairs of nodes until there are enough different ones: the graph of networkx's ``gnm_random_graph``, and its order of the edges."""
+    """Draw pairs of nodes until there are enough different ones.
+
+    The graph of networkx's ``gnm_random_graph``, and its order of the edges.
+    """
     within(seed, "seed", 0, 2**63 - 1)
     source = Random(seed)  # noqa: S311 (nothing is secret here)
     neighbours: list[dict[int, None]] = [{} for _ in range(nodes)]

@@ -22,8 +22,9 @@ MAX_LENGTH = MAX_NODES.bit_length()
 def kautz(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
     """Kautz graph: words of the given length over d + 1 letters without equal neighbours, shifted by one letter.
 
-    It has d^diameter + d^(diameter - 1) nodes, each with d links to others, and is the largest known digraph of its degree and diameter for d > 2.
-    The direct-connect paper writes it K(d, diameter - 1), the line graph of the complete graph of d + 1 nodes, taken diameter - 1 times.
+    It has d^diameter + d^(diameter - 1) nodes, each with d links to others, and is the largest known digraph of its
+    degree and diameter for d > 2. The direct-connect paper writes it K(d, diameter - 1), the line graph of the complete
+    graph of d + 1 nodes, taken diameter - 1 times.
 
     Parameters
     ----------
@@ -42,8 +43,9 @@ def kautz(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time =
 def generalized_kautz(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
     """Generalized Kautz graph of Imase and Itoh, for any number of nodes: links from x to -d x - a (mod n), a = 1 to d.
 
-    Definition 16 of the direct-connect paper; its diameter is within one of the smallest that any digraph of this size and degree has (theorem 21).
-    Where x = -d x - a, the definition has a loop, which is left out; there is none if n is a multiple of d + 1.
+    Definition 16 of the direct-connect paper; its diameter is within one of the smallest that any digraph of this size
+    and degree has (theorem 21). Where x = -d x - a, the definition has a loop, which is left out; there is none if n is
+    a multiple of d + 1.
 
     Parameters
     ----------
@@ -62,8 +64,8 @@ def generalized_kautz(d: int, n: int, *, bandwidth: Rate = BANDWIDTH, latency: T
 def de_bruijn(d: int, diameter: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY) -> Topology:
     """De Bruijn graph: words of the given length over d letters, shifted by one letter; without its loops.
 
-    Node x of d^diameter leads to d x + a (mod d^diameter), a = 0 to d - 1. The d words of one letter repeated have a loop in the definition and so
-    one link less here.
+    Node x of d^diameter leads to d x + a (mod d^diameter), a = 0 to d - 1. The d words of one letter repeated have a
+    loop in the definition and so one link less here.
 
     Parameters
     ----------
@@ -87,7 +89,10 @@ def _imase_itoh(d: int, n: int, bandwidth: Rate, latency: Time) -> Topology:
 
 
 def _loops(d: int, n: int) -> int:
-    """Count the x of a graph of Imase and Itoh with (d + 1) x = -a (mod n): for every a that the gcd divides, as many as the gcd."""
+    """Count the x of a graph of Imase and Itoh with (d + 1) x = -a (mod n).
+
+    For every a that the gcd divides, as many as the gcd.
+    """
     common = gcd(d + 1, n)
     return d // common * common
 

@@ -1,8 +1,9 @@
-"""Breadth-first-broadcast schedules (Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", section 6, appendix E).
+"""Breadth-first-broadcast schedules (Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications").
 
-Everybody broadcasts its shard breadth first: in step t, every node u receives the shards of all nodes at distance t, over links from
-in-neighbours that are one step nearer to them. What is left to decide is how much of each shard comes over which of these links, so
-that the busiest link into u carries as little as possible. That is a problem of its own for every node and step.
+Source: section 6 and appendix E. Everybody broadcasts its shard breadth first: in step t, every node u receives the
+shards of all nodes at distance t, over links from in-neighbours that are one step nearer to them. What is left to
+decide is how much of each shard comes over which of these links, so that the busiest link into u carries as little as
+possible. That is a problem of its own for every node and step.
 
 ===============  ==========================================================================================  ===============
 symbol           meaning                                                                                     unit
@@ -21,12 +22,10 @@ W_{u,t}          load of the busiest link into u                                
 T_L, T_B         number of steps, the diameter; d/N sum_t max_u U_{u,t}                                      1, M/B
 ===============  ==========================================================================================  ===============
 
-==================  =======================================================================================
-``fast``            ``bfb``: theorem 19, see :mod:`cwb.models.common.breadth_first`, without a linear program
-``choices``         which shards can come over which links: the sets of all formulations
-``formulation``     LP (1), program (13) and LP (14) in Pyomo
-``lp``              ``bfb-lp``, ``bfb-chunked`` and ``bfb-heterogeneous``
-``write``           who gets which piece over which link, as a schedule
-``answer``          from shares to outcomes of all_gather, reduce_scatter and all_reduce
-==================  =======================================================================================
+===============  ===========================================================================================
+``problem``      on which networks, and which shards can come over which links: the sets of all formulations
+``formulation``  LP (1), program (13) and LP (14) in Pyomo
+``solve``        ``bfb`` by theorem 19 (:mod:`cwb.algorithms.breadth_first`); the others by linear programs
+``extract``      from what a solver has found to pieces, schedules and outcomes
+===============  ===========================================================================================
 """

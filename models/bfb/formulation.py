@@ -1,7 +1,8 @@
 """LP (1), integer program (13) and LP (14), each as one Pyomo model for all nodes and steps.
 
-The paper solves a program for every node and step. They have nothing in common, so that the sum of their objectives has the same
-optimum in one model, which is made and handed over once. The sum is not T_B, which is the sum over the steps of the largest value.
+The paper solves a program for every node and step. They have nothing in common, so that the sum of their objectives has
+the same optimum in one model, which is made and handed over once. The sum is not T_B, which is the sum over the steps
+of the largest value.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ import pyomo.environ as pyo
 
 from ...core.instance import Instance
 from ...core.topology import Topology
-from .answer import posed
-from .choices import Choices, choices_of
+from .problem import Choices, GatherChoices, choices_of, posed, unit_of
 
 
 def build(instance: Instance) -> Any:
@@ -55,8 +55,22 @@ def build_heterogeneous(choices: Choices, topology: Topology, shard_bytes: Fract
     return m
 
 
+def build_in_pieces(choices: GatherChoices) -> Any:
+    """Build program (13) of an all_gather (``Formulation.build``)."""
+    return build_chunked(choices, choices.pieces)
+
+
+def build_timed(choices: GatherChoices) -> Any:
+    """Build LP (14) of an all_gather (``Formulation.build``)."""
+    unit_s = unit_of(choices.topology, choices.shard_bytes)
+    return build_heterogeneous(choices, choices.topology, choices.shard_bytes, unit_s)
+
+
 def sets(m: Any, choices: Choices) -> None:
-    """(v, e) if e may carry v's shard; (e, t) if e may carry something in step t; (v, u) if u receives v's shard; (u, t)."""
+    """(v, e) if e may carry v's shard; (e, t) if e may carry something in step t; (v, u) if u receives v's shard.
+
+    (u, t).
+    """
     m.VE = pyo.Set(dimen=2, initialize=[(v, e) for (v, _), links in choices.over.items() for e in links])
     m.ET = pyo.Set(dimen=2, initialize=list(choices.carries))
     m.VU = pyo.Set(dimen=2, initialize=list(choices.over))
@@ -64,7 +78,10 @@ def sets(m: Any, choices: Choices) -> None:
 
 
 def shares(m: Any) -> None:
-    """``0 <= x_{v,e} <= 1``, the part of v's shard that e carries, in the one step in which it may; U, the largest load or time."""
+    """``0 <= x_{v,e} <= 1``, the part of v's shard that e carries, in the one step in which it may.
+
+    U, the largest load or time.
+    """
     m.x = pyo.Var(m.VE, bounds=(0, 1))
     m.U = pyo.Var(m.UT, domain=pyo.NonNegativeReals)
 

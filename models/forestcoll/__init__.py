@@ -1,10 +1,12 @@
 """ForestColl: forests of weighted spanning trees that no schedule can beat in throughput, on any network with switches.
 
-Paper: Zhao et al., "ForestColl: Efficient Collective Communications on Heterogeneous Network Fabrics", arXiv 2402.06787.
+Paper: Zhao et al., "ForestColl: Efficient Collective Communications on Heterogeneous Network Fabrics", arXiv
+2402.06787.
 
-In an all-gather every rank broadcasts a shard of M / N bytes. Whatever the schedule, the shards of the ranks in a set S must leave
-it: the time is at least ``(M / N) |S & Vc| / B+(S)``, equation (1). The largest of these ratios over all sets that lack a rank is
-1 / x*, and trees attain it: k from every rank, each with a share 1/k of its data, such that no link carries more than U b_e of them.
+In an all-gather every rank broadcasts a shard of M / N bytes. Whatever the schedule, the shards of the ranks in a set S
+must leave it: the time is at least ``(M / N) |S & Vc| / B+(S)``, equation (1). The largest of these ratios over all
+sets that lack a rank is 1 / x*, and trees attain it: k from every rank, each with a share 1/k of its data, such that no
+link carries more than U b_e of them.
 
 ======  =============================================================================  ===========================
 symbol  meaning                                                                        unit
@@ -19,13 +21,17 @@ U       copies of trees on a link for each unit of its bandwidth, 1/y in the pap
 T       time, ``(M / N) U / k``                                                        seconds
 ======  =============================================================================  ===========================
 
-=========================  ================================================================================
-``problem``                what is asked: trees outwards, in the transposed network for reductions
-``optimum``                1/x*, U and k exactly, by Newton's method on violated cuts
-``forest``, ``run``        the fast path: ``forestcoll``; the engine is in ``models/common/forests``
-``blink``                  all data through one root: ``blink``, ``blink-split``
-``formulation``, ``lp``    the linear programs that define 1/x*: ``forestcoll-lp``
-``allreduce_formulation``  linear program (6), the best all-reduce by trees
-``allreduce``              its forest: ``forestcoll-allreduce``
-=========================  ================================================================================
+==============================  ================================================================================
+``problem``                     what is asked: trees outwards, in the transposed network for reductions
+``formulations/max_flow``       the linear programs that define 1/x*, section 4.2
+``formulations/lp6_allreduce``  linear program (6), the best all-reduce by trees
+``optimum``                     1/x*, U and k exactly, by Newton's method on violated cuts
+``solve``                       ``forestcoll``, without a solver; the engine is in ``algorithms/forests``
+``solve_lp``                    ``forestcoll-lp``: 1/x* and U by linear programs, proved by cuts
+``solve_allreduce``             ``forestcoll-allreduce``: the two halves in turn, or the forest of (6)
+``extract``                     exact capacities, paths and rates out of a solved (6)
+``bounds``                      exact bounds on an all-reduce: cuts and partitions
+==============================  ================================================================================
+
+Blink, with all data through one root, uses the same engine: ``heuristics/blink``.
 """

@@ -1,4 +1,7 @@
-"""How fast trees can be, exactly: for any number of them, and for a given number (ForestColl, sections 4.2 and 4.5, appendices C.1 and C.4)."""
+"""How fast trees can be, exactly.
+
+For any number of them, and for a given number (ForestColl, sections 4.2 and 4.5, appendices C.1 and C.4).
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
 
+from ...algorithms.graphs.maxflow import RootedFlow, smallest_step, worst_cut
+from ...algorithms.graphs.network import Exact, Network
 from ...core.schedule import Bools
-from ..common.digraph import Digraph, Exact
-from ..common.maxflow import RootedFlow
-from ..common.ratio_cuts import smallest_step, worst_cut
-from .problem import Problem
+from .problem import ForestProblem
 
 #: Numbers of trees below that of proposition 3 that are tried for one that is as good.
 _TRIED = 128
@@ -28,7 +30,8 @@ class Optimum:
     side : array of bool, shape (nodes,)
         The nodes that the bottleneck leads into; all others are the cut S*.
     k, copies : int, Fraction
-        Trees from every root, and U: copies of trees that a link may carry for each unit of its bandwidth (proposition 3).
+        Trees from every root, and U: copies of trees that a link may carry for each unit of its bandwidth (proposition
+        3).
     steps : int
         Newton steps that it took.
     """
@@ -40,7 +43,7 @@ class Optimum:
     steps: int
 
 
-def optimum(problem: Problem) -> Optimum:
+def optimum(problem: ForestProblem) -> Optimum:
     """Find the bottleneck cut, and the number of trees with which every ``U b_e`` is whole.
 
     Raises
@@ -56,11 +59,13 @@ def optimum(problem: Problem) -> Optimum:
     return Optimum(ratio, cut.side, int(copies / ratio), copies, cut.steps)
 
 
-def smallest_k(problem: Problem, best: Optimum) -> int:
-    """Give the smallest number of trees found that is as fast as the optimum; bandwidth that is left over may be rounded off.
+def smallest_k(problem: ForestProblem, best: Optimum) -> int:
+    """The smallest number of trees found that is as fast as the optimum.
 
-    Proposition 3 asks that every ``U b_e`` be whole; with ``floor(U b_e)`` fewer trees may do. All numbers up to 128 are tried;
-    those are left out with which a switch would have more coming in than going out.
+    Bandwidth that is left over may be rounded off.
+
+    Proposition 3 asks that every ``U b_e`` be whole; with ``floor(U b_e)`` fewer trees may do. All numbers up to 128
+    are tried; those are left out with which a switch would have more coming in than going out.
     """
     for k in range(1, min(best.k, _TRIED + 1)):
         graph = problem.wires(k * best.ratio).graph()
@@ -70,13 +75,13 @@ def smallest_k(problem: Problem, best: Optimum) -> int:
     return best.k
 
 
-def unbalanced(problem: Problem, graph: Digraph) -> tuple[int, int, int] | None:
+def unbalanced(problem: ForestProblem, graph: Network) -> tuple[int, int, int] | None:
     """Find a node that only passes on, but has not the same capacity in and out; gives it with both sums."""
     sums = zip(graph.entering().tolist(), graph.leaving().tolist(), problem.members.tolist(), strict=True)
     return next((((node, come, go)) for node, (come, go, ends) in enumerate(sums) if come != go and not ends), None)
 
 
-def fixed_k(problem: Problem, best: Optimum, k: int) -> tuple[Fraction, Bools]:
+def fixed_k(problem: ForestProblem, best: Optimum, k: int) -> tuple[Fraction, Bools]:
     """Find the smallest U with which k trees from every root exist where a link carries ``floor(U b_e)`` (algorithm 3).
 
     Newton's method on violated cuts: each is served at a U that is computed exactly from its links.
@@ -88,7 +93,7 @@ def fixed_k(problem: Problem, best: Optimum, k: int) -> tuple[Fraction, Bools]:
     """
     tail, head = problem.ends
 
-    def graph(copies: Fraction) -> Digraph:
+    def graph(copies: Fraction) -> Network:
         return problem.wires(copies).graph()
 
     def needed(side: Bools) -> Fraction:
@@ -101,9 +106,10 @@ def fixed_k(problem: Problem, best: Optimum, k: int) -> tuple[Fraction, Bools]:
 
 
 def smallest_room(rates: Counter[int], copies: int) -> Fraction:
-    """Give the smallest U at which ``sum floor(U b)`` over some links is at least a number of copies.
+    """The smallest U at which ``sum floor(U b)`` over some links is at least a number of copies.
 
-    Between two values at which one of the terms grows the sum stays as it is: the first at which it suffices is the answer.
+    Between two values at which one of the terms grows the sum stays as it is: the first at which it suffices is the
+    answer.
     """
     U = Fraction(copies, sum(rate * count for rate, count in rates.items()))
     while sum(count * int(U * rate) for rate, count in rates.items()) < copies:

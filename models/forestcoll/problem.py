@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
+from typing import Any
 
 import numpy as np
 
+from ...algorithms.forests.expansion import ParallelLinks
+from ...algorithms.graphs.maxflow import near_order
+from ...algorithms.graphs.network import Network, exact_array
+from ...algorithms.schedules.compose import transpose
 from ...core.collective import CollectiveKind, Demand
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
-from ..common.compose import transpose
-from ..common.digraph import Digraph, exact_array
-from ..common.forests.expansion import Wires
-from ..common.maxflow import near_order
+from .method import SPREADS, group_ranks, supports
 
-#: What trees from every rank, or from one, are for. The first of each pair goes outwards.
-GATHERS = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
-SPREADS = (CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
-SUPPORTED = (*GATHERS, CollectiveKind.ALL_REDUCE, *SPREADS)
-
-
-def supports(instance: Instance) -> str | None:
-    """Say why ForestColl has nothing to say about an instance."""
-    if not isinstance(instance.network, Topology):
-        return f"{instance.network} has no links; expected an explicit network such as mi250(boxes=2)"
-    if instance.demand is None or instance.also:
-        return "the instance has no collective, or several; expected one"
-    if instance.demand.collective not in SUPPORTED:
-        defined = ", ".join(kind.value for kind in SUPPORTED)
-        return f"spanning trees do not make {instance.demand.collective.value}, but {defined}"
-    if len(_ranks(instance.network, instance.demand)) < 2:
-        return "a collective needs at least two ranks"
-    if instance.demand.size_bytes <= 0:
-        return "the collective has no data to move"
-    return None
+Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ForestProblem:
     """Out-trees in one network; reductions are asked in the transposed one.
 
     Parameters
@@ -76,6 +60,11 @@ class Problem:
         return members
 
     @cached_property
+    def rank_nodes(self) -> tuple[int, ...]:
+        """The nodes that trees must span, in their order; all others are passed through and do not copy."""
+        return tuple(np.flatnonzero(self.members).tolist())
+
+    @cached_property
     def unit_Bps(self) -> Fraction:
         """The largest bandwidth that all bandwidths are multiples of."""
         rates = {link.bandwidth_Bps for link in self.topology.links}
@@ -88,26 +77,49 @@ class Problem:
         known = {rate: int(rate / self.unit_Bps) for rate in {link.bandwidth_Bps for link in self.topology.links}}
         return tuple(known[link.bandwidth_Bps] for link in self.topology.links)
 
-    @cached_property
-    def ends(self) -> tuple[Ints, Ints]:
-        """Nodes at both ends of every link."""
-        tail, head = np.array(self.topology.link_ends, dtype=np.int64).reshape(-1, 2).T.copy()
-        return tail, head
+    @property
+    def links(self) -> range:
+        """Positions of all links."""
+        return range(len(self.topology.links))
 
     @cached_property
-    def graph(self) -> Digraph:
+    def tail(self) -> tuple[int, ...]:
+        """The node that every link leaves."""
+        return tuple(a for a, _ in self.topology.link_ends)
+
+    @cached_property
+    def head(self) -> tuple[int, ...]:
+        """The node that every link enters."""
+        return tuple(b for _, b in self.topology.link_ends)
+
+    @cached_property
+    def ends(self) -> tuple[Ints, Ints]:
+        """Tails and heads as arrays."""
+        return np.array(self.tail, dtype=np.int64), np.array(self.head, dtype=np.int64)
+
+    @property
+    def seconds_per_gigabyte(self) -> Fraction:
+        """What a ratio ``1 / capacity`` is in seconds per 10^9 bytes."""
+        return 10**9 / self.unit_Bps
+
+    def transposed(self) -> ForestProblem:
+        """The same with every link turned around, on which a broadcast is a reduction here."""
+        return replace(self, topology=transpose(self.topology))
+
+    @cached_property
+    def graph(self) -> Network:
         """The network with its bandwidths."""
-        return Digraph.merged(self.nodes, *self.ends, exact_array(self.bandwidths))
+        return Network.merged(self.nodes, *self.ends, exact_array(self.bandwidths))
 
     @cached_property
     def sinks(self) -> Ints:
         """Nodes that trees must reach, each close to those before it."""
         return near_order(self.graph, self.members)
 
-    def wires(self, copies: Fraction) -> Wires:
-        """Give every link the whole copies of trees that it can carry, ``floor(U b_e)`` (theorem 13)."""
+    def wires(self, copies: Fraction) -> ParallelLinks:
+        """Assign every link the whole copies of trees that it can carry, ``floor(U b_e)`` (theorem 13)."""
         room = {rate: int(copies * rate) for rate in set(self.bandwidths)}
-        return Wires(self.nodes, *self.ends, exact_array(room[rate] for rate in self.bandwidths))
+        return ParallelLinks(self.nodes, *self.ends, exact_array(room[rate] for rate in self.bandwidths))
 
     def names(self, side: Bools | Sequence[int]) -> str:
         """Name nodes, not too many."""
@@ -116,7 +128,7 @@ class Problem:
         return ", ".join(names[:4]) + (f" and {len(names) - 4:,} more" if len(names) > 4 else "")
 
 
-def pose(instance: Instance) -> tuple[Problem | None, Problem | None]:
+def pose(instance: Instance) -> tuple[ForestProblem | None, ForestProblem | None]:
     """Say what a collective needs: trees for reductions, given in the transposed network, and trees for copies.
 
     Raises
@@ -138,10 +150,18 @@ def pose(instance: Instance) -> tuple[Problem | None, Problem | None]:
     return inward, outward
 
 
+def from_all_ranks(topology: Topology) -> ForestProblem:
+    """Trees from every rank to all ranks, whatever the size of the data."""
+    roots = np.zeros(len(topology.nodes), dtype=np.int64)
+    roots[list(topology.rank_nodes)] = 1
+    return ForestProblem(topology, np.arange(len(topology.ranks)), roots, Fraction(1))
+
+
 def check_balance(topology: Topology, demand: Demand) -> None:
     """Refuse nodes that only pass on, but have not the same bandwidth in and out.
 
-    Splitting needs it there (appendix C, assumption (b)); where ranks send and receive at different rates, trees exist all the same.
+    Splitting needs it there (appendix C, assumption (b)); where ranks send and receive at different rates, trees exist
+    all the same.
 
     Raises
     ------
@@ -152,7 +172,7 @@ def check_balance(topology: Topology, demand: Demand) -> None:
     for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
         leaving[a] += link.bandwidth_Bps
         entering[b] += link.bandwidth_Bps
-    spanned = {topology.rank_nodes[rank] for rank in _ranks(topology, demand)}
+    spanned = {topology.rank_nodes[rank] for rank in group_ranks(topology, demand)}
     for index, node in enumerate(topology.nodes):
         if index not in spanned and entering[index] != leaving[index]:
             sums = f"{_rate(entering[index])} come in, {_rate(leaving[index])} go out"
@@ -161,14 +181,14 @@ def check_balance(topology: Topology, demand: Demand) -> None:
             )
 
 
-def unreachable(problem: Problem, side: Bools, *, backwards: bool) -> InputError:
-    """Give the error of a network in which data cannot reach a set of nodes, or leave it."""
+def unreachable(problem: ForestProblem, side: Bools, *, backwards: bool) -> InputError:
+    """The error of a network in which data cannot reach a set of nodes, or leave it."""
     verb = "leads out of" if backwards else "leads to"
     return InputError(f"disconnected: no link {verb} {problem.names(side)}", place="network.links")
 
 
-def _problem(topology: Topology, demand: Demand) -> Problem:
-    ranks = _ranks(topology, demand)
+def _problem(topology: Topology, demand: Demand) -> ForestProblem:
+    ranks = group_ranks(topology, demand)
     roots = np.zeros(len(topology.nodes), dtype=np.int64)
     if demand.collective in SPREADS:
         roots[topology.rank_nodes[ranks[0]]] = 1
@@ -176,13 +196,82 @@ def _problem(topology: Topology, demand: Demand) -> Problem:
     else:
         roots[[topology.rank_nodes[rank] for rank in ranks]] = 1
         part = demand.size_bytes / len(ranks)
-    return Problem(topology, np.array(sorted(ranks), dtype=np.int64), roots, part)
-
-
-def _ranks(topology: Topology, demand: Demand) -> tuple[int, ...]:
-    return tuple(range(len(topology.ranks))) if demand.ranks is None else demand.ranks
+    return ForestProblem(topology, np.array(sorted(ranks), dtype=np.int64), roots, part)
 
 
 def _rate(rate: Fraction) -> str:
     value = rate / 10**9
     return f"{float(value):.6g} GB/s" if value.denominator != 1 else f"{value.numerator:,} GB/s"
+
+
+class PairNetwork:
+    """Which ranks can reach which others directly or through switches.
+
+    Parameters
+    ----------
+    network : ForestProblem
+        The network; parallel links stay apart.
+    """
+
+    def __init__(self, network: ForestProblem) -> None:
+        self.network = network
+        self.is_rank = [False] * network.nodes
+        for rank in network.rank_nodes:
+            self.is_rank[rank] = True
+
+    @cached_property
+    def direct(self) -> dict[Pair, list[int]]:
+        """Links between two ranks."""
+        found = defaultdict[Pair, list[int]](list)
+        for e in self.network.links:
+            a, b = self.network.tail[e], self.network.head[e]
+            if self.is_rank[a] and self.is_rank[b]:
+                found[a, b].append(e)
+        return dict(found)
+
+    @cached_property
+    def relays(self) -> dict[int, tuple[int, ...]]:
+        """Links that a rank can use by way of switches, for every rank that has one to a switch."""
+        net = self.network
+        out = defaultdict[int, list[int]](list)
+        for e in net.links:
+            if not (self.is_rank[net.tail[e]] and self.is_rank[net.head[e]]):
+                out[net.tail[e]].append(e)
+        found: dict[int, tuple[int, ...]] = {}
+        for rank in net.rank_nodes:
+            used, seen, waiting = [], {rank}, [rank]
+            while waiting:
+                for e in out[waiting.pop()]:
+                    node = net.head[e]
+                    if node != rank:
+                        used.append(e)
+                    if node not in seen and not self.is_rank[node]:
+                        waiting.append(node)
+                    seen.add(node)
+            if used:
+                found[rank] = tuple(sorted(used))
+        return found
+
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Ordered pairs of ranks with a direct link or a path through switches."""
+        net = self.network
+        through = {(a, net.head[e]) for a, used in self.relays.items() for e in used if self.is_rank[net.head[e]]}
+        return tuple(sorted(through | self.direct.keys()))
+
+    @cached_property
+    def mirrored(self) -> bool:
+        """Whether every two nodes are joined by the same bandwidth in both directions."""
+        total = defaultdict[Pair, int](int)
+        for a, b, c in zip(self.network.tail, self.network.head, self.network.bandwidths, strict=True):
+            total[a, b] += c
+        return all(total.get((b, a)) == c for (a, b), c in total.items())
+
+
+def gathered(instance: Instance, options: Any) -> ForestProblem:
+    """The trees of an all_gather or reduce_scatter (``Formulation.index``)."""
+    del options
+    reductions, copies = pose(instance)
+    problem = reductions if copies is None else copies
+    assert problem is not None  # noqa: S101 (one of the two is asked for)
+    return problem

@@ -1,9 +1,10 @@
 """Lower bounds in closed form, from multipliers that a linear relaxation gives (weak duality).
 
 For any shares ``s_kd >= 0`` with ``sum_d s_kd = 1`` a maximum is at least its average, so that
-``a T(B) + b C(B) >= a K + sum_d A_d / B_d + b sum_d c_d B_d`` with ``A_d = a sum_k s_kd m_kd``. With multipliers u of the linear constraints the
-right-hand side is separable, and ``A/x + c x >= 2 sqrt(A c)`` minimizes each dimension. The value is a proved bound whatever the
-multipliers are; at the optimum of the relaxation it is at least the relaxation's own (Cauchy-Schwarz), and it is what cwb reports.
+``a T(B) + b C(B) >= a K + sum_d A_d / B_d + b sum_d c_d B_d`` with ``A_d = a sum_k s_kd m_kd``. With multipliers u of
+the linear constraints the right-hand side is separable, and ``A/x + c x >= 2 sqrt(A c)`` minimizes each dimension.
+The value is a proved bound whatever the multipliers are; at the optimum of the relaxation it is at least the
+relaxation's own (Cauchy-Schwarz), and it is what cwb reports.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import inf, sqrt
+from math import inf, sqrt, ulp
 
 from ...core.bounds import SupportingLine
 from ...core.design import Comparison
-from .problem import Problem
+from .problem import DesignProblem
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,12 @@ class Line:
     minimizer_Bps: tuple[float, ...]
 
 
-def supporting_line(problem: Problem, multipliers: Multipliers, *, scale_free: bool = False) -> Line:
+def supporting_line(problem: DesignProblem, multipliers: Multipliers, *, scale_free: bool = False) -> Line:
     """Evaluate the Lagrangian bound; ``-inf`` where the multipliers leave a dimension or the scale unbounded.
 
-    A bound over all multiples of allowed plans (``scale_free``) also needs ``u . h <= 0``. The multipliers of a relaxation solved
-    in floating point may miss these conditions by a rounding error: they are repaired first, which keeps the bound valid.
+    A bound over all multiples of allowed plans (``scale_free``) also needs ``u . h <= 0``. The multipliers of a
+    relaxation solved in floating point may miss these conditions by a rounding error: they are repaired first, which
+    keeps the bound valid.
     """
     cost = [multipliers.cost_weight * float(p) for p in problem.prices_usd_per_Bps or (0,) * problem.dimensions]
     u = _repaired(problem, cost, multipliers.constraints, scale_free=scale_free)
@@ -75,7 +77,9 @@ def supporting_line(problem: Problem, multipliers: Multipliers, *, scale_free: b
     return Line(value, multipliers, minimizer)
 
 
-def _repaired(problem: Problem, cost: Sequence[float], given: Sequence[float], *, scale_free: bool) -> list[float]:
+def _repaired(
+    problem: DesignProblem, cost: Sequence[float], given: Sequence[float], *, scale_free: bool
+) -> list[float]:
     """Move multipliers by rounding errors until every slope is at least 0 and, where asked, ``u . h`` at most 0."""
     u = list(given)
     for d in range(problem.dimensions):
@@ -86,7 +90,13 @@ def _repaired(problem: Problem, cost: Sequence[float], given: Sequence[float], *
                 continue
             raised = u[i] - slope / a * (1 + 1e-9)
             if constraint.comparison is not Comparison.AT_LEAST or raised <= 0:
-                u[i], slope = raised, 0.0
+                u[i] = raised
+                slope = _slopes(problem, cost, u)[d]
+                # A step below the multiplier's last digit changes nothing: the last digits are counted up instead.
+                step = ulp(raised)
+                while slope < 0 and (constraint.comparison is not Comparison.AT_LEAST or u[i] + step <= 0):
+                    u[i] += step
+                    slope, step = _slopes(problem, cost, u)[d], 2 * step
     if scale_free:
         limits = sum(ui * float(constraint.limit) for ui, constraint in zip(u, problem.constraints, strict=True))
         for i, constraint in enumerate(problem.constraints):
@@ -96,7 +106,7 @@ def _repaired(problem: Problem, cost: Sequence[float], given: Sequence[float], *
     return u
 
 
-def _slopes(problem: Problem, cost: Sequence[float], u: Sequence[float]) -> list[float]:
+def _slopes(problem: DesignProblem, cost: Sequence[float], u: Sequence[float]) -> list[float]:
     """``c_d``: price of a dimension plus what the constraints' multipliers charge for it."""
     return [
         cost[d] + sum(ui * float(c.coefficients[d]) for ui, c in zip(u, problem.constraints, strict=True))
@@ -104,7 +114,7 @@ def _slopes(problem: Problem, cost: Sequence[float], u: Sequence[float]) -> list
     ]
 
 
-def _traffic(problem: Problem, multipliers: Multipliers) -> list[float]:
+def _traffic(problem: DesignProblem, multipliers: Multipliers) -> list[float]:
     """``A_d``: shares of the collectives' bytes, weighted as the collectives count."""
     weights = [0.0] * len(problem.time.terms)
     for k in problem.time.serial:
@@ -124,7 +134,7 @@ def _traffic(problem: Problem, multipliers: Multipliers) -> list[float]:
     ]
 
 
-def _constant(problem: Problem, multipliers: Multipliers) -> float:
+def _constant(problem: DesignProblem, multipliers: Multipliers) -> float:
     """K with the computation of overlapped DP branches, as far as these count."""
     overlapped = (
         float(o.weight) * (1 - share) * float(o.dp_compute_s)
@@ -133,7 +143,7 @@ def _constant(problem: Problem, multipliers: Multipliers) -> float:
     return float(problem.time.constant_s) + sum(overlapped)
 
 
-def certificate_line(problem: Problem, line: Line) -> SupportingLine:
+def certificate_line(problem: DesignProblem, line: Line) -> SupportingLine:
     """Write a line in terms of the instance's own communications, for a reader who has only the instance."""
     multipliers = line.multipliers
     shares = [
@@ -167,7 +177,7 @@ class Corner:
 
 
 def envelope(lines: Sequence[Line]) -> list[Line]:
-    """Lines that bound the polygon ``{(T, C): a T + b C >= v for every line}``, from the fastest network's to the cheapest's."""
+    """Lines that bound the polygon ``{(T, C): a T + b C >= v for all lines}``, from the fastest network's on."""
     hull: list[Line] = []
     for line in sorted(lines, key=lambda line: (-_slope(line), -_offset(line))):
         if hull and _slope(hull[-1]) == _slope(line):

@@ -1,9 +1,10 @@
 """LIBRA as a Pyomo model (dissertation, sections 4.4.2 to 4.4.5).
 
-The bilinear form of the paper: bandwidths and their inverses, coupled by one product per dimension. Solvers for nonconvex quadratic
-programs take it as it is; :mod:`.outer_approximation` replaces the products by tangents for solvers of linear programs.
+The bilinear form of the paper: bandwidths and their inverses, coupled by one product per dimension. Solvers for
+nonconvex quadratic programs take it as it is; :mod:`.outer_approximation` replaces the products by tangents for
+solvers of linear programs.
 
-All numbers are in the units of :class:`~cwb.models.libra.problem.Problem`, so that a solver sees values around 1.
+All numbers are in the units of :class:`~cwb.models.libra.problem.DesignProblem`, so that a solver sees values around 1.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pyomo.environ as pyo
 
 from ...core.design import Comparison, Objective
 from ...core.instance import Instance
-from .problem import Problem, pose_problem
+from .problem import DesignProblem, pose_problem
 
 
 def build(instance: Instance) -> Any:
@@ -22,7 +23,7 @@ def build(instance: Instance) -> Any:
     return build_problem(pose_problem(instance))
 
 
-def build_problem(problem: Problem) -> Any:
+def build_problem(problem: DesignProblem) -> Any:
     """Build the model of a posed problem."""
     m = pyo.ConcreteModel("libra")
     sets(m, problem)
@@ -37,8 +38,8 @@ def build_problem(problem: Problem) -> Any:
     return m
 
 
-def sets(m: Any, problem: Problem) -> None:
-    """Dimensions, the dimensions that carry traffic, collectives with the dimensions that each uses, overlapped stages."""
+def sets(m: Any, problem: DesignProblem) -> None:
+    """Dimensions, those that carry traffic, collectives with the dimensions that each uses, overlapped stages."""
     time = problem.time
     m.D = pyo.RangeSet(problem.dimensions)
     m.U = pyo.Set(initialize=[d + 1 for d in time.used])
@@ -53,7 +54,8 @@ def sets(m: Any, problem: Problem) -> None:
 def variables(m: Any) -> None:
     """B_d and 1/B_d, the time of each collective and of each overlapped stage, the iteration time and the cost.
 
-    The scale of the limits is 1; a relaxation that allows all multiples of allowed plans frees it (see :mod:`.frontier`).
+    The scale of the limits is 1; a relaxation that allows all multiples of allowed plans frees it (see
+    :mod:`.outer_approximation`).
     """
     m.bandwidth = pyo.Var(m.D, domain=pyo.NonNegativeReals)
     m.inverse = pyo.Var(m.U, domain=pyo.NonNegativeReals)
@@ -73,16 +75,21 @@ def inverse_bandwidth(m: Any) -> None:
         return m.bandwidth[d] * m.inverse[d] >= 1
 
 
-def collective_time(m: Any, problem: Problem) -> None:
+def collective_time(m: Any, problem: DesignProblem) -> None:
     """``t_k >= m_kd / B_d``: the slowest dimension determines the collective (section 4.4.2)."""
-    unit = problem.bandwidth_unit_Bps * problem.time_unit_s
 
     @m.Constraint(m.KD)
     def collective_time(m: Any, k: int, d: int) -> Any:
-        return m.collective[k] >= float(problem.time.terms[k - 1].traffic[d - 1]) / unit * m.inverse[d]
+        return m.collective[k] >= traffic_coefficient(problem, k, d) * m.inverse[d]
 
 
-def overlapped_time(m: Any, problem: Problem) -> None:
+def traffic_coefficient(problem: DesignProblem, k: int, d: int) -> float:
+    """``m_kd`` in units."""
+    unit = problem.bandwidth_units_Bps[d - 1] * problem.time_unit_s
+    return float(problem.time.terms[k - 1].traffic[d - 1]) / unit
+
+
+def overlapped_time(m: Any, problem: DesignProblem) -> None:
     """``TP_Comm`` runs beside ``DP_Compute + DP_Comm``: the longer one counts (section 4.4.2, figure 4.4c)."""
     stages = problem.time.overlaps
 
@@ -96,7 +103,7 @@ def overlapped_time(m: Any, problem: Problem) -> None:
         return m.overlap[o] >= compute + pyo.quicksum(m.collective[k + 1] for k in stages[o - 1].dp)
 
 
-def iteration_time(m: Any, problem: Problem) -> None:
+def iteration_time(m: Any, problem: DesignProblem) -> None:
     """All computation and communication of an iteration, one after the other where nothing overlaps (section 4.4.2)."""
     time = problem.time
 
@@ -107,18 +114,18 @@ def iteration_time(m: Any, problem: Problem) -> None:
         return m.time == float(time.constant_s) / problem.time_unit_s + serial + overlapped
 
 
-def network_cost(m: Any, problem: Problem) -> None:
+def network_cost(m: Any, problem: DesignProblem) -> None:
     """``N sum_d c_d B_d``: links, and NICs and switch ports where the block has a switch (section 4.4.3)."""
     prices = problem.prices_usd_per_Bps or (0,) * problem.dimensions
-    unit = problem.cost_unit_usd / problem.bandwidth_unit_Bps
+    units = [problem.cost_unit_usd / unit for unit in problem.bandwidth_units_Bps]
 
     @m.Constraint()
     def network_cost(m: Any) -> Any:
-        return m.cost == pyo.quicksum(float(prices[d - 1]) / unit * m.bandwidth[d] for d in m.D)
+        return m.cost == pyo.quicksum(float(prices[d - 1]) / units[d - 1] * m.bandwidth[d] for d in m.D)
 
 
-def design_constraints(m: Any, problem: Problem) -> None:
-    """Budgets and linear constraints between the dimensions (section 4.4.4), each divided by its largest coefficient."""
+def design_constraints(m: Any, problem: DesignProblem) -> None:
+    """Budgets and linear constraints of the dimensions (section 4.4.4), each divided by its largest coefficient."""
     m.C = pyo.RangeSet(len(problem.constraints))
 
     @m.Constraint(m.C)
@@ -126,7 +133,7 @@ def design_constraints(m: Any, problem: Problem) -> None:
         constraint = problem.constraints[c - 1]
         row = constraint_row_scale(problem, c - 1)
         body = pyo.quicksum(
-            float(a) * problem.bandwidth_unit_Bps / row * m.bandwidth[d + 1]
+            float(a) * problem.bandwidth_units_Bps[d] / row * m.bandwidth[d + 1]
             for d, a in enumerate(constraint.coefficients)
             if a
         )
@@ -140,12 +147,13 @@ def design_constraints(m: Any, problem: Problem) -> None:
                 return excess == 0
 
 
-def constraint_row_scale(problem: Problem, index: int) -> float:
-    """What a linear constraint is divided by, in its own unit."""
-    return float(max(abs(a) for a in problem.constraints[index].coefficients)) * problem.bandwidth_unit_Bps
+def constraint_row_scale(problem: DesignProblem, index: int) -> float:
+    """What a linear constraint is divided by, in its own unit: its largest coefficient."""
+    coefficients = problem.constraints[index].coefficients
+    return max(abs(float(a)) * unit for a, unit in zip(coefficients, problem.bandwidth_units_Bps, strict=True))
 
 
-def objective(m: Any, problem: Problem) -> None:
+def objective(m: Any, problem: DesignProblem) -> None:
     """PerfOptBW minimizes the iteration time, PerfPerCostOptBW its product with the cost (section 4.4.5)."""
     wanted = m.time if problem.objective is Objective.PERF else m.time * m.cost
     m.objective = pyo.Objective(expr=wanted, sense=pyo.minimize)

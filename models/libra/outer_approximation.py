@@ -1,25 +1,37 @@
-"""The global minimum of ``a T(B) + b C(B)`` on a solver of linear programs, by tangents to 1/B.
+"""Global minima by linear programs: of ``a T(B) + b C(B)`` by tangents to 1/B, of time times cost by such minima.
 
-1/B is convex, so that every tangent ``1/B >= 2/B0 - B/B0^2`` lies below it: the Pyomo model with its products replaced by tangents is a relaxation.
-Each round solves it, takes the solution's bandwidths as a plan (upper bound) and its multipliers as a certificate (lower bound, see :mod:`.bounds`),
-and adds tangents at both. The two meet to any gap, since each round's error is quadratic in the distance to the next tangent.
+1/B is convex, so that every tangent ``1/B >= 2/B0 - B/B0^2`` lies below it: the Pyomo model with its products
+replaced by tangents is a relaxation. Each round solves it, takes the solution's bandwidths as a plan (upper bound)
+and its multipliers as a certificate (lower bound, see :mod:`.bounds`), and adds tangents at both. The two meet to any
+gap, since each round's error is quadratic in the distance to the next tangent.
+
+The pairs (T, C) that a network can attain, with everything slower and dearer, form a convex set: T is convex in B and
+C is linear. Minimizing ``a T + b C`` gives a point of its frontier and a supporting line. The smallest product over
+the polygon that the lines leave is a lower bound, the best plan met an upper one; the next weights are those of the
+polygon's best corner, where the product's gradient is ``(C, T)``.
+
+Without computation (K = 0) the product does not change when all bandwidths are scaled: the frontier hugs a hyperbola
+and needs many lines. Then one minimization of ``T + w C`` over all multiples of allowed plans decides, for its
+minimum is ``2 sqrt(w T C)``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 from typing import Any
 
 import pyomo.environ as pyo
 
+from ...core.bounds import LagrangianCertificate
 from ...core.budget import Budget, Progress, silent
 from ...core.design import Comparison
 from ...core.solver import CompiledModel, ModelSize, ResolvingSolver, SolverOptions, SolverResult, Termination
-from .bounds import Line, Multipliers, supporting_line
-from .formulation import build_problem, constraint_row_scale
-from .problem import Problem
+from .bounds import Corner, Line, Multipliers, certificate_line, corners, envelope, supporting_line
+from .formulation import build_problem, constraint_row_scale, traffic_coefficient
+from .problem import DesignProblem
 
 #: Tangents that every dimension starts with, in equal ratios from its largest bandwidth down to this part of it.
 _FIRST_TANGENTS = 12
@@ -31,6 +43,13 @@ _NEAREST = 1e-6
 #: No tangent is at a smaller bandwidth, in units: its coefficients would leave the range of a solver.
 _LEAST = 1e-7
 
+#: Steps from a plan without bandwidth somewhere towards one that has some everywhere.
+_STEPS = tuple(10 ** (-k / 4) for k in range(64, -1, -1))
+
+#: Traffic, in units, that the relaxation leaves out: solvers take such a coefficient for zero. Plans and bounds are
+#: computed with all of it.
+_NEGLIGIBLE = 1e-11
+
 _MAX_ROUNDS = 200
 
 #: A time, in units, that no plan worth considering takes.
@@ -38,6 +57,11 @@ _NO_CAP = 1e6
 
 #: Of the plans that are slower by no more than this part, the cheapest is taken: they are equally fast to any use.
 _EQUALLY_FAST = 1e-9
+
+_MAX_LINES = 2000
+
+#: Corners of nearly parallel lines have rounding errors; the product is lowered by more than they are.
+_ROUNDING = 1e-8
 
 LP_OPTIONS = SolverOptions(feasibility_tolerance=1e-9)
 
@@ -48,17 +72,17 @@ class Relaxation:
 
     Parameters
     ----------
-    problem : Problem
+    problem : DesignProblem
         What is solved.
     solver : ResolvingSolver
         Solves linear programs.
     budget : Budget
         Limits of the run.
     scale_free : bool
-        Whether all multiples of allowed plans are allowed (see :mod:`.frontier`).
+        Whether all multiples of allowed plans are allowed.
     """
 
-    problem: Problem
+    problem: DesignProblem
     solver: ResolvingSolver
     budget: Budget
     scale_free: bool = False
@@ -70,13 +94,22 @@ class Relaxation:
             self.model: Any = build_problem(self.problem)
             self.model.inverse_bandwidth.deactivate()
             self.model.objective.deactivate()
+            for k, d in self.model.KD:
+                if traffic_coefficient(self.problem, k, d) < _NEGLIGIBLE:
+                    self.model.collective_time[k, d].deactivate()
             if self.scale_free:
                 self.model.scale.unfix()
             self.model.linear_objective = pyo.Objective(expr=self.model.time)
             self.model.tangents = pyo.ConstraintList()
             self.model.time_cap = pyo.Constraint(expr=self.model.time <= _NO_CAP)
         self.points: dict[int, list[float]] = {d: [] for d in self.model.U}
+        self.largest: dict[int, float] = {}
         self.compiled: CompiledModel = self.solver.compile(self.model, self.budget, LP_OPTIONS)
+
+    @property
+    def tangents(self) -> int:
+        """Number of tangents so far."""
+        return sum(map(len, self.points.values()))
 
     @property
     def size(self) -> ModelSize:
@@ -99,7 +132,7 @@ class Relaxation:
             if result.termination in (Termination.UNBOUNDED, Termination.INFEASIBLE_OR_UNBOUNDED):
                 largest.append(inf)
             elif result.termination is Termination.OPTIMAL:
-                largest.append(max(0.0, pyo.value(self.model.bandwidth[d])) * self.problem.bandwidth_unit_Bps)
+                largest.append(self.plan()[d - 1])
             else:
                 return result
         return largest
@@ -107,8 +140,10 @@ class Relaxation:
     def start(self, largest_Bps: Sequence[float]) -> None:
         """Add the first tangents."""
         for d in self.model.U:
-            top = largest_Bps[d - 1] / self.problem.bandwidth_unit_Bps
-            top = top if top < inf else 1e3
+            top = largest_Bps[d - 1]
+            top = top if top < inf else 1e3 * self.problem.bandwidth_unit_Bps
+            top /= self.problem.bandwidth_units_Bps[d - 1]
+            self.largest[d] = top
             for step in range(_FIRST_TANGENTS):
                 self._add_tangent(d, top * _SMALLEST_PART ** (step / (_FIRST_TANGENTS - 1)))
 
@@ -128,16 +163,33 @@ class Relaxation:
             plan = self.plan()
             multipliers = self._multipliers(time_weight, cost_weight, scale)
             line = supporting_line(problem, multipliers, scale_free=self.scale_free)
-            value = cost_weight * problem.cost_usd(plan)
-            if time_weight:
-                value += time_weight * problem.time.seconds(plan)
-            best.update(plan, value, line)
+            best.update(plan, self._value(plan, time_weight, cost_weight), line)
+            if best.value == inf:
+                self._improve(best, plan, time_weight, cost_weight)
             tell(f"round {self.rounds}: {best.value:.10g}, bound {best.bound:.10g}, gap {best.gap:.1e}")
             if best.gap <= gap or self.budget.exhausted:
                 break
             if not self._add_tangents(plan, line.minimizer_Bps):
+                self._improve(best, plan, time_weight, cost_weight)
                 break
         return best
+
+    def _value(self, plan_Bps: tuple[float, ...], time_weight: float, cost_weight: float) -> float:
+        """``time_weight * T + cost_weight * C`` of a plan."""
+        value = cost_weight * self.problem.cost_usd(plan_Bps)
+        return value + time_weight * self.problem.time.seconds(plan_Bps) if time_weight else value
+
+    def _improve(self, best: Minimum, plan_Bps: tuple[float, ...], time_weight: float, cost_weight: float) -> None:
+        """Move a plan a little towards :attr:`interior_Bps`, by the step that gives the best value.
+
+        A dimension whose best bandwidth is smaller than any tangent has none at all in the relaxation.
+        """
+        if not time_weight or (interior := self.interior_Bps) is None:
+            return
+        for step in _STEPS:
+            mixed = tuple((1 - step) * b + step * i for b, i in zip(plan_Bps, interior, strict=True))
+            if (value := self._value(mixed, time_weight, cost_weight)) < best.value:
+                best.update(mixed, value)
 
     def cheapest_as_fast(self, minimum: Minimum) -> tuple[float, ...] | None:
         """Cheapest plan that is as fast as the fastest one found, where plans of the same time leave a choice.
@@ -145,7 +197,8 @@ class Relaxation:
         Returns
         -------
         tuple of float or None
-            None where no cheaper plan was found; the time of one that was is within :data:`_EQUALLY_FAST` of the fastest.
+            None where no cheaper plan was found; the time of one that was is within :data:`_EQUALLY_FAST` of the
+            fastest.
         """
         problem = self.problem
         if minimum.plan_Bps is None or problem.prices_usd_per_Bps is None:
@@ -170,22 +223,35 @@ class Relaxation:
 
     def plan(self) -> tuple[float, ...]:
         """Bandwidths of the last solution in bytes per second."""
-        unit = self.problem.bandwidth_unit_Bps
-        return tuple(max(0.0, pyo.value(self.model.bandwidth[d])) * unit for d in self.model.D)
+        units = self.problem.bandwidth_units_Bps
+        return tuple(max(0.0, pyo.value(self.model.bandwidth[d])) * units[d - 1] for d in self.model.D)
+
+    @cached_property
+    def interior_Bps(self) -> tuple[float, ...] | None:
+        """An allowed plan in which every dimension with traffic has bandwidth; None where the solve was stopped.
+
+        The sum of inverses, each relative to that of the dimension's largest bandwidth, is least: the first tangents
+        make no bandwidth at all cost more than an equal share for all dimensions.
+        """
+        result = self._solve([(self.model.inverse[d], top) for d, top in self.largest.items()])
+        return self.plan() if result.termination is Termination.OPTIMAL else None
 
     def _solve(self, objective: list[tuple[Any, float]]) -> SolverResult:
         self.compiled.set_objective(objective)
         result = self.compiled.solve(self.budget)
+        if result.termination is Termination.ERROR:  # once more, without the basis that the solver failed on
+            self.reports.append(result)
+            result = self.compiled.solve(self.budget)
         self.reports.append(result)
         return result
 
     def _add_tangents(self, *points_Bps: tuple[float, ...]) -> bool:
         """Add tangents at points; whether there was any that is new."""
-        unit = self.problem.bandwidth_unit_Bps
+        units = self.problem.bandwidth_units_Bps
         added = 0
         for d in self.model.U:
             for point in points_Bps:
-                added += self._add_tangent(d, point[d - 1] / unit)
+                added += self._add_tangent(d, point[d - 1] / units[d - 1])
         return added > 0
 
     def _add_tangent(self, d: int, at: float) -> bool:
@@ -202,10 +268,12 @@ class Relaxation:
     def _multipliers(self, time_weight: float, cost_weight: float, scale: float) -> Multipliers:
         """Read the multipliers off the last solution, in the instance's units."""
         m, problem = self.model, self.problem
-        # Pyomo may turn an inequality around; in a minimization the side that it bounds gives the sign of its multiplier.
+        # Pyomo may turn an inequality around; in a minimization the side that it bounds gives the sign of its
+        # multiplier.
         shares: list[list[float]] = []
         for k, term in enumerate(problem.time.terms, start=1):
-            duals = [abs(self.compiled.dual(m.collective_time[k, d])) if term.traffic[d - 1] else 0.0 for d in m.D]
+            rows = [m.collective_time[k, d] if term.traffic[d - 1] else None for d in m.D]
+            duals = [abs(self.compiled.dual(row)) if row is not None and row.active else 0.0 for row in rows]
             total = sum(duals)
             if total == 0:  # no multiplier at all: any share is valid, the slowest dimension's the best
                 slowest = max(m.D, key=lambda d: term.traffic[d - 1])
@@ -245,10 +313,129 @@ class Minimum:
             return inf
         return (self.value - self.line.value) / abs(self.value) if self.value else 0.0
 
-    def update(self, plan_Bps: tuple[float, ...], value: float, line: Line) -> None:
+    def update(self, plan_Bps: tuple[float, ...], value: float, line: Line | None = None) -> None:
         """Keep what is better, and all plans for those who judge them by something else."""
         self.plans.append(plan_Bps)
         if value < self.value:
             self.plan_Bps, self.value = plan_Bps, value
-        if self.line is None or line.value > self.line.value:
+        if line is not None and (self.line is None or line.value > self.line.value):
             self.line = line
+
+
+@dataclass
+class Frontier:
+    """What is known of the smallest product: the best plan, and the lines that bound it."""
+
+    problem: DesignProblem
+    plan_Bps: tuple[float, ...] | None = None
+    value: float = inf
+    bound: float = 0.0
+    lines: list[Line] = field(default_factory=list)
+    scale_free: bool = False
+
+    @property
+    def gap(self) -> float:
+        """Relative gap."""
+        return (self.value - self.bound) / self.value if self.value < inf else inf
+
+    def certificate(self) -> LagrangianCertificate:
+        """The lines for a reader."""
+        lines = self.lines if self.scale_free else envelope(self.lines)
+        return LagrangianCertificate(tuple(certificate_line(self.problem, line) for line in lines), self.scale_free)
+
+    def consider(self, plan_Bps: tuple[float, ...]) -> None:
+        """Keep a plan if it is better."""
+        if (value := self.problem.value(plan_Bps)) < self.value:
+            self.plan_Bps, self.value = plan_Bps, value
+
+
+def search_frontier(relaxation: Relaxation, gap: float, *, limited: bool) -> Frontier:
+    """Search the frontier until the relative gap is reached or the budget ends.
+
+    Parameters
+    ----------
+    relaxation : Relaxation
+        The compiled relaxation.
+    gap : float
+        Relative gap on the product.
+    limited : bool
+        Whether every dimension with traffic has a largest bandwidth, so that there is a fastest network.
+    """
+    problem, frontier = relaxation.problem, Frontier(relaxation.problem)
+    frontier.lines.append(_computation_line(problem))
+    typical = problem.time_unit_s / problem.cost_unit_usd
+    weights = [(0.0, 1.0), *([(1.0, 0.0)] if limited else []), (1.0, typical)]
+    while len(frontier.lines) < _MAX_LINES and not relaxation.budget.exhausted:
+        corner = None
+        if not weights:
+            corner = min(corners(frontier.lines), key=lambda corner: corner.product)
+            frontier.bound = corner.product * (1 - _ROUNDING)
+            if frontier.gap <= gap:
+                break
+            weights.append((1.0, corner.time_s / corner.cost_usd))
+        tangents = relaxation.tangents
+        minimum = relaxation.minimize(*weights.pop(), gap / 4)
+        for plan in minimum.plans:
+            frontier.consider(plan)
+        known = len(frontier.lines)
+        if minimum.line is not None and minimum.line.value > -inf:
+            frontier.lines.append(minimum.line)
+        if minimum.stopped is not None or (len(frontier.lines) == known and not weights):
+            break  # stopped from outside, or no further line to be had
+        if corner is not None and relaxation.tangents == tangents and not _cuts(minimum.line, corner):
+            break  # the next round would be this one again
+        relaxation.budget.progress(
+            f"time x cost {frontier.value:.8g}, bound {frontier.bound:.8g}, {len(frontier.lines)} lines"
+        )
+    return frontier
+
+
+def _cuts(line: Line | None, corner: Corner) -> bool:
+    """Whether a line cuts a corner off, by more than a rounding error."""
+    if line is None:
+        return False
+    m = line.multipliers
+    return line.value > (m.time_weight * corner.time_s + m.cost_weight * corner.cost_usd) * (1 + 1e-12)
+
+
+def solve_scale_free(relaxation: Relaxation, gap: float) -> Frontier:
+    """Minimize the product over all multiples of allowed plans at once; needs K = 0 and a scale-free relaxation."""
+    problem = relaxation.problem
+    weight = problem.time_unit_s / problem.cost_unit_usd
+    minimum = relaxation.minimize(1.0, weight, gap / 2)
+    frontier = Frontier(problem, scale_free=True)
+    for plan in minimum.plans:
+        if (multiple := allowed_multiple(problem, plan)) is not None:
+            frontier.consider(tuple(multiple * b for b in plan))
+    if minimum.line is not None:
+        frontier.lines.append(minimum.line)
+        frontier.bound = max(0.0, minimum.line.value) ** 2 / (4 * weight)
+    return frontier
+
+
+def allowed_multiple(problem: DesignProblem, plan_Bps: Sequence[float]) -> float | None:
+    """Largest multiple of a plan that meets the linear constraints; the smallest where there is no largest."""
+    least, most = 0.0, inf
+    for constraint in problem.constraints:
+        load = sum(float(a) * b for a, b in zip(constraint.coefficients, plan_Bps, strict=True))
+        if constraint.limit == 0 or load == 0:
+            continue
+        multiple = float(constraint.limit) / load
+        if constraint.comparison is Comparison.EQUAL:
+            least, most = max(least, multiple), min(most, multiple)
+        elif (constraint.comparison is Comparison.AT_MOST) == (load > 0):
+            most = min(most, multiple)
+        else:
+            least = max(least, multiple)
+    # An equality met by both sides may differ from itself by a rounding error.
+    if most < least * (1 - 1e-9) or most <= 0:
+        return None
+    return most if most < inf else (least or 1.0)
+
+
+def _computation_line(problem: DesignProblem) -> Line:
+    """``T >= K``: nothing is faster than its computation."""
+    first_used = [next(d for d, v in enumerate(term.traffic) if v) for term in problem.time.terms]
+    shares = [[float(d == first) for d in range(problem.dimensions)] for first in first_used]
+    nothing = [0.0] * len(problem.constraints)
+    return supporting_line(problem, Multipliers(1.0, 0.0, shares, [1.0] * len(problem.time.overlaps), nothing))

@@ -1,17 +1,31 @@
-"""An instance as LIBRA sees it: the time model, prices and linear constraints, and the units that numbers are solved in."""
+"""An instance as LIBRA sees it: iteration time, prices, linear constraints, and the units that are solved in.
+
+The iteration time is a function of the bandwidths, in as few terms as it has (dissertation, section 4.4.2):
+``T(B) = K + sum_k t_k + sum_o w_o max(TP_o, DP_o)`` where a collective takes ``t_k = max_d m_kd / B_d`` and the
+branches of an overlap are sums of such terms (and the computation of the DP branch). Collective times are homogeneous
+in the bytes, so that terms whose traffic has the same direction are one term: GPT-3's eleven collectives are two, for
+T(B) is exactly the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from math import prod, sqrt
+from typing import Any
 
+from ...core.collective import CollectiveKind
 from ...core.cost import network_price
-from ...core.design import Comparison, Design, LinearConstraint, Objective
+from ...core.design import Comparison, Design, LinearConstraint, Objective, PartialUse
 from ...core.errors import InputError
+from ...core.fabric import Block, Fabric
 from ...core.instance import Instance
-from .timing import TimeModel, time_model
+from ...core.workload import Communication, Layer, Span, TrainingLoop, Workload
+
+#: A communication of the instance: workload, layer, phase (0 forward, 1 input gradient, 2 weight gradient), position.
+Member = tuple[int, int, int, int]
 
 ILL_POSED = (
     "perf-per-cost with only an upper limit on bandwidth is ill-posed (the optimum tends to zero bandwidth): "
@@ -19,8 +33,85 @@ ILL_POSED = (
 )
 
 
+#: A dimension gets a unit of its own where its least useful bandwidth is below this part of the typical one.
+_SMALL = 1e-4
+
+#: No unit is a smaller part of the typical bandwidth: solvers take smaller coefficients for zero.
+_SMALLEST_UNIT = 1e-7
+
+
 @dataclass(frozen=True)
-class Problem:
+class Term:
+    """One collective, or several of the same direction: ``t = max_d traffic_d / B_d``.
+
+    Parameters
+    ----------
+    traffic : tuple of Fraction
+        Bytes in each dimension; weights and repetitions are in it.
+    members : tuple of Member
+        The communications that it stands for.
+    """
+
+    traffic: tuple[Fraction, ...]
+    members: tuple[Member, ...]
+
+    def seconds(self, bandwidth_Bps: Sequence[float]) -> float:
+        """Time at the given bandwidths; infinite where a needed dimension has none."""
+        return max(
+            float(m) / b if b > 0 else float("inf") for m, b in zip(self.traffic, bandwidth_Bps, strict=True) if m
+        )
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """A stage ``weight * max(sum tp, dp_compute_s + sum dp)`` of the TP-DP-overlap loop; indices into the terms."""
+
+    weight: Fraction
+    tp: tuple[int, ...]
+    dp: tuple[int, ...]
+    dp_compute_s: Fraction
+    layers: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class TimeModel:
+    """The iteration time of an instance as a function of the bandwidths.
+
+    Parameters
+    ----------
+    constant_s : Fraction
+        K: everything that no bandwidth changes.
+    terms : tuple of Term
+        All collectives.
+    serial : tuple of int
+        Terms that count in full.
+    overlaps : tuple of Overlap
+        Stages whose branches run side by side; their terms are the others.
+    """
+
+    constant_s: Fraction
+    terms: tuple[Term, ...]
+    serial: tuple[int, ...]
+    overlaps: tuple[Overlap, ...]
+
+    def seconds(self, bandwidth_Bps: Sequence[float]) -> float:
+        """Iteration time at the given bandwidths."""
+        time = [term.seconds(bandwidth_Bps) for term in self.terms]
+        total = float(self.constant_s) + sum(time[k] for k in self.serial)
+        for o in self.overlaps:
+            dp = float(o.dp_compute_s) + sum(time[k] for k in o.dp)
+            total += float(o.weight) * max(sum(time[k] for k in o.tp), dp)
+        return total
+
+    @property
+    def used(self) -> tuple[int, ...]:
+        """Dimensions that carry any traffic, counted from 0."""
+        count = len(self.terms[0].traffic) if self.terms else 0
+        return tuple(d for d in range(count) if any(term.traffic[d] for term in self.terms))
+
+
+@dataclass(frozen=True)
+class DesignProblem:
     """What is minimized, and under which constraints.
 
     Parameters
@@ -50,9 +141,37 @@ class Problem:
         return float(max(typical, default=Fraction(10**9)))
 
     @cached_property
+    def bandwidth_units_Bps(self) -> tuple[float, ...]:
+        """Unit of every dimension's bandwidth: the typical one, or less where a dimension has very little traffic.
+
+        A collective that takes as long as the typical iteration leaves a dimension its least useful bandwidth. Where
+        that is far below the typical one, the unit is the geometric mean of the two: a solver sees moderate numbers at
+        both ends.
+        """
+        units: list[float] = []
+        for d, typical in enumerate(self._typical_Bps):
+            most = max((float(term.traffic[d]) for term in self.time.terms), default=0.0)
+            least = most / self.time_unit_s
+            unit = sqrt(least * typical) if 0 < least < _SMALL * typical else typical
+            units.append(max(unit, _SMALLEST_UNIT * self.bandwidth_unit_Bps))
+        return tuple(units)
+
+    @cached_property
+    def _typical_Bps(self) -> tuple[float, ...]:
+        """The typical bandwidth of every dimension, or a constraint's limit that is far below it."""
+        typical = [self.bandwidth_unit_Bps] * self.dimensions
+        for constraint in self.constraints:
+            if constraint.comparison is Comparison.AT_LEAST or min(constraint.coefficients) < 0:
+                continue
+            for d, a in enumerate(constraint.coefficients):
+                if a and 0 < (limit := float(constraint.limit / a)) < _SMALL * self.bandwidth_unit_Bps:
+                    typical[d] = min(typical[d], limit)
+        return tuple(typical)
+
+    @cached_property
     def time_unit_s(self) -> float:
         """The iteration time when every dimension has the typical bandwidth."""
-        return self.time.seconds([self.bandwidth_unit_Bps] * self.dimensions) or 1.0
+        return self.time.seconds(self._typical_Bps) or 1.0
 
     @cached_property
     def cost_unit_usd(self) -> float:
@@ -71,14 +190,20 @@ class Problem:
         return time if self.objective is Objective.PERF else time * self.cost_usd(bandwidth_Bps)
 
 
-def pose_problem(instance: Instance) -> Problem:
+def index(instance: Instance, options: Any) -> DesignProblem:
+    """The problem of an instance that options have been folded into (``Formulation.index``)."""
+    del options
+    return pose_problem(instance)
+
+
+def pose_problem(instance: Instance) -> DesignProblem:
     """Read an instance as a LIBRA problem.
 
     Raises
     ------
     InputError
-        If workloads or prices are missing that the objective needs, or the objective is ill-posed: perf-per-cost when no
-        bandwidth at all would be allowed and there is computation, whose cost shrinks with the network.
+        If workloads or prices are missing that the objective needs, or the objective is ill-posed: perf-per-cost when
+        no bandwidth at all would be allowed and there is computation, whose cost shrinks with the network.
     """
     design = instance.design or Design()
     count = len(instance.fabric.dimensions)
@@ -86,7 +211,7 @@ def pose_problem(instance: Instance) -> Problem:
     if prices is None and design.objective is Objective.PERF_PER_COST:
         raise InputError("missing, but perf-per-cost needs prices", place="cost_model")
     constraints = design.linear_constraints(count, prices)
-    problem = Problem(design.objective, time_model(instance), count, prices, constraints)
+    problem = DesignProblem(design.objective, time_model(instance), count, prices, constraints)
     nothing_is_allowed = all(_allows_zero(c) for c in constraints)
     if design.objective is Objective.PERF_PER_COST and nothing_is_allowed and problem.time.constant_s > 0:
         raise InputError(ILL_POSED, place="design")
@@ -102,3 +227,162 @@ def _allows_zero(constraint: LinearConstraint) -> bool:
             return constraint.limit <= 0
         case Comparison.EQUAL:
             return constraint.limit == 0
+
+
+def time_model(instance: Instance) -> TimeModel:
+    """Make the time model of an instance.
+
+    Raises
+    ------
+    InputError
+        If the instance has no workload.
+    """
+    workloads = instance.training()
+    if not workloads:
+        raise InputError("missing, but a bandwidth design needs something to train", place="workloads")
+    partial = instance.design.partial_use if instance.design else PartialUse.FULL
+    collector = _Collector()
+    for w, workload in enumerate(workloads):
+        for index, layer in enumerate(workload.layers):
+            vectors = _layer_traffic(instance, workload, layer, partial, (w, index))
+            collector.add_layer(workload, layer, vectors, (w, index))
+    return collector.finish()
+
+
+_Vectors = list[tuple[tuple[Fraction, ...], Member]]
+
+
+def _layer_traffic(
+    instance: Instance, workload: Workload, layer: Layer, partial: PartialUse, where: tuple[int, int]
+) -> list[_Vectors]:
+    """Traffic of every communication of a layer, phase by phase; those that move nothing are left out."""
+    phases: list[_Vectors] = []
+    for p, phase in enumerate((layer.forward, layer.input_gradient, layer.weight_gradient)):
+        vectors: _Vectors = []
+        for c, communication in enumerate(phase.communication):
+            vector = traffic(communication, workload.groups[communication.group], instance.fabric, partial)
+            if any(vector):
+                vectors.append((vector, (*where, p, c)))
+        phases.append(vectors)
+    return phases
+
+
+def _merged(vectors: Iterable[tuple[tuple[Fraction, ...], tuple[Member, ...]]]) -> list[Term]:
+    """Add up the vectors of the same direction; the order is that of their first appearance."""
+    sums: dict[tuple[Fraction, ...], tuple[Fraction, tuple[Member, ...]]] = {}
+    for vector, members in vectors:
+        size = sum(vector)
+        direction = tuple(v / size for v in vector)
+        known_size, known_members = sums.get(direction, (Fraction(0), ()))
+        sums[direction] = (known_size + size, known_members + members)
+    return [Term(tuple(v * size for v in direction), members) for direction, (size, members) in sums.items()]
+
+
+@dataclass
+class _Collector:
+    """Adds up layers; equal layers of an overlapping loop become one stage of a larger weight."""
+
+    constant_s: Fraction = Fraction(0)
+    serial: list[tuple[tuple[Fraction, ...], tuple[Member, ...]]] = field(default_factory=list)
+    stages: dict[object, tuple[Fraction, list[Term], list[Term], Fraction, tuple[tuple[int, int], ...]]] = field(
+        default_factory=dict
+    )
+
+    def add_layer(self, workload: Workload, layer: Layer, phases: list[_Vectors], where: tuple[int, int]) -> None:
+        """Add one layer as often as it is repeated, in the loop of its workload."""
+        weight = workload.weight * layer.repeat
+        forward, tp, dp = phases
+        self.constant_s += weight * (layer.forward.compute_s + layer.input_gradient.compute_s)
+        self._add_serial(forward, weight)
+        compute = layer.weight_gradient.compute_s
+        if workload.loop is TrainingLoop.TP_DP_OVERLAP and tp:
+            self._add_stage(tp, dp, compute, weight, where)
+        else:
+            self.constant_s += weight * compute
+            self._add_serial(tp, weight)
+            self._add_serial(dp, weight)
+
+    def _add_serial(self, vectors: _Vectors, weight: Fraction) -> None:
+        self.serial.extend((tuple(weight * v for v in vector), (member,)) for vector, member in vectors)
+
+    def _add_stage(
+        self, tp: _Vectors, dp: _Vectors, compute: Fraction, weight: Fraction, where: tuple[int, int]
+    ) -> None:
+        tp_terms, dp_terms = (_merged((v, (m,)) for v, m in branch) for branch in (tp, dp))
+        key = (tuple(t.traffic for t in tp_terms), tuple(t.traffic for t in dp_terms), compute)
+        if key in self.stages:
+            known_weight, known_tp, known_dp, _, layers = self.stages[key]
+            tp_terms = [Term(a.traffic, a.members + b.members) for a, b in zip(known_tp, tp_terms, strict=True)]
+            dp_terms = [Term(a.traffic, a.members + b.members) for a, b in zip(known_dp, dp_terms, strict=True)]
+            self.stages[key] = (known_weight + weight, tp_terms, dp_terms, compute, (*layers, where))
+        else:
+            self.stages[key] = (weight, tp_terms, dp_terms, compute, (where,))
+
+    def finish(self) -> TimeModel:
+        """Number the terms."""
+        terms = _merged(self.serial)
+        serial = tuple(range(len(terms)))
+        overlaps: list[Overlap] = []
+        for weight, tp, dp, compute, layers in self.stages.values():
+            first = len(terms)
+            terms += tp + dp
+            split = first + len(tp)
+            overlaps.append(
+                Overlap(weight, tuple(range(first, split)), tuple(range(split, len(terms))), compute, layers)
+            )
+        return TimeModel(self.constant_s, tuple(terms), serial, tuple(overlaps))
+
+
+def traffic(communication: Communication, span: Span, fabric: Fabric, partial_use: PartialUse) -> tuple[Fraction, ...]:
+    """Bytes per NPU in every dimension; over the bandwidth they are the time of the dimension.
+
+    Parameters
+    ----------
+    communication : Communication
+        The collective, of full-buffer size m.
+    span : Span
+        NPUs n_i that its group spans in each dimension.
+    fabric : Fabric
+        The network.
+    partial_use : PartialUse
+        What a group can use of a fully connected dimension that it spans in part.
+
+    Returns
+    -------
+    tuple of Fraction
+        One entry for each dimension, 0 where the group does not use it.
+    """
+    m = communication.size_bytes
+    used = [_dimension(communication.collective, m, span, i, fabric) for i in range(len(span))]
+    if partial_use is PartialUse.DIRECT_LINKS:
+        return tuple(b * _stretch(span[i], fabric, i) for i, b in enumerate(used))
+    return tuple(used)
+
+
+def _dimension(kind: CollectiveKind, m: Fraction, span: Span, i: int, fabric: Fabric) -> Fraction:
+    """Bytes through dimension i."""
+    n = span[i]
+    if n == 1:
+        return Fraction(0)
+    inner = prod(span[:i])
+    match kind:
+        case CollectiveKind.ALL_REDUCE if fabric.dimensions[i].in_network:
+            return m / inner
+        case CollectiveKind.ALL_REDUCE:
+            return 2 * m * (n - 1) / (n * inner)
+        case CollectiveKind.REDUCE_SCATTER | CollectiveKind.ALL_GATHER:
+            return m * (n - 1) / (n * inner)
+        case CollectiveKind.ALL_TO_ALL:
+            return m * (n - 1) / n
+        case CollectiveKind.POINT_TO_POINT:
+            return m
+        case _:
+            raise ValueError(f"LIBRA does not model {kind.value}")
+
+
+def _stretch(part: int, fabric: Fabric, i: int) -> Fraction:
+    """How much longer a dimension takes when only the links between the group's members carry its traffic."""
+    dimension = fabric.dimensions[i]
+    if dimension.block is Block.FULLY_CONNECTED and 1 < part < dimension.size:
+        return Fraction(dimension.size - 1, part - 1)
+    return Fraction(1)

@@ -1,25 +1,32 @@
-"""``libra``: from an instance to an outcome, by the way that the solver allows."""
+"""From an instance to an outcome, by the way that the solver allows; and for every parallelization of a transformer.
+
+``libra`` hands the bilinear model to a solver of nonconvex quadratic programs as it is, or solves it by outer
+approximation on linear programs. ``libra-codesign`` finds the best network by ``libra`` for every HP-(m, n), TP of m
+NPUs and DP of n, with ``m n`` the number of NPUs (dissertation, section 4.6.7). All degrees are tried, so that the
+smallest of the bounds is a bound on every pair of strategy and network.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
+import pyomo.environ as pyo
+
 from ...core.answers import BandwidthPlan
-from ...core.bounds import LagrangianCertificate
+from ...core.bounds import LagrangianCertificate, SolverBound, SweepCertificate
 from ...core.budget import Budget
 from ...core.design import Objective
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
-from ...core.solver import Capability, ResolvingSolver, Solver, SolverResult, Termination
-from ..common.infeasibility import clashing_constraints
+from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination, resolving
 from .bounds import certificate_line
-from .direct import solve_direct
-from .frontier import search_frontier, solve_scale_free
-from .options import LibraOptions
-from .outer_approximation import Relaxation
-from .problem import Problem, pose_problem
+from .formulation import build_problem
+from .method import CodesignOptions, LibraOptions
+from .outer_approximation import Relaxation, search_frontier, solve_scale_free
+from .problem import DesignProblem, pose_problem
 
 #: Relative gaps that are certified unless the user asks for another.
 GAPS = {Objective.PERF: 1e-7, Objective.PERF_PER_COST: 1e-6}
@@ -27,9 +34,13 @@ GAPS = {Objective.PERF: 1e-7, Objective.PERF_PER_COST: 1e-6}
 #: Gaps that the searches aim at: a few more linear programs, and the numbers are as sharp as a reader prints them.
 _SHARP = {Objective.PERF: 1e-9, Objective.PERF_PER_COST: 1e-7}
 
+#: A product B * (1/B) that misses 1 by a tolerance moves the time by as much; this is the smallest that solvers take.
+_TOLERANCE = 1e-9
+
 _STOPPED = {
     Termination.TIME_LIMIT: "the time limit was reached",
     Termination.INTERRUPTED: "interrupted",
+    Termination.ERROR: "the solver failed on a linear program",
 }
 
 
@@ -43,12 +54,56 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: LibraOption
         raise Unsupported(f"{solver.name} cannot take products of variables: use -O algorithm=outer-approximation")
     if options.algorithm == "direct" or (options.algorithm == "auto" and takes_products):
         return solve_direct(problem, solver, budget, gap)
-    if not isinstance(solver, ResolvingSolver) or Capability.RESOLVE not in solver.capabilities:
-        raise Unsupported(f"{solver.name} does not keep a linear model between solves: use -O algorithm=direct")
-    return solve_by_tangents(problem, solver, budget, gap)
+    return solve_by_tangents(problem, resolving(solver), budget, gap)
 
 
-def solve_by_tangents(problem: Problem, solver: ResolvingSolver, budget: Budget, gap: float) -> Outcome:
+def solve_direct(problem: DesignProblem, solver: Solver, budget: Budget, gap: float) -> Outcome:
+    """Hand the model over; the objective is recomputed from the bandwidths, the bound is the solver's word."""
+    with budget.clock.phase("build"):
+        model = build_problem(problem)
+    result = solver.solve(model, budget, SolverOptions(rel_gap=gap / 10, feasibility_tolerance=_TOLERANCE))
+    size = result.size
+    if result.termination in (Termination.INFEASIBLE, Termination.INFEASIBLE_OR_UNBOUNDED):
+        return infeasible(problem, model, result, solver, budget, size=size)
+    if result.termination is Termination.UNBOUNDED:
+        return Outcome(Status.UNBOUNDED, message="no limit on the bandwidths", reports=(result,), size=size)
+    if not result.has_solution:
+        return Outcome(Status.LIMIT, message=result.message, reports=(result,), size=size)
+    plan = plan_of(model, problem).bandwidth_Bps
+    value = problem.value(plan)
+    bound, message = None, result.message
+    if result.bound is not None:
+        stated = in_units(problem, result.bound)
+        if stated <= value * (1 + gap):
+            bound = min(stated, value)
+        else:  # a plan that is better than the bound refutes it: the products were met within a tolerance only
+            message = f"{result.solver}'s bound {stated:.9g} is above this plan's {value:.9g}, and so proves nothing"
+    optimal = bound is not None and value - bound <= gap * value
+    return Outcome(
+        Status.OPTIMAL if optimal else Status.FEASIBLE,
+        BandwidthPlan(plan),
+        value,
+        bound,
+        None if bound is None else SolverBound(result.solver, result.version),
+        message=message,
+        reports=(result,),
+        size=size,
+        iterations=result.nodes or 0,
+    )
+
+
+def plan_of(model: Any, problem: DesignProblem) -> BandwidthPlan:
+    """The bandwidths of a solved model."""
+    units = problem.bandwidth_units_Bps
+    return BandwidthPlan(tuple(max(0.0, pyo.value(model.bandwidth[d])) * units[d - 1] for d in model.D))
+
+
+def in_units(problem: DesignProblem, objective: float) -> float:
+    """The model's objective in seconds, or seconds times dollars."""
+    return objective * problem.time_unit_s * (1.0 if problem.objective is Objective.PERF else problem.cost_unit_usd)
+
+
+def solve_by_tangents(problem: DesignProblem, solver: ResolvingSolver, budget: Budget, gap: float) -> Outcome:
     """Solve by outer approximation on linear programs."""
     scale_free = (
         problem.objective is Objective.PERF_PER_COST and problem.time.constant_s == 0 and not problem.time.overlaps
@@ -85,8 +140,8 @@ def solve_by_tangents(problem: Problem, solver: ResolvingSolver, budget: Budget,
     return finish(problem, relaxation, frontier.plan_Bps, frontier.bound, frontier.certificate(), gap)
 
 
-def starved_dimension(problem: Problem, largest_Bps: list[float]) -> str | None:
-    """Say which dimension with traffic the constraints leave without bandwidth, if any."""
+def starved_dimension(problem: DesignProblem, largest_Bps: list[float]) -> str | None:
+    """Which dimension with traffic the constraints leave without bandwidth, if any."""
     for d in problem.time.used:
         if largest_Bps[d] <= 1e-12 * problem.bandwidth_unit_Bps:
             labels = ", ".join(repr(c.label) for c in problem.constraints if c.coefficients[d])
@@ -95,7 +150,7 @@ def starved_dimension(problem: Problem, largest_Bps: list[float]) -> str | None:
 
 
 def finish(
-    problem: Problem,
+    problem: DesignProblem,
     relaxation: Relaxation,
     plan_Bps: tuple[float, ...] | None,
     bound: float | None,
@@ -119,11 +174,134 @@ def finish(
     return Outcome(status, BandwidthPlan(plan_Bps), value, min(bound, value), certificate, **common)
 
 
-def explain(problem: Problem, model: Any, result: SolverResult, solver: Solver, budget: Budget) -> Outcome:
-    """Say why there is no plan: constraints that clash are named."""
+def explain(problem: DesignProblem, model: Any, result: SolverResult, solver: Solver, budget: Budget) -> Outcome:
+    """Why there is no plan: constraints that clash are named."""
     if result.termination is not Termination.INFEASIBLE:
         message = _STOPPED.get(result.termination, result.message or result.termination.value)
         return Outcome(Status.LIMIT, message=message, reports=(result,))
+    return infeasible(problem, model, result, solver, budget)
+
+
+def infeasible(
+    problem: DesignProblem, model: Any, result: SolverResult, solver: Solver, budget: Budget, **size: Any
+) -> Outcome:
+    """Name the constraints that clash."""
     clash = clashing_constraints(model, list(model.design.values()), solver, budget)
     labels = ", ".join(repr(problem.constraints[c.index() - 1].label) for c in clash)
-    return Outcome(Status.INFEASIBLE, message=f"no bandwidths meet all of: {labels}", reports=(result,))
+    return Outcome(Status.INFEASIBLE, message=f"no bandwidths meet all of: {labels}", reports=(result,), **size)
+
+
+def clashing_constraints(model: Any, candidates: Sequence[Any], solver: Solver, budget: Budget) -> list[Any]:
+    """Find an irreducible set of constraints that cannot be met together, by leaving out one after the other.
+
+    Parameters
+    ----------
+    model : ConcreteModel
+        An infeasible linear model.
+    candidates : sequence of ConstraintData
+        The active constraints that may be left out; the others always stay.
+    solver : Solver
+        Solves the model once for each candidate.
+    budget : Budget
+        Limits of the run.
+
+    Returns
+    -------
+    list of ConstraintData
+        A subset that is infeasible, and feasible without any one of it. Larger where the budget ended first.
+    """
+    needed: list[Any] = []
+    try:
+        for constraint in candidates:
+            constraint.deactivate()
+            if solver.solve(model, budget, SolverOptions()).termination is not Termination.INFEASIBLE:
+                constraint.activate()
+                needed.append(constraint)
+    finally:
+        for constraint in candidates:
+            constraint.activate()
+    return needed
+
+
+def run_codesign(instance: Instance, solver: Solver, budget: Budget, options: CodesignOptions) -> Outcome:
+    """Try every strategy and keep the best pair (``Method.run``).
+
+    All strategies, with their bounds, are in the metric ``strategies``.
+    """
+    sweep: list[dict[str, Any]] = []
+    tried: list[tuple[tuple[int, int], Outcome]] = []
+    for tensor, data in strategies(instance, options):
+        if budget.exhausted:
+            break
+        outcome = run(instance.with_parallelism(tensor, data), solver, budget, options)
+        tried.append(((tensor, data), outcome))
+        sweep.append(
+            {
+                "tensor_parallel": tensor,
+                "data_parallel": data,
+                "status": outcome.status.value,
+                "objective": outcome.objective,
+                "bound": outcome.bound,
+                "bandwidth_GBps": [b / 1e9 for b in outcome.answer.bandwidth_Bps]
+                if isinstance(outcome.answer, BandwidthPlan)
+                else None,
+            }
+        )
+        shown = "none" if outcome.objective is None else f"{outcome.objective:.6g}"
+        budget.progress(f"HP-({tensor}, {data}): {shown}")
+    answered = [(hp, o) for hp, o in tried if o.answer is not None and o.objective is not None]
+    if not answered:
+        return tried[0][1] if tried else Outcome(Status.LIMIT, message="no strategy was tried in time")
+    chosen, best = min(answered, key=lambda pair: pair[1].objective or 0.0)
+    complete = len(tried) == len(strategies(instance, options)) and all(
+        o.status in (Status.OPTIMAL, Status.INFEASIBLE) for _, o in tried
+    )
+    bounds = [o.bound for _, o in tried if o.status is not Status.INFEASIBLE]
+    certificates = [
+        (hp, o.certificate) for hp, o in tried if isinstance(o.certificate, SolverBound | LagrangianCertificate)
+    ]
+    bound = None if not complete or None in bounds else min(b for b in bounds if b is not None)
+    assert isinstance(best.answer, BandwidthPlan)  # noqa: S101 (it is among the answered)
+    return Outcome(
+        Status.OPTIMAL if complete else Status.FEASIBLE,
+        BandwidthPlan(best.answer.bandwidth_Bps, chosen),
+        best.objective,
+        bound,
+        None if bound is None else SweepCertificate(tuple(certificates)),
+        message=f"HP-({chosen[0]}, {chosen[1]}) is the best of {len(tried)} strategies",
+        reports=tuple(r for _, o in tried for r in o.reports),
+        size=best.size,
+        iterations=sum(o.iterations for _, o in tried),
+        metrics={"strategies": sweep, "tensor_parallel": chosen[0], "data_parallel": chosen[1]},
+    )
+
+
+def strategies(instance: Instance, options: CodesignOptions) -> list[tuple[int, int]]:
+    """Pairs (TP, DP) to try.
+
+    Raises
+    ------
+    InputError
+        If a wanted degree does not fit the network or the batch.
+    """
+    npus = instance.npus
+    if options.tensor_parallel is not None:
+        wanted = list(dict.fromkeys(options.tensor_parallel))
+        for tensor in wanted:
+            if npus % tensor:
+                raise InputError(f"TP-{tensor} does not divide {npus:,} NPUs", source="-O tensor_parallel")
+            instance.with_parallelism(tensor, npus // tensor).training()  # refuses what does not fit
+        return [(tensor, npus // tensor) for tensor in wanted]
+    return [pair for pair in _powers_of_two(npus) if _fits(instance, *pair)]
+
+
+def _powers_of_two(npus: int) -> list[tuple[int, int]]:
+    return [(1 << i, npus >> i) for i in range(npus.bit_length()) if npus % (1 << i) == 0]
+
+
+def _fits(instance: Instance, tensor: int, data: int) -> bool:
+    try:
+        instance.with_parallelism(tensor, data).training()
+    except InputError:
+        return False
+    return True

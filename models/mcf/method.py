@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from ...core.answers import BoundOnly
-from ...core.bounds import LengthCertificate
-from ...core.budget import Budget
 from ...core.collective import CollectiveKind
 from ...core.fields import Strict
+from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome, Status
-from ...core.solver import Solver
+from ...core.method import Kind, Method
 from ...core.topology import Topology
 
-if TYPE_CHECKING:
-    from ..common.flow_bound import FlowBound
 
-
-class Options(Strict):
+class McfOptions(Strict):
     """Options of ``all-to-all-mcf``: none."""
 
 
@@ -37,53 +30,26 @@ def supports(instance: Instance) -> str | None:
     return None if instance.network.links else "the network has no links"
 
 
-def run(instance: Instance, solver: Solver, budget: Budget, options: Options) -> Outcome:
-    """Solve LP (3), and prove the bound by lengths of links (``Method.run``)."""
-    from ..common.flow_bound import bound
-
-    del options
-    found = bound(instance, solver, budget)
-    report = found.report
-    if found.seconds is None:
-        return Outcome(
-            Status.LIMIT, message=report.message or report.termination.value, reports=(report,), size=report.size
-        )
-    proved = isinstance(found.certificate, LengthCertificate)
-    seconds = float(found.seconds)
-    return Outcome(
-        Status.OPTIMAL if proved else Status.FEASIBLE,
-        BoundOnly() if proved else None,
-        objective=seconds if proved else None,
-        bound=seconds,
-        certificate=found.certificate,
-        message=""
-        if proved
-        else f"{report.solver} gives no multipliers: the bound is its own word, and cannot be recomputed",
-        reports=(report,),
-        size=report.size,
-        iterations=report.iterations or 0,
-        metrics=measures(instance, found),
-    )
-
-
-def measures(instance: Instance, found: FlowBound) -> dict[str, Any]:
-    """Give f, the rate from every rank to every other one: in units of the largest bandwidth of a link, and in 10^9 bytes/s."""
-    from ..common.flow_model import bandwidth_unit
-    from ..common.schedule_bounds import group_of, network_of
-
-    if found.seconds is None:
-        return {}
-    rate_Bps = group_of(instance).part_bytes / found.seconds
-    return {"rate": float(rate_Bps / bandwidth_unit(network_of(instance))), "rate_GBps": float(rate_Bps / 10**9)}
-
+PAPER = "Zhao et al., Efficient Direct-Connect Topologies for Collective Communications, appendix A.5"
 
 METHOD = Method(
     name="all-to-all-mcf",
     kind=Kind.RELAXATION,
     summary="how fast an all-to-all can be, by the maximum concurrent flow: a bound, and no schedule",
-    paper="Zhao et al., Efficient Direct-Connect Topologies for Collective Communications, appendix A.5",
+    paper=PAPER,
     answer_type=BoundOnly,
-    options=Options,
-    run=run,
+    options=McfOptions,
+    solve=f"{__package__}.solve:run",
     supports=supports,
+)
+
+FLOW = Formulation(
+    "mcf/flow",
+    summary="maximum concurrent flow between all pairs, one commodity a source: how fast an all-to-all can be",
+    paper=PAPER,
+    equations="LP (3)",
+    build=f"{__package__}.formulation:build",
+    value=f"{__package__}.solve:seconds",
+    supports=supports,
+    agrees_with="all-to-all-mcf",
 )

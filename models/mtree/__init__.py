@@ -1,9 +1,10 @@
-"""MTree: all-reduce over a wide-area network along several trees of a limited height, and the optimum that the paper does not have.
+"""MTree: all-reduce over a wide-area network along several trees of a limited height, solved to optimality.
 
 Paper: Luo, Wang and Xing, "Efficient Inter-Datacenter AllReduce With Multiple Trees".
 
-Spanning trees T_i with rates r_i, at most K of them, each with a root of height at most H, shall carry the most without overloading a link:
-``max sum_i r_i`` subject to ``sum_{i: e in T_i} r_i <= b_e``. A tree reduces and broadcasts at once, and loads both directions of its links.
+Spanning trees T_i with rates r_i, at most K of them, each with a root of height at most H, shall carry the most
+without overloading a link: ``max sum_i r_i`` subject to ``sum_{i: e in T_i} r_i <= b_e``. A tree reduces and
+broadcasts at once, and loads both directions of its links.
 
 ======  ==========================================================  ============================
 symbol  meaning                                                     unit
@@ -18,16 +19,19 @@ N       ``sum b_e / (n - 1)``                                       as b_e
 w_e, p  prices of a link and of a tree
 ======  ==========================================================  ============================
 
-===================  ======================================================================
-``kernels``          algorithms 1 and 2, heights, all spanning trees (compiled)
-``gost``             algorithm 3 and MILP (1): the method ``gost``
-``pairs``            two trees exactly
-``cover``            the dual linear program over trees; ``columns`` adds trees to it
-``pricing``          the cheapest trees, and what prices prove; ``layers`` is the model
-``patterns``         K trees exactly; ``rooted`` says what a low tree is
-``pool``, ``ruin``   many starts; K trees on large networks
-``mtree``            all of it: the method ``mtree``
-``chunking``         data of the trees, in chunks; ``heights``, the height of least time
-``repair``           links that fail or slow down: the method ``mtree-repair``, and its parts
-===================  ======================================================================
+=====================  ====================================================================
+``problem``            the network, the limits on trees, and bounds for any trees
+``formulations``       every Pyomo model: MILP (1) is ``formulations/selection``
+``method``             the methods ``mtree`` and ``mtree-repair``, and their options
+``solve``              ``mtree``: the ladder from one tree to column generation and MILPs
+``column_generation``  restricted master and pricing problem in turn, and the dual bound
+``extract``            trees with exact rates out of solved models
+``bounds``             what is proved of an outcome, and by whom
+``answer``             data of the trees in chunks, and the outcome of a run
+``repair``             ``mtree-repair``: links that fail or slow down
+``repair_input``       changes of links, and the trees of an older plan
+=====================  ====================================================================
+
+Trees, heights, pricing by Kruskal's algorithm, algorithms 1 and 2 and large neighbourhood search are in
+:mod:`cwb.algorithms.trees`; the paper's own heuristic is ``heuristics/wan/gost.py``.
 """

@@ -1,36 +1,72 @@
-"""From rates and bounds in units to the outcome of a run."""
+"""From trees with rates to the outcome of a run: the data of each tree in chunks (section III-C), and the metrics.
+
+The formulas of chunks are those of :mod:`~cwb.core.pipelining`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
 from typing import Any
 
 import numpy as np
 
+from ...algorithms.bounds.schedule_bounds import network_of
+from ...algorithms.trees.network import Wan
+from ...algorithms.trees.trees import (
+    RatedTrees,
+    exact_rates,
+    excess,
+    filled,
+    heights_of,
+    in_order,
+    measures_of_rate,
+    measures_of_trees,
+    packing,
+)
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
-from ...core.solver import SolverResult
+from ...core.reserved import Reserved, equal_finish, forest_of, reserve
+from ...core.schedule import Ints
+from ...core.topology import Topology
 from ...core.trees import TreePacking
-from ..common.schedule_bounds import network_of
-from ..common.wan.bottleneck import lowest_tree
-from ..common.wan.ceiling import Ceiling, ceiling
-from ..common.wan.measures import measures_of_rate, measures_of_trees
-from ..common.wan.network import Limit, Wan, pose
-from ..common.wan.strength import Strength, strength
-from ..common.wan.trees import Rated, filled, heights_of, in_order, packing
-from .chunking import measures_of_chunks, split
-from .options import ChunkOptions
-from .pricing import Prices
-from .proof import GAP, proof_of
+from .bounds import GAP, SearchResult, proof_of
+from .extract import chosen_rates, pattern_rates
+from .formulations.selection import model_unit
+from .index_sets import OldAndNew, PosedPool, TreeCount
+from .method import ChunkOptions
+from .problem import TreeProblem
+
+#: Data is split in parts of the whole as small as one over this.
+_FINE = 2**31
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """A network and the limits on its trees.
+class DataSplit:
+    """Trees with their data.
+
+    Parameters
+    ----------
+    packing : TreePacking
+        The answer.
+    rated : RatedTrees
+        Its trees and rates; those that are too long to help are left out.
+    roots : array of int, shape (trees,)
+        Their roots.
+    flow_s : Fraction
+        Seconds that the most loaded link takes for its bytes.
+    """
+
+    packing: TreePacking
+    rated: RatedTrees
+    roots: Ints
+    flow_s: Fraction
+
+
+def split(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints, options: ChunkOptions) -> DataSplit:
+    """Split the data among trees: in proportion to the rates, or such that all trees end at once.
 
     Parameters
     ----------
@@ -38,136 +74,62 @@ class Asked:
         The problem.
     wan : Wan
         Its network.
-    limit : Limit
-        The height; every tree of shortest hops has it where none is asked.
-    floor : Fraction
-        Smallest rate of a tree, in units; 0 is any.
-    strongest : Strength
-        The bound for any trees that use both directions of their links alike.
-    highest : Ceiling
-        The bound for any schedule.
+    rated : RatedTrees
+        Trees whose rates fit, raised until a link is full.
+    roots : array of int
+        Roots of the trees.
+    options : ChunkOptions
+        How.
     """
-
-    instance: Instance
-    wan: Wan
-    limit: Limit
-    floor: Fraction
-    strongest: Strength
-    highest: Ceiling
-
-    @property
-    def any_height(self) -> bool:
-        """Whether every spanning tree is low enough."""
-        return self.limit.most >= self.limit.length.sum() or (
-            self.limit.unit == "hops" and self.limit.most >= self.wan.nodes - 1
-        )
-
-    @property
-    def least(self) -> int:
-        """Smallest capacity of a link that a tree may have, in units: capacities are whole, so that nothing is lost by rounding up."""
-        return ceil(self.floor)
-
-    @property
-    def size_bytes(self) -> Fraction:
-        """Size of the all-reduce."""
-        return self.instance.demand.size_bytes if self.instance.demand is not None else Fraction(0)
-
-    def seconds(self, rate: Fraction) -> Fraction:
-        """Time of the all-reduce at a rate in units."""
-        return self.size_bytes / (rate * self.wan.unit_Bps)
+    trees = packing(instance, wan, rated, roots)
+    size = trees.unit_bytes * int(trees.units.sum())
+    if options.split == "rate":
+        return DataSplit(trees, rated, roots, size / (rated.total * wan.unit_Bps))
+    forest = forest_of(network_of(instance), trees, options.latency_model, options.chunk_overhead)
+    rates_Bps = np.array([float(rate * wan.unit_Bps) for rate in rated.rates])
+    data = equal_finish(forest, rates_Bps, float(size), options.chunks)
+    parts = (data / float(size) * _FINE).astype(np.int64)
+    kept = np.flatnonzero(parts)
+    shares = RatedTrees(rated.trees[kept], tuple(Fraction(int(part), int(parts.sum())) for part in parts[kept]))
+    rated = RatedTrees(shares.trees, tuple(rated.rates[i] for i in kept))
+    flow_s = size * excess(wan, shares.trees, shares.rates) / wan.unit_Bps
+    return DataSplit(packing(instance, wan, shares, roots[kept]), rated, roots[kept], flow_s)
 
 
-def ask(
-    instance: Instance, height: int | Fraction | None, min_rate: Fraction | None, budget: Budget
-) -> Asked | Outcome:
-    """Read an instance and the limits; an outcome says why no tree respects them.
+def measures_of_chunks(network: Topology, trees: TreePacking, options: ChunkOptions) -> dict[str, Any]:
+    """Chunks and times at reserved rates, for the all-reduce and for its reduction alone (the paper's figure 8)."""
 
-    Raises
-    ------
-    InputError
-        If the network is not connected.
-    Unsupported
-        If the instance does not fit.
-    """
-    wan = pose(instance)
-    limit = wan.latencies(height) if isinstance(height, Fraction) else wan.hops(height)
-    floor = Fraction(min_rate or 0) / wan.unit_Bps
-    usable = wan.capacity >= ceil(floor)
-    shown = "" if min_rate is None else f" of at least min_rate {float(min_rate) * 8e-6:.6g} Mb/s"
-    if not usable.any():
-        fastest = float(wan.capacity.max() * wan.unit_Bps) * 8e-6
-        return Outcome(Status.INFEASIBLE, message=f"there is no link{shown}; the fastest has {fastest:.6g} Mb/s")
-    radius, tree = lowest_tree(wan, limit, usable)
-    if tree is None:
-        return Outcome(Status.INFEASIBLE, message=f"the links{shown} do not join all sites")
-    if radius > limit.most:
-        asked = limit.shown(limit.most)
-        text = f"no spanning tree has a height of at most {asked}{' over links' + shown if shown else ''}"
-        return Outcome(Status.INFEASIBLE, message=f"{text}; the smallest feasible height is {limit.shown(radius)}")
-    with budget.clock.phase("strength"):
-        strongest = strength(wan)
-        highest = ceiling(network_of(instance), wan, strongest)
-    return Asked(instance, wan, limit, floor, strongest, highest)
+    def planned(part: TreePacking, chunks: int | None) -> Reserved:
+        return reserve(network, part, options.latency_model, options.chunk_overhead, chunks)
 
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """Trees and what is proved.
-
-    Parameters
-    ----------
-    rated : Rated or None
-        The best trees.
-    bound : Fraction
-        Units that no allowed trees carry together, if they use both directions of their links alike; at most the strength.
-    prover : tuple of str
-        Who proves a bound below the strength: a name and a version.
-    reports : tuple of SolverResult
-        Every solve.
-    rounds : int
-        Steps of the method.
-    metrics : dict
-        Further numbers.
-    trees : int or None
-        K.
-    prices : tuple of Prices
-        What may prove the bound.
-    among : str
-        Which trees the bound is one for, if not at most K of the height and rate that were asked.
-    """
-
-    rated: Rated | None
-    bound: Fraction
-    prover: tuple[str, str]
-    reports: tuple[SolverResult, ...] = ()
-    rounds: int = 0
-    metrics: dict[str, Any] | None = None
-    trees: int | None = None
-    prices: tuple[Prices, ...] = ()
-    among: str = ""
-
-
-#: Who proves what is computed here exactly, and not recomputed by the judge.
-OURSELVES = ("mtree", "exact arithmetic")
+    plan = planned(trees, options.chunks)
+    data = trees.units * float(trees.unit_bytes)
+    reduction = trees.passes[0]
+    return {
+        "chunks_per_tree": plan.chunks.tolist(),
+        "chunk_bytes": (data / plan.chunks).tolist(),
+        "pipelined_time_s": plan.seconds,
+        "unpipelined_time_s": planned(trees, 1).seconds,
+        "reduce_time_s": planned(reduction, options.chunks).seconds,
+        "unpipelined_reduce_time_s": planned(reduction, 1).seconds,
+    }
 
 
 def outcome(
-    asked: Asked,
-    found: Found,
+    problem: TreeProblem,
+    found: SearchResult,
     budget: Budget,
     options: ChunkOptions | None = None,
     *,
     roots: Sequence[int] | None = None,
     message: str = "",
 ) -> Outcome:
-    """Give the outcome of a run.
+    """The outcome of a run.
 
     Parameters
     ----------
-    asked : Asked
-        The problem.
-    found : Found
-        What was found.
+    problem, found
+        The problem, and the result of the search.
     budget : Budget
         Its gap says what is optimal.
     options : ChunkOptions, optional
@@ -179,37 +141,39 @@ def outcome(
     """
     options = options or ChunkOptions.model_validate({})
     # Data that is not in proportion to the rates leaves trees with less than the smallest rate.
-    proof = proof_of(asked, found, trees_only=options.split == "rate" or not asked.floor)
-    bound_s = asked.seconds(proof.rate)
+    proof = proof_of(problem, found, trees_only=options.split == "rate" or not problem.floor)
+    bound_s = problem.seconds(proof.rate)
     size = max((r.size for r in found.reports), key=lambda size: size.nonzeros, default=Outcome(Status.LIMIT).size)
     common: dict[str, Any] = {
         "bound": float(bound_s), "certificate": proof.certificate, "reports": found.reports, "size": size, "iterations": found.rounds,
     }  # fmt: skip
     metrics = {
-        "exact_bound_Bps": float(found.bound * asked.wan.unit_Bps),
-        "strength_Bps": float(asked.highest.rate * asked.wan.unit_Bps),
+        "exact_bound_Bps": float(found.bound * problem.wan.unit_Bps),
+        "strength_Bps": float(problem.highest.rate * problem.wan.unit_Bps),
         "bound_holds_for": proof.holds_for,
         **(found.metrics or {}),
     }
     if found.rated is None or not found.rated.rates:
         return Outcome(Status.LIMIT, message=message or "no trees were found in time", metrics=metrics, **common)
-    rated = filled(asked.wan, found.rated)
+    rated = filled(problem.wan, found.rated)
     if roots is None:
         rated = in_order(rated)
-    chosen = heights_of(asked.wan, asked.limit, rated.trees)[0] if roots is None else np.array(roots, dtype=np.int64)
-    parted = split(asked.instance, asked.wan, rated, chosen, options)
+    chosen = (
+        heights_of(problem.wan, problem.limit, rated.trees)[0] if roots is None else np.array(roots, dtype=np.int64)
+    )
+    parted = split(problem.instance, problem.wan, rated, chosen, options)
     gap = GAP if budget.gap is None else budget.gap
     optimal = bound_s >= parted.flow_s * (1 - Fraction(gap))
     with budget.clock.phase("chunks"):
-        chunks = measures_of_chunks(network_of(asked.instance), parted.packing, options)
+        chunks = measures_of_chunks(network_of(problem.instance), parted.packing, options)
     return Outcome(
         Status.OPTIMAL if optimal else Status.FEASIBLE,
         parted.packing,
         objective=float(parted.flow_s),
         message=message,
         metrics={
-            **measures_of_rate(asked.wan, parted.rated.total, asked.highest),
-            **measures_of_trees(asked.wan, parted.rated, parted.roots.tolist()),
+            **measures_of_rate(problem.wan, parted.rated.total, problem.highest),
+            **measures_of_trees(problem.wan, parted.rated, parted.roots.tolist()),
             **chunks,
             **metrics,
         },
@@ -217,7 +181,30 @@ def outcome(
     )
 
 
-def trees_of(asked: Asked, rated: Rated) -> TreePacking:
-    """Give trees as an answer, each with the root that makes it lowest."""
-    whole = in_order(filled(asked.wan, rated))
-    return packing(asked.instance, asked.wan, whole, heights_of(asked.wan, asked.limit, whole.trees)[0])
+def trees_of(problem: TreeProblem, rated: RatedTrees) -> TreePacking:
+    """Trees as an answer, each with the root that makes it lowest."""
+    whole = in_order(filled(problem.wan, rated))
+    return packing(problem.instance, problem.wan, whole, heights_of(problem.wan, problem.limit, whole.trees)[0])
+
+
+def chosen_trees(model: Any, index: PosedPool | OldAndNew) -> TreePacking | None:
+    """The trees that a solved MILP has chosen as an answer (``Formulation.extract``)."""
+    return _packed(index.problem, chosen_rates(model, index.problem.wan, index.trees, index.problem.floor))
+
+
+def rated_trees(model: Any, pool: PosedPool) -> TreePacking | None:
+    """The trees that have a rate in a solved linear program as an answer (``Formulation.extract``)."""
+    wan = pool.problem.wan
+    return _packed(pool.problem, exact_rates(wan, pool.trees, [model_unit(wan) * model.rate[i].value for i in model.T]))
+
+
+def trees_of_patterns(model: Any, index: TreeCount | OldAndNew) -> TreePacking | None:
+    """The trees of a solved model of patterns as an answer (``Formulation.extract``)."""
+    problem = index.problem
+    old = index.old if isinstance(index, OldAndNew) else np.empty((0, problem.wan.nodes - 1), dtype=np.int64)
+    return _packed(problem, pattern_rates(model, problem.wan, old, problem.floor))
+
+
+def _packed(problem: TreeProblem, rated: RatedTrees) -> TreePacking | None:
+    """Trees as an answer, None if there is none."""
+    return trees_of(problem, rated) if rated.rates else None

@@ -1,85 +1,354 @@
-"""``mtree-repair``: the network has changed, and most of the trees shall stay: the method, as the registry knows it.
+"""``mtree-repair``: what old trees still carry, and the best plan that keeps most of them.
 
-Links fail or degrade, or others take a part of them. What do the trees of an older plan still carry, and what do they carry together with at most
-m new ones? The heavy parts are imported when the method runs.
+The old trees that are left get the best rates (a linear program). New ones are chosen by a MILP over the old trees
+and a pool: many starts of algorithm 1, the trees of a plan made anew, and those that column generation with at most m
+new trees asks for, whose prices prove a bound; then trees grafted where their links are gone or full.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
 
-from pydantic import BeforeValidator, Field
+import numpy as np
 
+from ...algorithms.trees.gbst import every_tree, many_starts
+from ...algorithms.trees.network import HeightLimit, Wan
+from ...algorithms.trees.one_tree import spanning_tree, widest_tree
+from ...algorithms.trees.trees import RatedTrees, bottlenecks, distinct, filled, heights_of, low_enough
+from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget
-from ...core.fields import Rate
+from ...core.errors import InputError
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome
-from ...core.solver import Solver
-from ...core.topology import Topology
+from ...core.method import Outcome, Status
+from ...core.schedule import Floats, Ints
+from ...core.solver import Solver, SolverOptions, SolverResult, Termination
 from ...core.trees import TreePacking
-from ..common.wan.network import supports
-from .changes import changed
-from .options import ChunkOptions, Height, restricted_to
-from .previous import PreviousTree
+from . import solve
+from .answer import outcome
+from .bounds import EXACT_ARITHMETIC, GAP, SearchResult
+from .column_generation import RepairRelaxation, repair_column_generation
+from .extract import best_rates, bound_of, chosen_rates, pattern_trees
+from .formulations import patterns, selection
+from .method import MtreeOptions, RepairOptions
+from .problem import TreeProblem, tree_problem
+from .repair_input import SurvivingTrees, described, survivors
 
+#: New trees that the MILP is given.
+_NEW = 80
 
-def _listed(value: object) -> object:
-    """Take a text as a list with commas."""
-    return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+#: Rounds of grafting, and trees of a round.
+_ROUNDS, _GRAFTS = 12, 120
 
-
-class RepairOptions(ChunkOptions):
-    """Options of ``mtree-repair``."""
-
-    previous: tuple[PreviousTree, ...] = Field(
-        (), description="The trees of the older plan, at least one; 'cwb repair' reads them from its file."
-    )
-    changes: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
-        (),
-        description="What has happened to links since: a-b=0 (failed), a-b=0.5, a-b=80 Mb/s, a-b=-20 Mb/s (taken by others); a list, or with commas.",
-    )
-    new_trees: int = Field(1, ge=0, le=10_000, description="m, the most trees that are not of the older plan.")
-    trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees in all; by default any number.")
-    height: Height | None = Field(
-        None, description="H of new trees, in hops, or a latency if it has a unit; by default any."
-    )
-    min_rate: Rate | None = Field(None, description="Smallest rate of a tree; by default any.")
-    starts: int = Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for the pool of new trees.")
-    nodes: int = Field(50, ge=1, le=10**7, description="Nodes of the search of the MILP, which need not end.")
-    exact: bool = Field(
-        True, description="Whether a small network is solved exactly, by link patterns of the new trees."
-    )
-    resolve: bool = Field(True, description="Whether mtree also plans anew, to compare with and to take trees from.")
-
-
-def pose(instance: Instance, options: RepairOptions) -> Instance:
-    """Give the network as it is now to the method and to the judge."""
-    return changed(instance, options.changes) if isinstance(instance.network, Topology) else instance
-
-
-def restriction(options: RepairOptions) -> str:
-    """Say which trees the best ones are sought among (``Method.restricted_to``)."""
-    trees = f"the older plan's trees and at most {options.new_trees} new"
-    limits = restricted_to(options.trees, options.height, options.min_rate)
-    return f"{trees}, {limits}" if limits else trees
+#: The exact model has at most so many binary variables for patterns.
+PATTERNS = 200
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: RepairOptions) -> Outcome:
-    """Run :mod:`.repair_search`."""
-    from . import repair_search
+    """Repair a plan (``Method.run``).
 
-    return repair_search.run(instance, solver, budget, options)
+    Raises
+    ------
+    InputError
+        If the network is not connected, or an old tree is none.
+    """
+    if not options.previous:
+        raise InputError(
+            "missing; expected the trees of an older plan, as 'cwb repair' gives them", source="-O previous"
+        )
+    height = options.height if options.new_trees else None  # old trees are as high as they are
+    problem = tree_problem(instance, height, options.min_rate, budget)
+    if isinstance(problem, Outcome):
+        return problem
+    return _Repair(problem, survivors(problem.wan, options.previous), solver, budget, options).run()
 
 
-METHOD = Method(
-    name="mtree-repair",
-    kind=Kind.EXACT,
-    summary="links have changed: what the old trees of an all-reduce still carry, and what they do with a few new ones",
-    paper="Luo et al., Efficient Inter-Datacenter AllReduce With Multiple Trees, for the trees; the question is ours",
-    answer_type=TreePacking,
-    options=RepairOptions,
-    run=run,
-    supports=supports,
-    pose=pose,
-    restricted_to=restriction,
-)
+@dataclass(eq=False)
+class _Repair:
+    """The state of a run."""
+
+    problem: TreeProblem
+    left: SurvivingTrees
+    solver: Solver
+    budget: Budget
+    options: RepairOptions
+    reports: list[SolverResult] = field(default_factory=list)
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.wan, self.floor, self.least = self.problem.wan, self.problem.floor, self.problem.least
+        # What has less than the smallest rate cannot be used any more, though it is still there.
+        self.old = self.left.trees[bottlenecks(self.wan, self.left.trees) >= self.least]
+        self.every: Ints | None = None
+        self.relaxed = RepairRelaxation(self.problem.strongest.rate)
+        self.prover = EXACT_ARITHMETIC
+
+    def run(self) -> Outcome:
+        """Measure the old plan, plan anew, then repair."""
+        best = self.old_plan()
+        made_anew = self.resolved()
+        if self.options.new_trees:
+            self.pool(made_anew)
+        with self.budget.clock.phase("bound"):
+            self.bound()
+        best = self.grafted(self.choose(best, self.fresh()))
+        if self.exact_fits(best):
+            best = self.exactly(best)
+        if best is None or not best.rates:
+            message = (
+                f"none of the {len(self.options.previous)} old trees can be used, and no new one is allowed or found"
+            )
+            status = Status.LIMIT if self.options.new_trees else Status.INFEASIBLE
+            return Outcome(status, message=message, metrics=self.metrics, reports=tuple(self.reports))
+        return self.outcome(filled(self.wan, best))
+
+    def old_plan(self) -> RatedTrees | None:
+        """Measure the trees that are left; give them with the best rates, if the repaired plan may have all of them."""
+        best, reports, metrics = measured(self.wan, self.left, self.solver, self.budget)
+        self.reports += reports
+        self.metrics |= {"old_trees": len(self.options.previous), **metrics}
+        many = best is not None and self.options.trees is not None and len(best.rates) > self.options.trees
+        return None if self.floor or many else best
+
+    def resolved(self) -> Ints:
+        """Plan anew, without regard to the old trees; give the new plan's trees."""
+        wan = self.wan
+        if not self.options.resolve:
+            return np.empty((0, wan.nodes - 1), dtype=np.int64)
+        chosen = self.options
+        anew = MtreeOptions.model_validate(
+            {name: getattr(chosen, name) for name in ("trees", "height", "min_rate", "starts")}
+        )
+        done = solve.run(self.problem.instance, self.solver, self.budget, anew)
+        self.reports += done.reports
+        rate, bound = done.metrics.get("allreduce_rate_Bps", 0.0), done.metrics.get("exact_bound_Bps")
+        self.metrics |= {"new_plan_rate_Bps": rate, "new_plan_bound_Bps": bound}
+        low = low_enough(wan, self.problem.limit, self.old)
+        if bound is not None and len(low) == len(self.old):  # then no repaired plan is better than a new one
+            self.tighten(Fraction(bound) / wan.unit_Bps * Fraction(1 + 1e-12), done.certificate)
+        if not isinstance(done.answer, TreePacking):
+            return np.empty((0, wan.nodes - 1), dtype=np.int64)
+        return survivors(wan, described(wan, done.answer)).trees
+
+    def pool(self, made_anew: Ints) -> None:
+        """Collect new trees: all of them, where they can be listed, for the bound; a few for the MILP."""
+        wan, limit = self.wan, self.problem.limit
+        with self.budget.clock.phase("pool"):
+            every = every_tree(wan)
+            if every is not None:
+                every = low_enough(wan, limit, every)
+                self.every = every[bottlenecks(wan, every) >= self.least]
+            widest = widest_tree(wan, limit)
+            most = self.options.new_trees
+            grown = many_starts(wan, limit, self.options.starts, self.least, most, self.budget).choices
+            first = [made_anew, *grown[:10], *([] if widest is None else [widest[1][None, :]])]
+        rows = distinct(np.concatenate(first))
+        self.relaxed.trees += list(rows[bottlenecks(wan, rows) >= self.least][: _NEW // 2])
+
+    def bound(self) -> None:
+        """Bound what old and at most m new trees carry together."""
+        limit = None if self.problem.any_height else self.problem.limit
+        repair_column_generation(
+            self.wan,
+            self.old,
+            self.every if self.every is not None and len(self.every) else None,
+            limit,
+            self.options.new_trees,
+            self.least,
+            self.relaxed,
+            self.solver,
+            self.budget,
+        )
+        self.reports += self.relaxed.reports
+
+    def choose(self, best: RatedTrees | None, fresh: Ints) -> RatedTrees | None:
+        """Solve the MILP over old and new trees; if these are all that are allowed, the solver proves a bound too."""
+        trees = np.concatenate([self.old, fresh])
+        if not len(trees) or self.budget.exhausted:
+            return best
+        options = self.options
+        with self.budget.clock.phase("build"):
+            model = selection.build_repair(self.wan, trees, len(self.old), options.new_trees, options.trees, self.floor)
+            if best is not None:
+                selection.set_start(model, self.wan, trees, best)
+        search = SolverOptions(rel_gap=1e-7, node_limit=options.nodes, use_start=best is not None)
+        result = self.solver.solve(model, self.budget, search)
+        self.reports.append(result)
+        complete = self.every is not None and len(fresh) == len(self.fresh_of(self.every))
+        if complete and result.bound is not None and result.termination is Termination.OPTIMAL:
+            self.proved(result)
+        if not result.has_solution:
+            return best
+        found = chosen_rates(model, self.wan, trees, self.floor)
+        return found if best is None or found.total > best.total else best
+
+    def grafted(self, best: RatedTrees | None) -> RatedTrees | None:
+        """Graft the trees of the best plan and of the old one, and choose again, until nothing is won."""
+        for _ in range(_ROUNDS if self.options.new_trees else 0):
+            if self.budget.exhausted or (best is not None and best.total >= self.relaxed.bound):
+                break
+            stumps = [*self.left.stumps, *self.left.trees]
+            rows = grafts(self.wan, self.problem.limit, self.least, best, stumps)
+            mine = np.sort(best.trees, axis=1) if best is not None else rows[:0]
+            found = self.choose(best, self.fresh_of(distinct(np.concatenate([mine, rows]))[:_GRAFTS]))
+            if found is None or (best is not None and found.total <= best.total):
+                break
+            best = found
+        return best
+
+    def proved(self, result: SolverResult) -> None:
+        """Take the solver's bound if it is better."""
+        if (bound := bound_of(result, self.wan)) is not None:
+            self.tighten(bound, SolverBound(result.solver, result.version))
+
+    def tighten(self, bound: Fraction, certificate: Certificate | None) -> None:
+        """Keep a bound that is better, and who proves it."""
+        if bound < self.relaxed.bound:
+            self.relaxed.bound, self.prover = bound, EXACT_ARITHMETIC
+            if isinstance(certificate, SolverBound):
+                self.prover = certificate.solver, certificate.version
+
+    def exact_fits(self, best: RatedTrees | None) -> bool:
+        """Whether something is left to prove, and the exact model is small and fits what is asked."""
+        options, wan = self.options, self.wan
+        small = self.every is not None and len(wan) * 2**options.new_trees <= PATTERNS
+        is_open = best is None or best.total < self.relaxed.bound * (1 - Fraction(GAP))
+        return is_open and small and options.exact and options.new_trees > 0 and not self.floor
+
+    def exactly(self, best: RatedTrees | None) -> RatedTrees | None:
+        """Solve the model of link patterns, and choose again with the trees that it has found."""
+        limit = None if self.problem.any_height else self.problem.limit
+        found = widest_tree(self.wan, self.problem.limit)
+        if found is None or self.budget.exhausted:
+            return best
+        self.budget.progress(f"{self.options.new_trees} new trees exactly")
+        with self.budget.clock.phase("build"):
+            bound = float(self.relaxed.bound)
+            model = patterns.build_repair(
+                self.wan, limit, self.old, self.options.new_trees, self.options.trees, found[0], bound
+            )
+        trees, result = pattern_trees(model, self.wan, self.solver, self.budget)
+        self.reports.append(result)
+        self.proved(result)
+        return best if trees is None or not len(trees) else self.choose(best, self.fresh_of(distinct(trees)))
+
+    def fresh(self) -> Ints:
+        """The new trees of the MILP: all of them if they are few."""
+        if not self.options.new_trees:
+            return self.old[:0]
+        if self.every is not None and len(self.every) <= 2 * _NEW:
+            return self.fresh_of(self.every)
+        rows = np.array(self.relaxed.trees, dtype=np.int64).reshape(-1, self.wan.nodes - 1)
+        # The last ones to be asked for are the best at the final prices.
+        return self.fresh_of(distinct(np.concatenate([rows[: _NEW // 2], rows[_NEW // 2 :][-_NEW // 2 :]])))
+
+    def fresh_of(self, trees: Ints) -> Ints:
+        """Leave out the old ones."""
+        known = {tuple(tree) for tree in self.old.tolist()}
+        return trees[[tuple(tree) not in known for tree in trees.tolist()]]
+
+    def outcome(self, best: RatedTrees) -> Outcome:
+        """The outcome; old trees keep their roots."""
+        root_of = {tuple(tree): root for tree, root in zip(self.left.trees.tolist(), self.left.roots, strict=True)}
+        kept = [tuple(tree) in root_of for tree in best.trees.tolist()]
+        # Old trees first, then new ones, the fastest first.
+        order = sorted(range(len(kept)), key=lambda i: (not kept[i], -best.rates[i], best.trees[i].tolist()))
+        best = RatedTrees(best.trees[order], tuple(best.rates[i] for i in order))
+        lowest: list[int] = heights_of(self.wan, self.problem.limit, best.trees)[0].tolist()
+        roots = [
+            root_of[key] if (key := tuple(tree)) in root_of else low
+            for tree, low in zip(best.trees.tolist(), lowest, strict=True)
+        ]
+        self.metrics |= {"kept_trees": sum(kept), "new_trees": len(kept) - sum(kept)}
+        rounds = len(self.relaxed.reports)
+        among = f"the old trees and at most {self.options.new_trees} new ones"
+        found = SearchResult(
+            best, self.relaxed.bound, self.prover, tuple(self.reports), rounds, self.metrics, among=among
+        )
+        return outcome(self.problem, found, self.budget, self.options, roots=roots)
+
+
+def measured(
+    wan: Wan, left: SurvivingTrees, solver: Solver, budget: Budget
+) -> tuple[RatedTrees | None, list[SolverResult], dict[str, float]]:
+    """Measure the trees that are left: with the data split among them as it was, and at the best rates.
+
+    Returns
+    -------
+    tuple
+        The trees at the best rates, None if there are none; the solver's reports; ``surviving_trees``,
+        ``old_shares_rate_Bps`` and ``old_plan_rate_Bps``.
+    """
+    if not len(left.trees):
+        return None, [], {"surviving_trees": 0, "old_shares_rate_Bps": 0.0, "old_plan_rate_Bps": 0.0}
+    shares = filled(wan, RatedTrees(left.trees, tuple(Fraction(units) for units in left.units)))
+    best, report = best_rates(wan, left.trees, solver, budget)
+    metrics = {
+        "surviving_trees": len(left.trees),
+        "old_shares_rate_Bps": float(shares.total * wan.unit_Bps),
+        "old_plan_rate_Bps": float((best or shares).total * wan.unit_Bps),
+    }
+    return best, [report], metrics
+
+
+#: What is left of the rates of others while a tree is grafted.
+_SHARES = (1.0, 0.8, 0.5, 0.0)
+
+#: Room that a link needs to stay in its tree, as a part of the largest room.
+_KEPT = (0.05, 0.2, 0.4)
+
+
+def grafts(wan: Wan, limit: HeightLimit, floor: int, plan: RatedTrees | None, stumps: Sequence[Ints]) -> Ints:
+    """Graft every tree of a plan, and what is left of others.
+
+    A tree keeps those of its links that have room beside the other trees of the plan; the other links follow by
+    falling room (Kruskal).
+
+    Parameters
+    ----------
+    wan : Wan
+        The network.
+    limit : HeightLimit
+        Height of new trees.
+    floor : int
+        Smallest capacity of their links.
+    plan : RatedTrees or None
+        Trees with rates.
+    stumps : sequence of array of int
+        Links of further trees, not all of which still are.
+
+    Returns
+    -------
+    array of int, shape (trees, sites - 1)
+        Different trees, sorted.
+    """
+    found = [tree for share in _SHARES for tree in _grafted(wan, floor, plan, stumps, share)]
+    rows = np.array(found, dtype=np.int64).reshape(-1, wan.nodes - 1)
+    rows = low_enough(wan, limit, distinct(rows)) if len(rows) else rows
+    return rows[bottlenecks(wan, rows) >= max(floor, 1)]
+
+
+def _grafted(
+    wan: Wan, floor: int, plan: RatedTrees | None, stumps: Sequence[Ints], share: float
+) -> Iterator[list[int]]:
+    """Graft with the trees of the plan at a share of their rates."""
+    usable = np.flatnonzero(wan.capacity >= floor)
+    trees = [] if plan is None else list(zip(plan.trees, plan.rates, strict=True))
+    room = wan.capacity.astype(np.float64)
+    for tree, rate in trees:
+        room[tree] -= share * float(rate)
+    for tree, rate in [*trees, *((stump, Fraction(0)) for stump in stumps)]:
+        free = room.copy()
+        free[tree] += share * float(rate)
+        for kept in _KEPT:
+            grown = spanning_tree(wan, _order(tree, usable, free, kept * float(free.max())))
+            if grown is not None:
+                yield grown
+
+
+def _order(tree: Ints, usable: Ints, free: Floats, least: float) -> list[int]:
+    """Links of a tree that have enough room, then all others by falling room."""
+    first = np.isin(usable, tree) & (free[usable] >= least)
+    return [int(e) for e in usable[np.lexsort((-free[usable], ~first))]]

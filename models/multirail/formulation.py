@@ -1,57 +1,17 @@
-"""The linear program over chunk orders: which share of the data takes which order, so that the busiest dimension works least.
+"""The linear program ``themis-lp``: shares of the data that take each order, so that the busiest dimension works least.
 
-All times are in multiples of the time that an even spread over all bandwidths would take, so that a solver sees values around 1.
+All times are in multiples of the time that an even spread over all bandwidths would take, so that a solver sees
+values around 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-from itertools import permutations
 from typing import Any
 
 import pyomo.environ as pyo
 
 from ...core.instance import Instance
-from .options import demand_of, wired
-from .stages import latency_s, loads_s, passes
-
-
-@dataclass(frozen=True)
-class Problem:
-    """The numbers of the linear program.
-
-    Parameters
-    ----------
-    orders : tuple of tuple of int
-        All orders of the dimensions.
-    transfer_s : tuple of tuple of Fraction
-        For each order, the seconds that each dimension transfers if all data takes it.
-    latency_s : tuple of Fraction
-        Latencies that each dimension pays for all chunks, whatever their orders.
-    unit_s : Fraction
-        What the model calls 1.
-    """
-
-    orders: tuple[tuple[int, ...], ...]
-    transfer_s: tuple[tuple[Fraction, ...], ...]
-    latency_s: tuple[Fraction, ...]
-    unit_s: Fraction
-
-
-def pose_problem(instance: Instance) -> Problem:
-    """Read the numbers off an instance."""
-    fabric, demand = wired(instance), demand_of(instance)
-    dimensions = range(len(fabric.dimensions))
-    orders = tuple(permutations(dimensions))
-    once = [passes(demand) * latency_s(fabric, d) for d in dimensions]
-    transfer = tuple(
-        tuple(load - fixed for load, fixed in zip(loads_s(fabric, demand, order, demand.size_bytes), once, strict=True))
-        for order in orders
-    )
-    n = fabric.npus
-    unit = passes(demand) * demand.size_bytes * (n - 1) / n / sum(fabric.bandwidth_Bps)
-    return Problem(orders, transfer, tuple(demand.chunks * fixed for fixed in once), unit)
+from .problem import OrderProblem, pose_problem
 
 
 def build(instance: Instance) -> Any:
@@ -59,7 +19,7 @@ def build(instance: Instance) -> Any:
     return build_problem(pose_problem(instance))
 
 
-def build_problem(problem: Problem) -> Any:
+def build_problem(problem: OrderProblem) -> Any:
     """Build the model: shares of the orders, the load of every dimension, the largest one of them."""
     m = pyo.ConcreteModel("themis-lp")
     sets(m, problem)
@@ -70,7 +30,7 @@ def build_problem(problem: Problem) -> Any:
     return m
 
 
-def sets(m: Any, problem: Problem) -> None:
+def sets(m: Any, problem: OrderProblem) -> None:
     """Orders o and dimensions d."""
     m.O = pyo.RangeSet(len(problem.orders))
     m.D = pyo.RangeSet(len(problem.latency_s))
@@ -90,7 +50,7 @@ def all_data(m: Any) -> None:
         return pyo.quicksum(m.share[o] for o in m.O) == 1
 
 
-def busiest(m: Any, problem: Problem) -> None:
+def busiest(m: Any, problem: OrderProblem) -> None:
     """``T >= C A_d + sum_o x_o m_od / B_d``, both ways for an all-reduce."""
 
     @m.Constraint(m.D)

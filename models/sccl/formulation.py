@@ -2,45 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyomo.environ as pyo
 
-from ..common.hyper_edges import Edge
-from ..common.whole_chunks import WholeChunk
+from .problem import SynchronousSteps
+
+__all__ = ["SynchronousSteps", "build"]
 
 
-@dataclass(frozen=True)
-class Steps:
-    """What is asked for.
-
-    Parameters
-    ----------
-    chunks : sequence of WholeChunk
-        What is moved.
-    edges : sequence of Edge
-        Links between ranks.
-    room : sequence of int
-        Chunks that each edge carries in a round.
-    steps, rounds : int
-        S, and the most rounds R.
-    """
-
-    chunks: Sequence[WholeChunk]
-    edges: Sequence[Edge]
-    room: Sequence[int]
-    steps: int
-    rounds: int
-
-    @property
-    def nodes(self) -> list[int]:
-        """Nodes at the ends of edges."""
-        return sorted({n for edge in self.edges for n in (edge.source, edge.target)})
-
-
-def build(problem: Steps) -> Any:
+def build(problem: SynchronousSteps) -> Any:
     """Build the model: who has what, sends, rounds, and as few rounds as possible."""
     m = pyo.ConcreteModel("sccl")
     variables(m, problem)
@@ -54,7 +25,7 @@ def build(problem: Steps) -> Any:
     return m
 
 
-def variables(m: Any, problem: Steps) -> None:
+def variables(m: Any, problem: SynchronousSteps) -> None:
     """``v``, ``y`` and ``r``."""
     m.C = pyo.RangeSet(0, len(problem.chunks) - 1)
     m.N = pyo.Set(initialize=problem.nodes)
@@ -65,7 +36,7 @@ def variables(m: Any, problem: Steps) -> None:
     m.r = pyo.Var(m.S, domain=pyo.NonNegativeIntegers, bounds=(1, problem.rounds))
 
 
-def start(m: Any, problem: Steps) -> None:
+def start(m: Any, problem: SynchronousSteps) -> None:
     """``v_{c,n,0} = 1`` at the source of c and 0 elsewhere (precondition)."""
 
     @m.Constraint(m.C, m.N)
@@ -73,8 +44,8 @@ def start(m: Any, problem: Steps) -> None:
         return m.v[c, n, 0] == int(problem.chunks[c].source == n)
 
 
-def receive(m: Any, problem: Steps) -> None:
-    """``v_{c,n,s+1} = v_{c,n,s} + sum_i y_{c,(i,n),s}``: a rank has what it had and what it receives, which is nothing that it has."""
+def receive(m: Any, problem: SynchronousSteps) -> None:
+    """``v_{c,n,s+1} = v_{c,n,s} + sum_i y_{c,(i,n),s}``: a rank has what it had and receives, nothing twice."""
     into = {n: [e for e, edge in enumerate(problem.edges) if edge.target == n] for n in problem.nodes}
 
     @m.Constraint(m.C, m.N, m.S)
@@ -82,7 +53,7 @@ def receive(m: Any, problem: Steps) -> None:
         return m.v[c, n, s + 1] == m.v[c, n, s] + pyo.quicksum(m.y[c, e, s] for e in into[n])
 
 
-def has_first(m: Any, problem: Steps) -> None:
+def has_first(m: Any, problem: SynchronousSteps) -> None:
     """``y_{c,(i,j),s} <= v_{c,i,s}``: only what was there before the step is sent."""
 
     @m.Constraint(m.C, m.E, m.S)
@@ -90,7 +61,7 @@ def has_first(m: Any, problem: Steps) -> None:
         return m.y[c, e, s] <= m.v[c, problem.edges[e].source, s]
 
 
-def bandwidth(m: Any, problem: Steps) -> None:
+def bandwidth(m: Any, problem: SynchronousSteps) -> None:
     """``sum_c y_{c,e,s} <= b_e r_s``: a link carries what fits into the rounds of the step."""
 
     @m.Constraint(m.E, m.S)
@@ -98,7 +69,7 @@ def bandwidth(m: Any, problem: Steps) -> None:
         return pyo.quicksum(m.y[c, e, s] for c in m.C) <= problem.room[e] * m.r[s]
 
 
-def rounds(m: Any, problem: Steps) -> None:
+def rounds(m: Any, problem: SynchronousSteps) -> None:
     """``sum_s r_s <= R`` (with ``R = S + k``: k-synchronous)."""
 
     @m.Constraint()
@@ -106,7 +77,7 @@ def rounds(m: Any, problem: Steps) -> None:
         return pyo.quicksum(m.r[s] for s in m.S) <= problem.rounds
 
 
-def post(m: Any, problem: Steps) -> None:
+def post(m: Any, problem: SynchronousSteps) -> None:
     """``v_{c,n,S} = 1`` where n needs c (postcondition)."""
     needed = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
 

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field, model_validator
 
+from ...algorithms.bounds.schedule_bounds import best_bound
+from ...algorithms.schedules.commodities import supports_copies
 from ...core.budget import Budget
-from ...core.errors import InputError, Unsupported
 from ...core.fields import Strict
+from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination
 from ...core.topology import Topology
-from ..common.hyper_edges import Edge, edges_of
-from ..common.schedule_bounds import best_bound
-from ..common.step_sends import needed_sends, step_schedule
-from ..common.whole_chunks import WholeChunk, unfit, whole_chunks
+
+PAPER = "Cai et al., Synthesizing Optimal Collective Algorithms, PPoPP 2021"
 
 
-class Options(Strict):
+class ScclOptions(Strict):
     """Options of ``sccl``."""
 
     mode: Literal["least-steps", "instance"] = Field(
@@ -32,7 +33,7 @@ class Options(Strict):
     max_steps: int = Field(32, ge=1, le=1000, description="In least-steps mode, more steps are not tried.")
 
     @model_validator(mode="after")
-    def _agree(self) -> Options:
+    def _agree(self) -> ScclOptions:
         given = self.steps is not None and self.rounds is not None
         if self.mode == "instance" and (not given or self.rounds < self.steps):  # type: ignore[operator]
             raise ValueError("an instance needs steps, and rounds that are at least as many")
@@ -41,78 +42,55 @@ class Options(Strict):
         return self
 
 
+class RoundOptions(Strict):
+    """Options of ``sccl/rounds``."""
+
+    steps: int | None = Field(
+        None, ge=1, le=1000, description="S; by default the most links on the way to a target, the fewest that can do."
+    )
+    rounds: int | None = Field(None, ge=1, le=10_000, description="R, the most rounds; by default as many as help.")
+
+
 def supports(instance: Instance) -> str | None:
     """Networks without switches and chunks of one size."""
-    if (reason := unfit(instance)) is not None:
+    if (reason := supports_copies(instance)) is not None:
         return reason
     if isinstance(instance.network, Topology) and instance.network.switches:
         return "its steps know ranks and links, but no switches"
     return None
 
 
-def farthest(chunks: tuple[WholeChunk, ...], edges: tuple[Edge, ...]) -> int:
-    """Fewest steps: the most links between a source and a target."""
-    ends = {(edge.source, edge.target) for edge in edges}
-    most = 0
-    for chunk in set(chunks):
-        reached, steps = {chunk.source}, 0
-        while not set(chunk.targets) <= reached:
-            beyond = reached | {j for i, j in ends if i in reached}
-            if beyond == reached:
-                raise InputError("a rank cannot be reached", place="network.links")
-            reached, steps = beyond, steps + 1
-        most = max(most, steps)
-    return most
-
-
-def run(instance: Instance, solver: Solver, budget: Budget, options: Options) -> Outcome:
+def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions) -> Outcome:
     """Solve one instance after the other (``Method.run``)."""
-    from .formulation import Steps, build
+    from .formulation import build
+    from .problem import posed, schedule_of
 
-    topology = instance.network
-    if not isinstance(topology, Topology):
-        raise Unsupported("expected an explicit network")
-    chunks, columns = whole_chunks(instance)
-    if len({chunk.bytes for chunk in chunks}) != 1:
-        raise Unsupported("rounds need chunks of one size")
-    edges = edges_of(topology)
-    slowest = min(edge.bandwidth_Bps for edge in edges)
-    room = [min(len(chunks), int(edge.bandwidth_Bps / slowest)) for edge in edges]  # no link carries a chunk twice
+    problem = posed(instance, options.steps, options.rounds)
     bound, certificate = best_bound(instance)
-    low = options.steps or farthest(chunks, edges)
-    high = options.steps or options.max_steps
+    low, high = problem.steps, options.steps or options.max_steps
     reports: list[SolverResult] = []
     message = f"no schedule of up to {high} steps was found"
     for steps in range(low, high + 1):
         if budget.exhausted:
             message = f"the budget ended before {steps} steps were tried"
             break
-        model = build(Steps(chunks, edges, room, steps, options.rounds or steps + options.k))
+        model = build(replace(problem, steps=steps, rounds=options.rounds or steps + options.k))
         result = solver.solve(model, budget, SolverOptions())
         reports.append(result)
         if result.has_solution:
-            sends = [
-                (s, c, edge)
-                for c, chunk in enumerate(chunks)
-                for s, edge in needed_sends(
-                    chunk.source,
-                    chunk.targets,
-                    [(s, edges[e]) for e in model.E for s in model.S if model.y[c, e, s].value > 0.5],
-                )
-            ]
             proved = all(report.termination is Termination.INFEASIBLE for report in reports[:-1])
             used = sum(round(model.r[s].value) for s in model.S)
-            latency = max(edge.latency_s for edge in edges)
+            latency = max(edge.latency_s for edge in problem.edges)
+            slowest = min(edge.bandwidth_Bps for edge in problem.edges)
             metrics = {
                 "rounds": used,
                 "sccl_steps": steps,
                 "steps_proved": proved and options.mode == "least-steps",
-                "sccl_cost_s": float(steps * latency + used * chunks[0].bytes / slowest),
+                "sccl_cost_s": float(steps * latency + used * problem.chunks[0].bytes / slowest),
             }
-            schedule: StepSchedule = step_schedule(instance.sha256, columns, sends)
             return Outcome(
                 Status.FEASIBLE,
-                schedule,
+                schedule_of(model, problem),
                 bound=float(bound),
                 certificate=certificate,
                 reports=tuple(reports),
@@ -137,9 +115,24 @@ METHOD = Method(
     name="sccl",
     kind=Kind.HEURISTIC,
     summary="k-synchronous steps and rounds: the fewest steps, or one instance, as an integer program",
-    paper="Cai et al., Synthesizing Optimal Collective Algorithms, PPoPP 2021",
+    paper=PAPER,
     answer_type=StepSchedule,
-    options=Options,
-    run=run,
+    options=ScclOptions,
+    solve=run,
     supports=supports,
+)
+
+ROUNDS = Formulation(
+    "sccl/rounds",
+    summary="the fewest rounds of a schedule of S synchronous steps: who has which chunk, and what links carry",
+    paper=PAPER,
+    equations="k-synchronous schedules, as TE-CCL describes them (sections 6.1 and G); a reading",
+    index=f"{__package__}.problem:index",
+    build=f"{__package__}.formulation:build",
+    extract=f"{__package__}.problem:schedule_of",
+    needs=("integers",),
+    options=RoundOptions,
+    supports=supports,
+    agrees_with="sccl",
+    bounds=False,
 )

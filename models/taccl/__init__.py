@@ -2,17 +2,17 @@
 
 Shah et al., "TACCL: Guiding Collective Algorithm Synthesis using Communication Sketches", NSDI 2023. The paper was
 not at hand; this is a reading of what others say of it. TE-CCL (sections 2, 3.1, 6.1, figures 13 and 14) and the
-dissertation (section 5.6) tell: an integer program, made small by a *sketch* that a user writes; switches are
+dissertation (section 5.6) describe it: an integer program, made small by a *sketch* that a user writes; switches are
 replaced by direct edges between the ranks that they join, whose latency and bandwidth are those of the uplink; a
 strategy uc-min or uc-max says whether few or many of these edges are used; of the edges at one uplink one works at a
 time. The three stages are taken to be:
 
-1. **Routing** (:mod:`.routing`), an integer program: which edges carry which chunk. Chunks on one link take turns,
-   but in no order yet: the time is at least the longest way of a chunk and the total load of every link.
-2. **Ordering**: on every link chunks go in the order in which their routes would have them there; of two at once, the
-   one with the longer way left.
-3. **Contiguity** (:mod:`.contiguity`), an integer program: neighbours in an order may go as one send, which pays the
-   latency once, but arrives as a whole.
+1. **Routing** (:mod:`.formulations.routing`), an integer program: which edges carry which chunk. Chunks on one link
+   take turns, but in no order yet: the time is at least the longest way of a chunk and the total load of every link.
+2. **Ordering** (:mod:`.solve`): on every link chunks go in the order in which their routes would have them there; of
+   two at once, the one with the longer way left.
+3. **Contiguity** (:mod:`.formulations.contiguity`), an integer program: neighbours in an order may go as one send,
+   which pays the latency once, but arrives as a whole.
 
 =========  ==========================================================  ====
 symbol     meaning                                                     unit
@@ -28,5 +28,5 @@ b_k, f_k   when the k-th send of a link begins and ends                s
 T          time of the schedule                                        s
 =========  ==========================================================  ====
 
-The sketch (:mod:`.sketch`) has lines ``avoid A -> B``, ``only A -> B`` and ``shift N``.
+The sketch (:mod:`.method`) has lines ``avoid A -> B``, ``only A -> B`` and ``shift N``.
 """

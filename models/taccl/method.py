@@ -1,128 +1,156 @@
-"""``taccl``: the method, as the registry knows it."""
+"""``taccl``: the method, its options, and sketches: which edges may be used, and which ranks are alike.
+
+Statements of a sketch are separated by semicolons or lines:
+
+* ``avoid A -> B``: no edge from a node whose name matches A to one that matches B (``*`` and ``?`` as in file names);
+* ``only A -> B``: of the edges out of nodes that match A, those to nodes that match B alone;
+* ``shift N``: what rank r does with its chunks, rank r + N does with its own, modulo the number of ranks, N being a
+  divisor of it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal
 
 from pydantic import Field
 
-from ...core.budget import Budget
-from ...core.errors import InputError, Unsupported
+from ...algorithms.graphs.hyper_edges import RankEdge
+from ...algorithms.schedules.commodities import supports_copies
+from ...core.errors import InputError, shown
 from ...core.fields import Strict
-from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome, Status
+from ...core.formulation import Formulation
+from ...core.method import Kind, Method
 from ...core.schedule import StepSchedule
-from ...core.solver import Solver, SolverOptions
 from ...core.topology import Topology
-from ..common.hyper_edges import edges_of
-from ..common.schedule_bounds import best_bound
-from ..common.step_sends import step_schedule
-from ..common.whole_chunks import unfit, whole_chunks
-from .sketch import parse_sketch
 
-if TYPE_CHECKING:
-    from .ordering import Plan
-    from .routing import Routing
+#: Length of a sketch.
+MAX_LENGTH = 10_000
+
+_RULE = re.compile(r"(avoid|only)\s+(\S{1,100})\s*->\s*(\S{1,100})\Z")
+_SHIFT = re.compile(r"shift\s+([1-9][0-9]{0,5})\Z")
 
 
-#: Times of sends that the integer program can hold beside one another: its big constants are sums of the longest ones.
-WIDEST = 10**6
+PAPER = "Shah et al., TACCL: Guiding Collective Algorithm Synthesis using Communication Sketches, NSDI 2023"
 
 
-class Options(Strict):
-    """Options of ``taccl``."""
+class SketchOptions(Strict):
+    """Options of ``taccl/contiguity``."""
 
     sketch: str = Field(
         "",
-        max_length=10_000,
+        max_length=MAX_LENGTH,
         description="Statements such as 'avoid box0.* -> box1.*; shift 8', separated by semicolons.",
     )
+
+
+class RoutingOptions(SketchOptions):
+    """Options of ``taccl/routing``."""
+
     connections: Literal["any", "min", "max"] = Field(
         "any", description="Whether few (uc-min) or many (uc-max) of the edges through switches are used."
     )
+
+
+class TacclOptions(RoutingOptions):
+    """Options of ``taccl``."""
+
     contiguity: bool = Field(True, description="Whether neighbours in an order may be sent together.")
     routing_gap: float = Field(0.01, ge=0, le=1, description="Relative gap at which the routing may stop.")
 
 
-def run(instance: Instance, solver: Solver, budget: Budget, options: Options) -> Outcome:
-    """Route, order, join (``Method.run``)."""
-    from .contiguity import build as build_contiguity
-    from .ordering import plan_of, symmetric
-    from .routing import Routing
-    from .routing import build as build_routing
+@dataclass(frozen=True)
+class Sketch:
+    """A sketch that has been read.
 
-    topology = instance.network
-    if not isinstance(topology, Topology):
-        raise Unsupported("expected an explicit network")
-    sketch = parse_sketch(options.sketch, instance.npus)
-    chunks, columns = whole_chunks(instance)
-    edges = sketch.allowed(topology, edges_of(topology))
-    if not edges:
-        raise InputError("the sketch leaves no edge", place="sketch")
-    bound, certificate = best_bound(instance)
-    same = symmetric(topology, chunks, edges, sketch.shift) if sketch.shift is not None else ()
-    routing = _in_units(Routing(chunks, edges, topology, same, options.connections))
-    with budget.clock.phase("build"):
-        model = build_routing(routing)
-    result = solver.solve(model, budget, SolverOptions(rel_gap=budget.gap or options.routing_gap))
-    base: dict[str, Any] = {"bound": float(bound), "certificate": certificate, "size": result.size}
-    if not result.has_solution:
-        message = f"no routes were found: the solver says {result.termination.value}"
-        return Outcome(Status.LIMIT, message=message, reports=(result,), **base)
-    taken = [(c, e) for c in model.C for e in model.E if model.x[c, e].value > 0.5]
-    plan = plan_of(routing, taken)
-    metrics: dict[str, object] = {"routing_s": model.T.value * float(routing.unit_s), "sends": len(plan.sends)}
-    reports = [result]
-    begin = plan.begin
-    if options.contiguity and not budget.exhausted:
-        joined = build_contiguity(plan.orders)
-        second = solver.solve(joined, budget, SolverOptions(rel_gap=budget.gap or options.routing_gap))
-        reports.append(second)
-        if second.has_solution:
-            begin = [joined.b[k].value for k in joined.K]
-            metrics["joined"] = sum(round(g.value) for g in joined.g.values())
-            metrics["taccl_cost_s"] = joined.T.value * float(routing.unit_s)
-    schedule = _schedule(instance, plan, begin, columns)
-    return Outcome(Status.FEASIBLE, schedule, reports=tuple(reports), iterations=len(reports), metrics=metrics, **base)
+    Parameters
+    ----------
+    rules : tuple of (str, str, str)
+        ``avoid`` or ``only``, and two patterns.
+    shift : int or None
+        By how much ranks are alike.
+    """
+
+    rules: tuple[tuple[str, str, str], ...] = ()
+    shift: int | None = None
+
+    def allowed(self, topology: Topology, edges: Iterable[RankEdge]) -> tuple[RankEdge, ...]:
+        """The edges that the rules leave."""
+        names = [node.name for node in topology.nodes]
+        return tuple(edge for edge in edges if self._allows(names[edge.source], names[edge.target]))
+
+    def _allows(self, source: str, target: str) -> bool:
+        return all(
+            not (fnmatchcase(source, one) and fnmatchcase(target, other) == (word == "avoid"))
+            for word, one, other in self.rules
+        )
 
 
-def _in_units(routing: Routing) -> Routing:
-    """Count times in what the quickest send takes.
+def parse_sketch(text: str, ranks: int) -> Sketch:
+    """Read a sketch.
 
     Raises
     ------
-    Unsupported
-        If the slowest takes so much longer that a solver could not tell whether a send is made.
+    InputError
+        If a statement is none, or ranks cannot be alike in this way.
     """
-    links = [routing.topology.links[edge.links[0]] for edge in routing.edges]
-    times = [link.latency_s + chunk.bytes / link.bandwidth_Bps for chunk in routing.chunks for link in links]
-    if max(times) > WIDEST * min(times):
-        factor = f"{float(max(times) / min(times)):.2g}"
-        raise Unsupported(
-            f"sends differ in time by a factor of {factor}; the integer program holds for up to {WIDEST:,}"
-        )
-    return replace(routing, unit_s=min(times))
-
-
-def _schedule(instance: Instance, plan: Plan, begin: list[float], columns: Any) -> StepSchedule:
-    """Make steps of the beginnings; a send comes after the one that brings its chunk, however times are rounded."""
-    step: dict[int, int] = {}
-    times = {value: index for index, value in enumerate(sorted({round(value, 12) for value in begin}))}
-    for k in plan.by_time:
-        before = plan.orders.after[k]
-        step[k] = max(times[round(begin[k], 12)], -1 if before is None else step[before] + 1)
-    rows = [(step[k], chunk, plan.edges[edge]) for k, (chunk, edge) in enumerate(plan.sends)]
-    return step_schedule(instance.sha256, columns, rows)
+    if len(text) > MAX_LENGTH:
+        raise InputError(f"{len(text):,} characters; expected at most {MAX_LENGTH:,}", place="sketch")
+    rules: list[tuple[str, str, str]] = []
+    shift: int | None = None
+    for index, statement in enumerate(filter(None, (part.strip() for part in re.split(r"[;\n]", text)))):
+        place = f"sketch[{index}]"
+        if (rule := _RULE.match(statement)) is not None:
+            rules.append((rule[1], rule[2], rule[3]))
+        elif (moved := _SHIFT.match(statement)) is not None and shift is None:
+            shift = int(moved[1])
+            if ranks % shift or shift == ranks:
+                raise InputError(f"shift {shift}; expected a proper divisor of the {ranks} ranks", place=place)
+        else:
+            raise InputError(f"{shown(statement)}; expected avoid A -> B, only A -> B or one shift N", place=place)
+    return Sketch(tuple(rules), shift)
 
 
 METHOD = Method(
     name="taccl",
     kind=Kind.HEURISTIC,
     summary="routing as an integer program, then ordering and contiguity, guided by a sketch",
-    paper="Shah et al., TACCL: Guiding Collective Algorithm Synthesis using Communication Sketches, NSDI 2023",
+    paper=PAPER,
     answer_type=StepSchedule,
-    options=Options,
-    run=run,
-    supports=unfit,
+    options=TacclOptions,
+    solve=f"{__package__}.solve:run",
+    supports=supports_copies,
+)
+
+ROUTING = Formulation(
+    "taccl/routing",
+    summary="which edges carry which chunk: the longest way and the busiest link, before sends are put in turns",
+    paper=PAPER,
+    equations="stage 1, routing; a reading, since the paper was not at hand",
+    index=f"{__package__}.solve:routing_of",
+    build=f"{__package__}.formulations.routing:build",
+    extract=f"{__package__}.solve:routed_schedule",
+    needs=("integers",),
+    options=RoutingOptions,
+    supports=supports_copies,
+    agrees_with="taccl",
+    bounds=False,
+)
+
+CONTIGUITY = Formulation(
+    "taccl/contiguity",
+    summary="when sends on the fastest ways begin, and which neighbours in a link's order go together",
+    paper=PAPER,
+    equations="stage 3, contiguity; a reading, since the paper was not at hand",
+    index=f"{__package__}.solve:fastest_orders",
+    build=f"{__package__}.formulations.contiguity:build",
+    extract=f"{__package__}.solve:joined_schedule",
+    needs=("integers",),
+    options=SketchOptions,
+    supports=supports_copies,
+    agrees_with="taccl",
+    bounds=False,
 )

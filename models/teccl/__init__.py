@@ -1,9 +1,9 @@
 """TE-CCL: collective communication as a flow problem on a grid of epochs.
 
-Paper: Liu et al., "Rethinking Machine Learning Collective Communication as a Multi-Commodity Flow Problem",
-SIGCOMM 2024. Time is cut into epochs; in each of them, every link carries some chunks, ranks keep and copy what they
-have received, switches pass on at once what reaches them. Which chunk goes where in which epoch is to be chosen so that everybody has
-what it needs as early as possible.
+Paper: Liu et al., "Rethinking Machine Learning Collective Communication as a Multi-Commodity Flow Problem", SIGCOMM
+2024. Time is cut into epochs; in each of them, every link carries some chunks, ranks keep and copy what they have
+received, switches pass on at once what reaches them. Which chunk goes where in which epoch is to be chosen so that
+everybody has what it needs as early as possible.
 
 ======  ==================================================================  ======
 symbol  meaning                                                             unit
@@ -23,6 +23,9 @@ B       chunks that a node holds at the start of an epoch                   1
 R       chunks that a node has received by the end of an epoch              1
 ======  ==================================================================  ======
 
-:mod:`.epochs` turns an instance into whole numbers once; every method of the family starts from there, and the judge counts on its own
-(:mod:`cwb.schedules.verify.grid`).
+:mod:`.problem` turns an instance into whole numbers once; every method of the family starts from there, and the
+verifier counts on its own (:mod:`cwb.schedules.verify.grid`). The declared models are in :mod:`.formulations`, a file
+each: ``milp`` (the general form), ``lp``, ``astar`` (a round of the general form) and ``all_to_all``; what a variable
+may be indexed by is in :mod:`.index_sets`. :mod:`.method` has the methods with their options, and a ``solve`` module
+each says how it is solved: ``teccl`` by :mod:`.solve`, which proves and searches first.
 """

@@ -1,15 +1,16 @@
-"""An integer program over the time-expanded network: which chunk starts over which link at which tick, so that the last one comes early.
+"""An integer program over the time-expanded network: which chunk starts over which link at which tick.
 
-Source: William Won's dissertation, "Software-Hardware Optimizations for Efficient Collective Communications in Distributed Machine Learning
-Platforms", Georgia Institute of Technology, 2025, section 5.5.1: "we implemented a TACCL-like baseline by integrating its ILP formulation over
-our TEN representation". The formulation is not printed, and TACCL's paper (Shah et al., NSDI 2023) was not at hand. This family takes it to be:
-TACCL's decisions, which links a chunk takes and when it is at a rank, with the least time of the last arrival as objective; over the
-time-expanded network of section 5.4.1, so that a link has one chunk at a time and no order is left to be found afterwards. TACCL's sketches and
-symmetries are left out.
+Source: William Won's dissertation, "Software-Hardware Optimizations for Efficient Collective Communications in
+Distributed Machine Learning Platforms", Georgia Institute of Technology, 2025, section 5.5.1: "we implemented a
+TACCL-like baseline by integrating its ILP formulation over our TEN representation". The formulation is not printed,
+and TACCL's paper (Shah et al., NSDI 2023) was not at hand. This family takes it to be: TACCL's decisions, which links
+a chunk takes and when it is at a rank, with the least time of the last arrival as objective; over the time-expanded
+network of section 5.4.1, so that a link has one chunk at a time and no order is left to be found afterwards. TACCL's
+sketches and symmetries are left out.
 
-Problem. Given chunks with a source and targets, choose for every chunk links and ticks to start over them, such that a rank sends what has come
-to it, a link has one chunk at a time, every target is reached, and the last arrival is early. A chunk holds a link for latency and time
-on the wire together (section 5.4.7): timing ``circuit``.
+Problem. Given chunks with a source and targets, choose for every chunk links and ticks to start over them, such that
+a rank sends what has come to it, a link has one chunk at a time, every target is reached, and the last arrival is
+early. A chunk holds a link for latency and time on the wire together (section 5.4.7): timing ``circuit``.
 
 =========  ===================================================================  ====
 symbol     meaning                                                              unit

@@ -1,4 +1,4 @@
-"""Ticks that are needed at least, with certificates that the judge recomputes; networks with switches have bounds in seconds only."""
+"""Ticks that are needed at least, with certificates; networks with switches have bounds in seconds only."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from operator import itemgetter
 from ...core.bounds import Certificate, EpochCut, EpochDistance, EpochPartition
 from ...core.collective import CollectiveKind
 from ...core.instance import Instance
-from .problem import FAR, Expanded
+from .problem import TimeExpanded
 
 
-def epoch_bound(instance: Instance, forth: Expanded) -> tuple[int, Certificate]:
-    """Give the largest of the bounds by distances and by what enters or leaves one rank.
+def epoch_bound(instance: Instance, forth: TimeExpanded) -> tuple[int, Certificate]:
+    """The largest of the bounds by distances and by what enters or leaves one rank.
 
     Parameters
     ----------
     instance : Instance
         The problem, of one collective on a network without switches.
-    forth : Expanded
+    forth : TimeExpanded
         Its chunks as they are copied; for a collective of sums alone, those of the copies that it runs backwards.
     """
     kind = instance.demands[0].collective
@@ -29,7 +29,7 @@ def epoch_bound(instance: Instance, forth: Expanded) -> tuple[int, Certificate]:
     return max(_copies(forth), key=itemgetter(0))
 
 
-def entry_ticks(problem: Expanded, node: int, releases: Sequence[Sequence[int]], need: int) -> int:
+def entry_ticks(problem: TimeExpanded, node: int, releases: Sequence[Sequence[int]], need: int) -> int:
     """Ticks by which so many chunks can have come into a node, the n-th over each edge not before its n-th release."""
     arrivals: list[int] = []
     for e, release in zip(problem.into[node], releases, strict=True):
@@ -40,34 +40,32 @@ def entry_ticks(problem: Expanded, node: int, releases: Sequence[Sequence[int]],
     return sorted(arrivals)[need - 1]
 
 
-def _copies(problem: Expanded) -> list[tuple[int, Certificate]]:
+def _copies(problem: TimeExpanded) -> list[tuple[int, Certificate]]:
     """Distances, and what enters every target."""
-    found: list[tuple[int, Certificate]] = []
-    far = {source: problem.distances(source) for source in {chunk.source for chunk in problem.chunks}}
+    bounds: list[tuple[int, Certificate]] = []
+    far = problem.distance
     for node in sorted({n for chunk in problem.chunks for n in chunk.targets}):
         sources = [chunk.source for chunk in problem.chunks if node in chunk.targets]
         farthest = max(sources, key=lambda source: far[source][node])
-        found.append((far[farthest][node], EpochDistance(farthest, node)))
-        releases = [
-            sorted(far[source].get(problem.edges[e].source, FAR) for source in sources) for e in problem.into[node]
-        ]
-        found.append((entry_ticks(problem, node, releases, len(sources)), EpochCut((node,), node)))
-    return found
+        bounds.append((far[farthest][node], EpochDistance(farthest, node)))
+        releases = [sorted(far[source][problem.edges[e].source] for source in sources) for e in problem.into[node]]
+        bounds.append((entry_ticks(problem, node, releases, len(sources)), EpochCut((node,), node)))
+    return bounds
 
 
-def _backwards(problem: Expanded) -> list[tuple[int, Certificate]]:
+def _backwards(problem: TimeExpanded) -> list[tuple[int, Certificate]]:
     """The same of sums: what leaves a rank enters the others. Edges are those of the network turned around."""
-    found: list[tuple[int, Certificate]] = []
+    bounds: list[tuple[int, Certificate]] = []
     for node in sorted({n for chunk in problem.chunks for n in chunk.targets}):
         sources = [chunk.source for chunk in problem.chunks if node in chunk.targets]
-        farthest = max(sources, key=lambda source: problem.distances(source)[node])
-        found.append((problem.distances(farthest)[node], EpochDistance(node, farthest)))
+        farthest = max(sources, key=lambda source: problem.distance[source][node])
+        bounds.append((problem.distance[farthest][node], EpochDistance(node, farthest)))
         ticks = entry_ticks(problem, node, [[0] * len(sources)] * len(problem.into[node]), len(sources))
-        found.append((ticks, EpochCut(tuple(n for n in problem.nodes if n != node))))
-    return found
+        bounds.append((ticks, EpochCut(tuple(n for n in problem.nodes if n != node))))
+    return bounds
 
 
-def _sums(instance: Instance, problem: Expanded) -> list[tuple[int, Certificate]]:
+def _sums(instance: Instance, problem: TimeExpanded) -> list[tuple[int, Certificate]]:
     """All ranks of an all-reduce together, and what enters each of them."""
     ranks = len({chunk.source for chunk in problem.chunks})
     need = 2 * (ranks - 1) * len(problem.chunks)
@@ -77,9 +75,9 @@ def _sums(instance: Instance, problem: Expanded) -> list[tuple[int, Certificate]
         middle = (low + high) // 2
         enough = sum(middle // ticks for ticks in problem.ticks) >= need
         low, high = (low, middle) if enough else (middle + 1, high)
-    found: list[tuple[int, Certificate]] = [(low, EpochPartition(tuple((n,) for n in nodes)))]
+    bounds: list[tuple[int, Certificate]] = [(low, EpochPartition(tuple((n,) for n in nodes)))]
     count = len(problem.chunks)
     for node in sorted({chunk.source for chunk in problem.chunks}):
         ticks = entry_ticks(problem, node, [[0] * count] * len(problem.into[node]), count)
-        found.append((ticks, EpochCut((node,), node)))
-    return found
+        bounds.append((ticks, EpochCut((node,), node)))
+    return bounds

@@ -6,20 +6,20 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from .problem import Expanded
+from .problem import TimeExpanded, Within
 
 
-def build(problem: Expanded, horizon: int, least: int) -> Any:
-    """Build the model of a horizon: chunks that arrive once, after they came to where they start, one at a time on a link, early.
+def build(problem: TimeExpanded, horizon: int, least: int) -> Any:
+    """Build the model of a horizon: chunks arrive once, after they came to where they start, one at a time on a link.
 
     Parameters
     ----------
-    problem : Expanded
+    problem : TimeExpanded
         Chunks and edges.
     horizon, least : int
         K, and ticks that are known to be needed.
     """
-    m = pyo.ConcreteModel("ten")
+    m = pyo.ConcreteModel("ten-ilp")
     variables(m, problem, horizon, least)
     post(m, problem)
     once(m, problem)
@@ -30,7 +30,12 @@ def build(problem: Expanded, horizon: int, least: int) -> Any:
     return m
 
 
-def variables(m: Any, problem: Expanded, horizon: int, least: int) -> None:
+def build_within(asked: Within) -> Any:
+    """Build the model of an instance (``Formulation.build``)."""
+    return build(asked.problem, asked.horizon, asked.least)
+
+
+def variables(m: Any, problem: TimeExpanded, horizon: int, least: int) -> None:
     """``x_{c,e,t}`` where c can be at the tail of e at t and still reach a target by K, and ``T``."""
     m.spans = problem.spans(horizon)
     m.starts = pyo.Set(initialize=[(c, e, t) for (c, e), span in m.spans.items() for t in span], ordered=True)
@@ -39,7 +44,7 @@ def variables(m: Any, problem: Expanded, horizon: int, least: int) -> None:
     m.needed = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
 
 
-def arrivals(m: Any, problem: Expanded, c: int, n: int, by: int | None = None) -> list[tuple[int, int, int]]:
+def arrivals(m: Any, problem: TimeExpanded, c: int, n: int, by: int | None = None) -> list[tuple[int, int, int]]:
     """List the starts that bring a chunk to a node, by some tick or at all."""
     return [
         (c, e, t)
@@ -49,7 +54,7 @@ def arrivals(m: Any, problem: Expanded, c: int, n: int, by: int | None = None) -
     ]
 
 
-def post(m: Any, problem: Expanded) -> None:
+def post(m: Any, problem: TimeExpanded) -> None:
     """``sum_{e into n, t} x_{c,e,t} = 1`` for n in D_c (postcondition)."""
 
     @m.Constraint(m.needed)
@@ -58,7 +63,7 @@ def post(m: Any, problem: Expanded) -> None:
         return pyo.quicksum(m.x[key] for key in into) == 1 if into else pyo.Constraint.Infeasible
 
 
-def once(m: Any, problem: Expanded) -> None:
+def once(m: Any, problem: TimeExpanded) -> None:
     """``sum_{e into n, t} x_{c,e,t} <= 1`` for n not in D_c: a rank that passes on receives a chunk once."""
     others = [
         (c, n)
@@ -72,8 +77,8 @@ def once(m: Any, problem: Expanded) -> None:
         return pyo.quicksum(m.x[key] for key in arrivals(m, problem, c, n)) <= 1
 
 
-def has_first(m: Any, problem: Expanded) -> None:
-    """``x_{c,(i,j),t} <= sum_{e into i, u + w_e <= t} x_{c,e,u}`` for i other than s_c: what is sent has come before."""
+def has_first(m: Any, problem: TimeExpanded) -> None:
+    """``x_{c,(i,j),t} <= sum_{e into i, u + w_e <= t} x_{c,e,u}`` for i != s_c: what is sent has come before."""
     later = [(c, e, t) for c, e, t in m.starts if problem.edges[e].source != problem.chunks[c].source]
 
     @m.Constraint(later)
@@ -82,8 +87,8 @@ def has_first(m: Any, problem: Expanded) -> None:
         return m.x[c, e, t] <= pyo.quicksum(m.x[key] for key in into)
 
 
-def link(m: Any, problem: Expanded) -> None:
-    """``sum_{c, e over l, t - w_e < u <= t} x_{c,e,u} <= 1`` for every link l and tick t: a link has one chunk at a time."""
+def link(m: Any, problem: TimeExpanded) -> None:
+    """``sum_{c, e over l, t - w_e < u <= t} x_{c,e,u} <= 1`` for all links l, ticks t: one chunk at a time."""
     held: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for c, e, u in m.starts:
         for wire in problem.edges[e].links:
@@ -95,7 +100,7 @@ def link(m: Any, problem: Expanded) -> None:
         return pyo.quicksum(m.x[key] for key in held[wire, t]) <= 1
 
 
-def makespan(m: Any, problem: Expanded) -> None:
+def makespan(m: Any, problem: TimeExpanded) -> None:
     """``sum_{e into n, t} (t + w_e) x_{c,e,t} <= T`` for n in D_c: no arrival is later."""
 
     @m.Constraint(m.needed)

@@ -1,30 +1,103 @@
-"""``ten-ilp``: the method, as the registry knows it."""
+"""``ten-ilp``: the method, which instances it is for, and how it poses them."""
 
 from __future__ import annotations
 
-from ...core.budget import Budget
+from pydantic import Field
+
+from ...algorithms.schedules.commodities import commodities_of, supports_copies
+from ...core.collective import CollectiveKind
+from ...core.fields import Strict
+from ...core.formulation import Formulation
 from ...core.instance import Instance
-from ...core.method import Kind, Method, Outcome
+from ...core.method import Kind, Method
 from ...core.schedule import Schedule
-from ...core.solver import Solver
-from .options import Options, pose, supports
+from ...core.timing import Semantics, Timing
+from ...core.topology import Topology
+from .problem import copied, tick_of
 
 
-def run(instance: Instance, solver: Solver, budget: Budget, options: Options) -> Outcome:
-    """Solve; Pyomo is imported when it is needed (``Method.run``)."""
-    from .run import run as run_it
+class TenOptions(Strict):
+    """Options of ``ten-ilp``."""
 
-    return run_it(instance, solver, budget, options)
+    horizon: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Solve one model of at most so many ticks; "
+        "by default models between bound and best schedule until they meet.",
+    )
 
+
+class HorizonOptions(Strict):
+    """Options of ``ten/ilp``."""
+
+    horizon: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="K, the most ticks; by default those of a first schedule, which are enough.",
+    )
+
+
+def supports(instance: Instance) -> str | None:
+    """Why an instance does not fit, if it does not (``Method.supports``)."""
+    if instance.also:
+        return "several collectives at once; expected one"
+    if instance.timing is not None and instance.timing.semantics is not Semantics.CIRCUIT:
+        return f"it counts time as circuits do, not as {instance.timing.semantics.value}"
+    return supports_copies(copied(instance))
+
+
+def pose(instance: Instance, options: TenOptions) -> Instance:
+    """Assign the instance the timing of circuits with the tick of its edges (``Method.pose``)."""
+    del options
+    if instance.timing is not None or supports(instance) is not None or not isinstance(instance.network, Topology):
+        return instance
+    tick = tick_of(instance.network, commodities_of(copied(instance))[0].bytes)
+    return instance.with_changes(timing=Timing(Semantics.CIRCUIT, tick))
+
+
+def supports_model(instance: Instance) -> str | None:
+    """One model: networks without switches, where ticks bound every schedule, and no all-reduce, which has two."""
+    if (reason := supports(instance)) is not None or not isinstance(instance.network, Topology):
+        return reason
+    if instance.network.switches:
+        return "its ticks are those of ways over switches, which bound no other schedule; expected links between ranks"
+    if instance.demands[0].collective is CollectiveKind.ALL_REDUCE:
+        return "an all_reduce is two models, one after the other; expected one of its halves"
+    return None
+
+
+PAPER = (
+    "Won, Software-Hardware Optimizations for Efficient Collective Communications, "
+    "Georgia Institute of Technology, 2025, section 5.5.1"
+)
 
 METHOD = Method(
     name="ten-ilp",
     kind=Kind.EXACT,
     summary="a TACCL-like integer program over the time-expanded network",
-    paper="Won, Software-Hardware Optimizations for Efficient Collective Communications, Georgia Institute of Technology, 2025, section 5.5.1",
+    paper=PAPER,
     answer_type=Schedule,
-    options=Options,
-    run=run,
+    options=TenOptions,
+    solve=f"{__package__}.solve:run",
     supports=supports,
     pose=pose,
+)
+
+ILP = Formulation(
+    "ten/ilp",
+    summary="which chunk starts over which link at which tick, such that the last arrival is early",
+    paper=PAPER,
+    equations="not printed; a reading, constraint by constraint on the family's page",
+    index=f"{__package__}.solve:within",
+    build=f"{__package__}.formulation:build_within",
+    extract=f"{__package__}.solve:schedule_of",
+    value=f"{__package__}.solve:seconds",
+    needs=("integers",),
+    options=HorizonOptions,
+    supports=supports_model,
+    pose=pose,
+    restricted_to=lambda options: f"at most {options.horizon} ticks" if options.horizon else "",
+    agrees_with="ten-ilp",
 )

@@ -1,4 +1,6 @@
-"""``bandwidth``: busbw over the size of a collective, a panel for each instance and a line for each method, as users of nccl-tests read it.
+"""``bandwidth``: busbw over the size of a collective.
+
+A panel for each instance and a line for each method, as users of nccl-tests read it.
 
 It is by the completion time, which is of one model for all methods.
 """
@@ -12,7 +14,7 @@ from ...core.record import RunRecord
 from ..labels import natural
 from ..marks import mark_of
 from ..numbers import number, size_text
-from ..runs import Run, runs_of
+from ..runs import LedgerRun, runs_of
 from .look import short
 from .series import (
     drawable,
@@ -48,7 +50,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     """
     runs = [run for run in runs_of(records) if _busbw(run) is not None and run.size_bytes is not None]
     solvers = several_solvers(runs)
-    found: dict[_Panel, list[Run]] = {}
+    found: dict[_Panel, list[LedgerRun]] = {}
     for run in runs:
         found.setdefault((run.posed, run.record.collective or ""), []).append(run)
     found = {panel: some for panel, some in found.items() if len({run.size_bytes for run in some}) > 1}
@@ -79,13 +81,13 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     return figure
 
 
-def _busbw(run: Run) -> float | None:
+def _busbw(run: LedgerRun) -> float | None:
     value = None if mark_of(run.record) is not None else number(run.record.metrics.get("busbw_GBps"))
     return value if drawable(value) else None
 
 
-def _points(runs: Sequence[Run]) -> list[tuple[float, float]]:
-    """Give the mean of the runs of every size, in order."""
+def _points(runs: Sequence[LedgerRun]) -> list[tuple[float, float]]:
+    """Mean of the runs of every size, in order."""
     by_size: dict[float, list[float]] = {}
     for run in runs:
         by_size.setdefault(run.size_bytes or 0.0, []).append(_busbw(run) or 0.0)

@@ -98,7 +98,7 @@ def _digits(value: float) -> float:
 
 
 def _bars(traffic: Traffic, trace: Trace, bars: Bars, most: int) -> tuple[dict[str, list[Any]], list[int], int]:
-    """Give columns of bars by row and time, the lanes of every row, and the number of neighbouring hops that a bar stands for."""
+    """Columns of bars by row and time, the lanes of every row, and the number of hops that a bar stands for."""
     order = np.lexsort((bars.hop, trace.hop_start_s[bars.hop], bars.row))
     hop, row = bars.hop[order], bars.row[order]
     room = max(1, most - len(bars.links))

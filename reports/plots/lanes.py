@@ -12,7 +12,7 @@ Pair = tuple[int, int]
 
 
 def rates(topology: Topology, packing: TreePacking) -> list[Fraction]:
-    """Give the bytes per second of every tree when the most loaded link is full: what the judge's flow time is made of."""
+    """Bytes per second of every tree when the most loaded link is full: what the verifier's flow time is made of."""
     load = [0] * len(topology.links)
     for part in packing.passes:
         for edge_tree, first, last in _paths(part):
@@ -23,7 +23,7 @@ def rates(topology: Topology, packing: TreePacking) -> list[Fraction]:
 
 
 def _paths(part: TreePacking) -> list[tuple[int, int, int]]:
-    """Give the tree of every edge, and where its links begin and end."""
+    """Tree of every edge, and where its links begin and end."""
     ends = part.path_offset.tolist()
     found: list[tuple[int, int, int]] = []
     for tree in range(len(part)):
@@ -33,7 +33,7 @@ def _paths(part: TreePacking) -> list[tuple[int, int, int]]:
 
 
 def roads(topology: Topology) -> dict[Pair, Fraction]:
-    """Give the bandwidth between any two neighbours, of all parallel links, the larger one of the two directions."""
+    """Bandwidth between any two neighbours, of all parallel links, the larger one of the two directions."""
     each: dict[Pair, Fraction] = {}
     for link, ends in zip(topology.links, topology.link_ends, strict=True):
         each[ends] = each.get(ends, Fraction(0)) + link.bandwidth_Bps
@@ -47,7 +47,7 @@ def roads(topology: Topology) -> dict[Pair, Fraction]:
 def lanes(
     topology: Topology, packing: TreePacking, shown: Sequence[int], rate: Sequence[Fraction]
 ) -> dict[Pair, list[tuple[int, Fraction]]]:
-    """Give the trees on every road, by their place among those that are shown, with their rates there."""
+    """Trees on every link of the map, by their position among those shown, with their rates there."""
     part = packing.passes[-1]
     place = {tree: index for index, tree in enumerate(shown)}
     found: dict[Pair, dict[int, Fraction]] = {}

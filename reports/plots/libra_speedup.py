@@ -91,7 +91,7 @@ def _draw_line(axes: Axes, points: _Points, workload: int, network: int) -> None
 
 
 def _colour(workload: int) -> dict[str, Any]:
-    """Give a workload's colour; the second round of the colours has hollow markers."""
+    """A workload's colour; the second round of the colours has hollow markers."""
     colour = COLOURS[workload % 8]
     return {"color": colour, "markerfacecolor": "white" if workload // 8 % 2 else colour}
 

@@ -1,4 +1,7 @@
-"""One look for all plots: sized for a paper's column, legible without colours, and the same bytes for the same records."""
+"""The common style of all plots.
+
+They fit a paper's column, are legible without colours, and have the same bytes for the same records.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 #: Width of a column of a two-column paper, in inches.
 COLUMN_IN = 3.4
 
-#: Okabe and Ito's colours, told apart by colour-blind readers; the light yellow last.
+#: Okabe and Ito's colours, distinguishable for colour-blind readers; the light yellow last.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#999999", "#F0E442")
 
 #: Hatches and markers tell the same series apart in black and white.
@@ -64,7 +67,10 @@ def look() -> Iterator[None]:
 
 
 def short(text: str, width: int = 28) -> str:
-    """Leave the middle of a long name out, so that it cuts off nothing else; what cannot be printed is a question mark."""
+    """Leave the middle of a long name out, so that it cuts off nothing else.
+
+    What cannot be printed is a question mark.
+    """
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= width else f"{text[: width // 2]}…{text[-(width // 2 - 1) :]}"
 

@@ -42,7 +42,7 @@ class Layout:
 def layout(topology: Topology) -> Layout:
     """Place the nodes of a network, the same for the same network.
 
-    Boxes are told by names: ``box0.gpu3`` is in ``box0``. Boxes that are wired alike look alike.
+    Boxes are recognized by names: ``box0.gpu3`` is in ``box0``. Boxes that are wired alike look alike.
     """
     boxes = _boxes(topology)
     ranks = set(topology.rank_nodes)
@@ -80,7 +80,10 @@ def _boxes(topology: Topology) -> dict[str, tuple[int, ...]]:
 
 
 def _shape(count: int, wires: frozenset[tuple[int, int]], switches: tuple[int, ...]) -> Floats:
-    """Place the nodes of one box round its middle: on a circle round its switches if they are all that ranks are wired to."""
+    """Place the nodes of one box round its middle.
+
+    On a circle round its switches if they are all that ranks are wired to.
+    """
     if count > _MOST or count < 3 or all(a in switches or b in switches for a, b in wires):
         return _circle(count, switches)
     far = _distances(count, wires)

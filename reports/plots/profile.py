@@ -1,7 +1,8 @@
 """``performance-profile``: for every method the share of the problems that it answers within a factor of the best one.
 
-Dolan and More, Benchmarking optimization software with performance profiles, Math. Program. 91 (2002). A run that failed, and a method that was
-not run on a problem, never come within any factor, so that every curve is over the same problems.
+Dolan and More, Benchmarking optimization software with performance profiles, Math. Program. 91 (2002). A run that
+failed, and a method that was not run on a problem, never come within any factor, so that every curve is over the same
+problems.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...core.record import RunRecord
 from ..clocks import is_ranked
-from ..runs import Run, runs_of
+from ..runs import LedgerRun, runs_of
 from .look import short
 from .series import (
     counted,
@@ -43,9 +44,10 @@ _OWN, _COMPLETION = "own time", "completion time"
 
 
 def draw(records: Sequence[RunRecord]) -> Figure:
-    """Draw a panel of own times, one of completion times, and one of the objectives for each of the clocks with the most problems.
+    """Draw panels of own times, of completion times, and of objectives for each of the clocks with the most problems.
 
-    Completion times are of one model, and are compared across all methods; objectives only where they answer the same question.
+    Completion times are of one model, and are compared across all methods; objectives only where they answer the same
+    question.
 
     Raises
     ------
@@ -75,8 +77,11 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     return figure
 
 
-def _values(runs: Sequence[Run], solvers: bool, what: str) -> _Values:
-    """Give the values of the problems that at least two series answered: own times, completion times, or objectives by one clock."""
+def _values(runs: Sequence[LedgerRun], solvers: bool, what: str) -> _Values:
+    """Values of the problems that at least two series answered.
+
+    Own times, completion times, or objectives by one clock.
+    """
     found: _Values = {}
     for run in runs:
         value = run.own_s if what == _OWN else run.completion_s if what == _COMPLETION else run.objective
@@ -90,7 +95,7 @@ def _values(runs: Sequence[Run], solvers: bool, what: str) -> _Values:
 
 
 def ratios(values: _Values, name: str) -> list[float]:
-    """Give the factors to the best of every problem that a series answered, in order."""
+    """Factors to the best of every problem that a series answered, in order."""
     return sorted(line[name] / min(line.values()) for line in values.values() if name in line)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...core.record import RunRecord
 from ..bounds import Bounds
-from ..runs import Run, runs_of
+from ..runs import LedgerRun, runs_of
 from .look import LINES, short
 from .series import (
     LETTERS,
@@ -87,7 +87,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     return figure
 
 
-def _point(run: Run, bounds: Bounds) -> tuple[float, float] | None:
+def _point(run: LedgerRun, bounds: Bounds) -> tuple[float, float] | None:
     gap, seconds = bounds.gap(run), run.own_s
     if gap is None or abs(gap) > _WIDEST or seconds is None or not drawable(seconds):
         return None

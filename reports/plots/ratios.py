@@ -10,7 +10,7 @@ from ...core.record import RunRecord
 from ..bounds import Bounds
 from ..marks import MISSING, mark_of
 from ..numbers import size_text
-from ..runs import Run, runs_of
+from ..runs import LedgerRun, runs_of
 from .look import COLUMN_IN, new_figure, short
 from .series import left_out, most_common, nothing, series_name, several_solvers
 
@@ -27,7 +27,8 @@ _ROWS, _COLUMNS = 40, 14
 _LEAST = 6
 
 
-#: Gap from which a cell is dark, and ink on light and dark cells: not plain black and white, which a page turns with its own.
+#: Gap from which a cell is dark, and ink on light and dark cells: not plain black and white, which a page turns with
+#: its own.
 _DARK, _INK = 0.55, ("#111111", "#f8f8f8")
 
 
@@ -82,7 +83,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     return figure
 
 
-def _problem(run: Run) -> _Problem:
+def _problem(run: LedgerRun) -> _Problem:
     return (run.posed, run.record.collective or "", run.size_bytes or 0.0)
 
 
@@ -93,12 +94,12 @@ def _row_name(row: _Problem) -> str:
     )
 
 
-def _gap(run: Run | None, bounds: Bounds) -> float:
+def _gap(run: LedgerRun | None, bounds: Bounds) -> float:
     gap = None if run is None else bounds.gap(run)
     return nan if gap is None or not isfinite(gap) else gap
 
 
-def _text(run: Run | None, gap: float) -> str:
+def _text(run: LedgerRun | None, gap: float) -> str:
     if not isnan(gap):
         return f"{100 * gap:.0f}" if gap >= 0.0995 or abs(gap) < 0.0005 else f"{100 * gap:.1f}"
     mark = None if run is None else mark_of(run.record)

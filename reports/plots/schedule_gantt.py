@@ -57,7 +57,10 @@ def busiest(traffic: Traffic, trace: Trace, most: int) -> Bars:
 
 
 def abreast(row: Ints | Floats, start: Floats | Ints, end: Floats | Ints, rows: int) -> tuple[Ints, Ints]:
-    """Give bars that overlap in a row lanes of their own: the lane of every bar, and the number of lanes of every row."""
+    """Assign bars that overlap in a row to different lanes.
+
+    The lane of every bar, and the number of lanes of every row.
+    """
     lane = np.zeros(len(row), dtype=np.int64)
     lanes = np.ones(rows, dtype=np.int64)
     order = np.lexsort((end, start, row))
@@ -107,7 +110,7 @@ def draw(traffic: Traffic, trace: Trace) -> Figure:
 
 
 def _name(traffic: Traffic, link: int) -> str:
-    """Name a link so that both of its ends can be told, however long they are."""
+    """Name a link so that both of its ends can be recognized, however long they are."""
     source, target = traffic.link_names[link].split(" → ") if traffic.link_names[link].count(" → ") == 1 else ("", "")
     return f"{short(source, 13)} → {short(target, 13)}" if source else short(traffic.link_names[link], 29)
 

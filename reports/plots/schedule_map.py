@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: More sites, and more trees, cannot be told apart.
+#: More sites, and more trees, cannot be distinguished.
 SITES, TREES = 80, 16
 
 #: Trees that are drawn if none are chosen.
@@ -62,7 +62,8 @@ def draw(
     Raises
     ------
     InputError
-        If there is no such tree, too many are chosen, the network is too large to be looked at, or a site has no coordinates.
+        If there is no such tree, too many are chosen, the network is too large to be looked at, or a site has no
+        coordinates.
     """
     from matplotlib.patches import Patch
 
@@ -210,7 +211,10 @@ def _lying(places: Places) -> Places:
 
 
 def _projected(topology: Topology, coordinates: Mapping[str, tuple[float, float]]) -> Places:
-    """Place sites by longitude and latitude (equirectangular), the median link as long as neighbours are apart elsewhere."""
+    """Place sites by longitude and latitude (equirectangular).
+
+    The median link is as long as the distance of neighbours in other layouts.
+    """
     missing = [node.name for node in topology.nodes if node.name not in coordinates]
     if missing:
         raise InputError(f"no coordinates of {missing[0]!r}", source="--places")

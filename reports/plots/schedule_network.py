@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: More ranks cannot be told apart.
+#: More ranks cannot be distinguished.
 RANKS = 160
 
 #: Inches between neighbours, and radius of a node.

@@ -83,7 +83,7 @@ def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[i
 
 
 def chosen(packing: TreePacking, trees: Sequence[int], first: int) -> list[int]:
-    """Give the trees that are to be drawn: those that are chosen, or so many of the first.
+    """Trees that are to be drawn: those that are chosen, or so many of the first.
 
     Raises
     ------

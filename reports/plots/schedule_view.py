@@ -11,7 +11,7 @@ import numpy as np
 from ...core.schedule import Floats, Ints, Sends
 from ...core.topology import Topology
 
-#: Colours of few steps or chunks are told apart; those of more are a scale.
+#: A few steps or chunks get distinct colours; more get a colour scale.
 FEW = 8
 
 #: Colour map of everything that is a scale: colour-blind safe, light to dark; no colour in it is white.

@@ -1,4 +1,7 @@
-"""What the plots of a ledger share: a stroke for each method, the same in every plot of the same records, and a legend below."""
+"""What the plots of a ledger share.
+
+A stroke for each method, the same in every plot of the same records, and a legend below.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...core.errors import InputError
 from ...core.record import RunRecord
 from ..labels import natural
-from ..runs import Run
+from ..runs import LedgerRun
 from .look import COLOURS, LINES, MARKERS, new_figure, short
 
 if TYPE_CHECKING:
@@ -30,7 +33,7 @@ _DECADES = (0.7, 2.2)
 LETTERS = 34
 
 
-def series_name(run: Run, solvers: bool) -> str:
+def series_name(run: LedgerRun, solvers: bool) -> str:
     """Tell the method, with its solver where solvers differ."""
     return f"{run.method}, {run.record.solver}" if solvers and run.record.solver else run.method
 
@@ -40,7 +43,7 @@ def drawable(value: float | None) -> bool:
     return value is not None and 1e-15 < value < 1e15
 
 
-def several_solvers(runs: Iterable[Run]) -> bool:
+def several_solvers(runs: Iterable[LedgerRun]) -> bool:
     """Whether some method was run with more than one solver."""
     seen: dict[str, set[str | None]] = {}
     for run in runs:
@@ -49,7 +52,7 @@ def several_solvers(runs: Iterable[Run]) -> bool:
 
 
 def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Give every series its colour, line and marker; the second round of the colours has hollow markers."""
+    """Assign every series its colour, line and marker; the second round of the colours has hollow markers."""
     found: dict[str, dict[str, Any]] = {}
     for index, name in enumerate(sorted(set(names), key=natural)):
         colour = COLOURS[index % 7]
@@ -102,7 +105,10 @@ def legend(figure: Figure, names: Sequence[str], styles: dict[str, dict[str, Any
 
 
 def plain_ticks(axis: Axis) -> None:
-    """Write the ticks of a logarithmic axis as numbers: formulas are not drawn, since a name with a dollar is a name."""
+    """Write the ticks of a logarithmic axis as numbers.
+
+    Formulas are not drawn, since a name with a dollar is a name.
+    """
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -110,7 +116,10 @@ def plain_ticks(axis: Axis) -> None:
 
 
 def enough_ticks(axis: Axis) -> None:
-    """Tick a logarithmic axis by decades, or more closely where that would be too few; to be called when all is drawn."""
+    """Tick a logarithmic axis by decades, or more closely where that would be too few.
+
+    To be called when all is drawn.
+    """
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     low, high = sorted(axis.get_view_interval())

@@ -1,4 +1,7 @@
-"""``time-size``: own time of every run against the variables of its model, and ``scaling``: against the ranks, with fitted exponents."""
+"""``time-size``: own time of every run against the variables of its model, and ``scaling``.
+
+Against the ranks, with fitted exponents.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...core.record import RunRecord
 from ..numbers import number
-from ..runs import Run, runs_of
+from ..runs import LedgerRun, runs_of
 from ..statistics import fit_power
 from .look import short
 from .series import (
@@ -64,7 +67,7 @@ def draw_ranks(records: Sequence[RunRecord]) -> Figure:
 def _draw(
     plot: str,
     records: Sequence[RunRecord],
-    size: Callable[[Run], float | None],
+    size: Callable[[LedgerRun], float | None],
     label: str,
     expected: str,
     fitted: bool,

@@ -1,4 +1,7 @@
-"""What the tables of collectives are made of: keys, columns, and the entries of a paper's methods with whatever ran on the same problems."""
+"""What the tables of collectives are made of.
+
+Keys, columns, and the entries of a paper's methods with whatever ran on the same problems.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from ..bounds import Bounds
 from ..clocks import COMPLETION, asked_of, explained, is_ranked
 from ..marks import mark_of
 from ..numbers import NumberFormat, number, size_text
-from ..runs import OWN_SECONDS, Run, runs_of
-from ..spec import ALONE, Column, Entry, Key, Label, TableSpec
+from ..runs import OWN_SECONDS, LedgerRun, runs_of
+from ..spec import ALONE, Column, Key, Label, RecordPlace, TableSpec
 from ..statistics import T_INTERVAL, count, t_half_width
 
 #: How a label is taken out of a run.
-_LABELS: dict[str, Callable[[Run], Label]] = {
+_LABELS: dict[str, Callable[[LedgerRun], Label]] = {
     "instance": lambda run: run.posed,
     "collective": lambda run: run.record.collective,
     "size_bytes": lambda run: run.size_bytes,
@@ -49,17 +52,18 @@ PROOF = Key("proof", "Bound", optional=True)
 #: The keys of a table with a row a method.
 KEYS = (INSTANCE, COLLECTIVE, SIZE, METHOD, SOLVER, QUESTION, PROOF)
 
-#: Rows compete that have these in common: by completion time all that ask for the same, by objective those that answer the same question.
+#: Rows compete that have these in common: by completion time all that ask for the same, by objective those that answer
+#: the same question.
 ACROSS = ("instance", "collective", "size_bytes")
 BLOCK = (*ACROSS, "question")
 
 
-def metric(name: str) -> Callable[[Entry], float | None]:
+def metric(name: str) -> Callable[[RecordPlace], float | None]:
     """Take a metric of the record, a number or a fraction as text."""
     return lambda entry: _as_number(entry.record.metrics.get(name))
 
 
-def fact(name: str) -> Callable[[Entry], float | None]:
+def fact(name: str) -> Callable[[RecordPlace], float | None]:
     """Take what the other records tell."""
     return lambda entry: entry.facts.get(name)
 
@@ -116,7 +120,7 @@ RUNS = Column(
 )
 
 
-def entries_of(models: Sequence[str], keys: Sequence[Key] = KEYS) -> Callable[[Sequence[RunRecord]], list[Entry]]:
+def entries_of(models: Sequence[str], keys: Sequence[Key] = KEYS) -> Callable[[Sequence[RunRecord]], list[RecordPlace]]:
     """Place the runs of every problem that one of the models was run on: theirs, and those of all other methods.
 
     Parameters
@@ -127,7 +131,7 @@ def entries_of(models: Sequence[str], keys: Sequence[Key] = KEYS) -> Callable[[S
         The keys of the table.
     """
 
-    def entries(records: Sequence[RunRecord]) -> list[Entry]:
+    def entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
         runs = [run for run in runs_of(records) if run.record.collective is not None]
         bounds = Bounds(runs)
         wanted = {run.problem[:2] for run in runs if not models or is_one_of(run.record.model, models)}
@@ -136,18 +140,18 @@ def entries_of(models: Sequence[str], keys: Sequence[Key] = KEYS) -> Callable[[S
     return entries
 
 
-def with_their_row(keys: Sequence[Key], entries: Sequence[Entry]) -> list[Entry]:
-    """Let runs without an answer, of which no bound is known to hold, stand in the row of the others that differ in nothing else."""
+def with_their_row(keys: Sequence[Key], entries: Sequence[RecordPlace]) -> list[RecordPlace]:
+    """Put runs without an answer and without a bound into the row of the others that differ in nothing else."""
     place = [key.name for key in keys].index("proof")
 
-    def others(entry: Entry) -> tuple[Label, ...]:
+    def others(entry: RecordPlace) -> tuple[Label, ...]:
         return (*entry.labels[:place], *entry.labels[place + 1 :])
 
     known = {others(entry): entry.labels for entry in entries if mark_of(entry.record) is None}
     return [entry if mark_of(entry.record) is None else _at(entry, known.get(others(entry))) for entry in entries]
 
 
-def _at(entry: Entry, labels: tuple[Label, ...] | None) -> Entry:
+def _at(entry: RecordPlace, labels: tuple[Label, ...] | None) -> RecordPlace:
     return entry if labels is None else replace(entry, labels=labels)
 
 
@@ -156,36 +160,36 @@ def is_one_of(model: str, models: Sequence[str]) -> bool:
     return any(model.startswith(name[:-1]) if name.endswith("*") else model == name for name in models)
 
 
-def entry_of(run: Run, bounds: Bounds, keys: Sequence[Key], **facts: float | None) -> Entry:
+def entry_of(run: LedgerRun, bounds: Bounds, keys: Sequence[Key], **facts: float | None) -> RecordPlace:
     """Place one run."""
     known = {"objective": run.objective, "bound": bounds.best(run), "gap": bounds.gap(run), "own_s": run.own_s}
     known |= attested(bounds.proof(run))
     labels = tuple(bounds.proof(run) if key is PROOF else _LABELS[key.name](run) for key in keys)
     # Columns of times are best where they are small; what is maximized is not ranked beside them.
     ranked = is_ranked(run.clock) and run.record.sense != "maximize"
-    return Entry(run.record, labels, facts={**known, **facts}, ranked=ranked)
+    return RecordPlace(run.record, labels, facts={**known, **facts}, ranked=ranked)
 
 
 #: What is said of bounds, by how they are known.
 _TOLD = {
-    RECOMPUTED: "recomputed by the judge, from certificates",
+    RECOMPUTED: "recomputed by the verifier, from certificates",
     ATTESTED: "attested, the word of a solver or a method",
 }
 
 
 def attested(proof: str) -> dict[str, float | None]:
-    """Give, as a fact, whether a bound is somebody's word; None where there is no bound."""
+    """Whether a bound rests on somebody's word, as a fact; None where there is no bound."""
     return {"attested": None if proof == NONE else float(proof == ATTESTED)}
 
 
-def bound_remarks(entries: Sequence[Entry]) -> Sequence[str]:
+def bound_remarks(entries: Sequence[RecordPlace]) -> Sequence[str]:
     """Say how the bounds of a table are known."""
     found = {entry.facts.get("attested") for entry in entries}
     told = [words for proof, words in _TOLD.items() if float(proof == ATTESTED) in found]
     return [f"Bounds: {'; '.join(told)}."] if told else []
 
 
-def question_remarks(entries: Sequence[Entry]) -> Sequence[str]:
+def question_remarks(entries: Sequence[RecordPlace]) -> Sequence[str]:
     """Explain the objectives that occur, and how bounds are known."""
     asked = [asked_of(entry.record) for entry in entries]
     return [*explained([one.clock for one in asked], [one.question for one in asked]), *bound_remarks(entries)]

@@ -1,4 +1,4 @@
-"""``exact-heuristic``: how far heuristics are from the best proved bound, and how much faster they are than exact methods."""
+"""``exact-heuristic``: gaps of heuristics to the best proved bound, and their speed relative to exact methods."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ...core.record import RunRecord
 from ..bounds import Bounds
 from ..numbers import NumberFormat
-from ..runs import OWN_SECONDS, Run, runs_of
-from ..spec import ALONE, Column, Entry, Key, TableSpec
+from ..runs import OWN_SECONDS, LedgerRun, runs_of
+from ..spec import ALONE, Column, Key, RecordPlace, TableSpec
 from .collective import (
     COLLECTIVE,
     INSTANCE,
@@ -45,7 +45,7 @@ _OBJECTIVE = Column("objective", "Objective", fact("objective"), NumberFormat("g
 _OWN = Column("own_s", "Own time", fact("own_s"), NumberFormat("fixed", 3), "s", note=OWN_SECONDS)
 
 
-def _entries(records: Sequence[RunRecord]) -> list[Entry]:
+def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
     """Place the runs of the problems that both an exact method, or a relaxation, and a heuristic were run on."""
     runs = runs_of(records)
     bounds = Bounds(runs)
@@ -64,13 +64,13 @@ def _entries(records: Sequence[RunRecord]) -> list[Entry]:
     return with_their_row(_KEYS, entries)
 
 
-def _exact_seconds(run: Run) -> float | None:
+def _exact_seconds(run: LedgerRun) -> float | None:
     """Own time of an exact method that proved its answer."""
     proved = run.record.kind == "exact" and run.record.status == "optimal" and run.record.verified is True
     return run.own_s if proved else None
 
 
-def _ratio(run: Run, exact_s: float | None) -> float | None:
+def _ratio(run: LedgerRun, exact_s: float | None) -> float | None:
     return None if run.own_s is None or not exact_s else run.own_s / exact_s
 
 

@@ -1,4 +1,4 @@
-"""``forestcoll``: forests of trees against Blink, MultiTree, rings and double binary trees (ForestColl, figures 10 to 14)."""
+"""``forestcoll``: forests against Blink, MultiTree, rings and double binary trees (ForestColl, figures 10 to 14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``libra-perf``: LIBRA against EqualBW, per workload, network and budget, for both objectives (dissertation, section 4.6.1)."""
+"""``libra-perf``: LIBRA against EqualBW by workload, network and budget (dissertation, section 4.6.1)."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from ...core.record import RunRecord
 from ..libra import PERF, PERF_PER_COST, libra_runs, network_name, workload_name
 from ..numbers import NumberFormat, geometric_mean, largest, number
 from ..records import latest
-from ..spec import Column, Entry, Footer, Group, Key, TableSpec
+from ..spec import Column, ColumnGroup, Footer, Key, RecordPlace, TableSpec
 from .collective import attested, bound_remarks
 
-#: Phases that a comparison of solvers is about; verification is the judge's time.
+#: Phases that a comparison of solvers is about; verification is the verifier's time.
 _SOLVING = ("build", "transfer", "solve")
 
 
-def _metric(name: str) -> Callable[[Entry], float | None]:
+def _metric(name: str) -> Callable[[RecordPlace], float | None]:
     return lambda entry: number(entry.record.metrics.get(name))
 
 
-def _seconds(entry: Entry) -> float | None:
+def _seconds(entry: RecordPlace) -> float | None:
     known = [s for phase in _SOLVING if (s := number(entry.record.seconds.get(phase))) is not None]
     return fsum(known) if known else None
 
 
-def _entries(records: Sequence[RunRecord]) -> list[Entry]:
+def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
     entries = [
-        Entry(
+        RecordPlace(
             run.record,
             (run.workload, run.network, run.budget_GBps, run.record.solver),
             run.objective,
@@ -50,7 +50,7 @@ SPEC = TableSpec(
         Key("budget_GBps", "Budget", "GB/s", NumberFormat("general", 6)),
         Key("solver", "Solver", optional=True),
     ),
-    groups=(Group(PERF, "Objective: perf"), Group(PERF_PER_COST, "Objective: perf-per-cost")),
+    groups=(ColumnGroup(PERF, "Objective: perf"), ColumnGroup(PERF_PER_COST, "Objective: perf-per-cost")),
     columns=(
         Column("speedup", "Speedup", _metric("speedup"), NumberFormat("fixed", 3), best="largest"),
         Column(

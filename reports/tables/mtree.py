@@ -1,4 +1,7 @@
-"""``mtree``: aggregation trees over wide-area networks: rate, share of what any schedule can reach, shape of the trees (MTree, section 5)."""
+"""``mtree``: aggregation trees over wide-area networks.
+
+Rate, share of what any schedule can reach, shape of the trees (MTree, section 5).
+"""
 
 from __future__ import annotations
 

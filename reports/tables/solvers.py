@@ -1,4 +1,7 @@
-"""``solvers``: solver against solver on the same models: what was solved, shifted geometric means, wins, ties and losses."""
+"""``solvers``: solver against solver on the same models.
+
+What was solved, shifted geometric means, wins, ties and losses.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from ...core.record import ATTESTED, RunRecord
 from ..numbers import NumberFormat, number
 from ..records import latest
 from ..runs import OWN_SECONDS, identity, own_seconds, plain
-from ..spec import ALONE, Column, Entry, Key, TableSpec
+from ..spec import ALONE, Column, Key, RecordPlace, TableSpec
 from ..statistics import BOOTSTRAP, SHIFT_S, sgm_high, sgm_low, shifted_geometric_mean, total
 from .collective import fact
 
@@ -20,19 +23,22 @@ TIE = 0.05
 _Task: TypeAlias = tuple[str, ...]
 
 
-def _entries(records: Sequence[RunRecord]) -> list[Entry]:
-    """Place the runs of the tasks that all solvers of a model took on; failures count at the limit, what a solver does not support does not."""
+def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
+    """Place the runs of the tasks that all solvers of a model took on.
+
+    Failures count at the limit, what a solver does not support does not.
+    """
     tasks: dict[str, dict[_Task, dict[str, RunRecord]]] = {}
-    refused: dict[str, list[Entry]] = {}
+    refused: dict[str, list[RecordPlace]] = {}
     for record in latest(records, identity, lambda record: record).values():
         if record.solver is None:
             continue
         if record.status == "unsupported":
-            entry = Entry(record, (record.model, record.solver), facts={"unsupported": 1.0})
+            entry = RecordPlace(record, (record.model, record.solver), facts={"unsupported": 1.0})
             refused.setdefault(record.model, []).append(entry)
         else:
             tasks.setdefault(record.model, {}).setdefault(_task(record), {})[record.solver] = record
-    entries: list[Entry] = []
+    entries: list[RecordPlace] = []
     for model, by_task in tasks.items():
         solvers = {solver for runs in by_task.values() for solver in runs}
         unable = refused.get(model, [])
@@ -60,13 +66,13 @@ def _task(record: RunRecord) -> _Task:
 
 
 def _solved(record: RunRecord) -> bool:
-    """Whether a run did what its method is for: a proof, or of a heuristic an answer, that the judge accepted."""
+    """Whether a run did what its method is for: a proof, or of a heuristic an answer, that the verifier accepted."""
     if record.verified is not True or own_seconds(record) is None:
         return False
     return record.status == "optimal" or (record.status == "feasible" and record.kind != "exact")
 
 
-def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | None], longest: float) -> Entry:
+def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | None], longest: float) -> RecordPlace:
     mine = times[solver]
     others = [seconds for other, seconds in times.items() if other != solver and seconds is not None]
     limit = number(record.limits.get("time_limit_s"))
@@ -87,7 +93,7 @@ def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | 
         facts["tie"] = 1.0
     else:
         facts["loss"] = 1.0
-    return Entry(record, (model, solver), facts=facts)
+    return RecordPlace(record, (model, solver), facts=facts)
 
 
 _SECONDS = NumberFormat("fixed", 3)

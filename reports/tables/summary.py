@@ -8,7 +8,7 @@ from ...core.record import RunRecord
 from ..bounds import Bounds
 from ..numbers import NumberFormat, number
 from ..runs import OWN_SECONDS, runs_of
-from ..spec import ALONE, Column, Entry, Key, TableSpec
+from ..spec import ALONE, Column, Key, RecordPlace, TableSpec
 from .collective import COLLECTIVE, INSTANCE, METHOD, PROOF, QUESTION, SIZE, SOLVER, entry_of, fact, question_remarks
 
 _KEYS = (
@@ -24,7 +24,7 @@ _KEYS = (
 )
 
 
-def _entries(records: Sequence[RunRecord]) -> list[Entry]:
+def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
     runs = runs_of(records)
     bounds = Bounds(runs)
     return [entry_of(run, bounds, _KEYS) for run in runs]

@@ -1,4 +1,7 @@
-"""``teccl``: TE-CCL's models and search against SCCL, TACCL and shortest paths: epochs, time, bandwidth, solver time (TE-CCL, tables 3 to 8)."""
+"""``teccl``: TE-CCL's models and search against SCCL, TACCL and shortest paths.
+
+Epochs, time, bandwidth, solver time (TE-CCL, tables 3 to 8).
+"""
 
 from __future__ import annotations
 

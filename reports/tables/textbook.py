@@ -1,4 +1,7 @@
-"""``textbook``: ring, direct, halving-doubling and double binary tree side by side on every network and size (dissertation, figures 5.1 and 5.2)."""
+"""``textbook``: ring, direct, halving-doubling and double binary tree side by side.
+
+On every network and size (dissertation, figures 5.1 and 5.2).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import replace
 from ...core.record import RunRecord
 from ..bounds import Bounds
 from ..runs import runs_of
-from ..spec import Entry, Group, TableSpec
+from ..spec import ColumnGroup, RecordPlace, TableSpec
 from .collective import ALGBW, COLLECTIVE, GAP, INSTANCE, SIZE, bound_remarks, entry_of
 
 #: The algorithms, each with the heading of its columns.
@@ -17,7 +20,7 @@ _MODELS = {"ring": "Ring", "direct": "Direct", "rhd": "Halving-doubling", "dbt":
 _KEYS = (INSTANCE, COLLECTIVE, SIZE)
 
 
-def _entries(records: Sequence[RunRecord]) -> list[Entry]:
+def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
     """Place the runs of the algorithms as they are, without options."""
     runs = [run for run in runs_of(records) if run.record.collective is not None]
     bounds = Bounds(runs)
@@ -34,7 +37,7 @@ SPEC = TableSpec(
     expects="records of the model 'ring', 'direct', 'rhd' or 'dbt' on a collective, without options",
     entries=_entries,
     keys=_KEYS,
-    groups=tuple(Group(name, heading) for name, heading in _MODELS.items()),
+    groups=tuple(ColumnGroup(name, heading) for name, heading in _MODELS.items()),
     columns=(replace(ALGBW, best="largest"), GAP),
     notes=("algbw is the full buffer over the completion time.",),
     remarks=bound_remarks,

@@ -15,7 +15,8 @@ from .transfers import Transfers
 def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline:
     """Simulate one hop after the other.
 
-    Chunks ask for links in the order of time, and at the same time in the order of the sends, so that a link that is asked for can be given at once.
+    Chunks ask for links in the order of time, and at the same time in the order of the sends, so that a link that is
+    asked for can be given at once.
 
     Parameters
     ----------
@@ -105,12 +106,15 @@ class _Hops:
         return begin + latency, end + latency
 
     def timeline(self, end_s: list[float]) -> Timeline:
-        """Give the times of all hops."""
+        """Times of all hops."""
         return Timeline(np.array(end_s), np.array(self._start), np.array(self._end))
 
 
 class _Arrivals:
-    """Gates, once those at the start are open, for arrivals one by one: on lists, which are faster for that than arrays."""
+    """Gates, once those at the start are open, for arrivals one by one.
+
+    On lists, which are faster for that than arrays.
+    """
 
     def __init__(self, gates: Gates) -> None:
         self._gates = gates

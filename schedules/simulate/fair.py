@@ -1,7 +1,7 @@
 """Simulation of flows: sends that are under way at the same time share every link, max-min fairly.
 
-A send flows over all links of its path at once, at one rate; the last byte arrives the path's latency after it has left. Rates change only when
-a send begins or has left; in between, time is skipped.
+A send flows over all links of its path at once, at one rate; the last byte arrives the path's latency after it has
+left. Rates change only when a send begins or has left; in between, time is skipped.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def fair_rates(path_links: Ints, path_offset: Ints, flows: Ints, bandwidth_Bps: 
     Returns
     -------
     array of float, shape (flows,)
-        Water filling: a link whose equal share is the smallest that any of its flows finds on its path is a bottleneck, and settles their rates.
-        The rest of the bandwidth is shared by the others in the same way.
+        Water filling: a link whose equal share is the smallest that any of its flows finds on its path is a bottleneck,
+        and settles their rates. The rest of the bandwidth is shared by the others in the same way.
     """
     hops = path_offset[flows + 1] - path_offset[flows]
     within = np.arange(hops.sum()) - np.repeat(np.cumsum(hops) - hops, hops)

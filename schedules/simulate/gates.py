@@ -37,7 +37,7 @@ class Gates:
     member_offset: Ints
 
     def at_start(self) -> Ints:
-        """Give the sends that wait for nothing, in order."""
+        """Sends that wait for nothing, in order."""
         return np.sort(self._open(np.flatnonzero(self.missing == 0))[0])
 
     def arrive(self, sends: Ints, times_s: Floats) -> tuple[Ints, Floats]:

@@ -1,7 +1,8 @@
 """Simulation level by level, for schedules with millions of sends.
 
-Levels are worked through one after the other. That keeps the first-come-first-served order of a link only if no send of a later level asks for it
-before a send of an earlier one, which is checked for every send; where it fails, :mod:`.windows` or :mod:`.events` have to do it.
+Levels are worked through one after the other. That keeps the first-come-first-served order of a link only if no send of
+a later level asks for it before a send of an earlier one, which is checked for every send; where it fails,
+:mod:`.windows` or :mod:`.events` have to do it.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Wires:
 
 
 def network_of(instance: Instance) -> Topology:
-    """Give the explicit network of an instance.
+    """Explicit network of an instance.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def network_of(instance: Instance) -> Topology:
 
 
 def wires(topology: Topology, timing: Timing | None = None) -> Wires:
-    """Give the columns of a topology's links, with the bandwidths that a timing changes."""
+    """Columns of a topology's links, with the bandwidths that a timing changes."""
     return Wires(
         np.array([float(link.bandwidth_Bps) for link in topology.links]),
         np.array([float(link.latency_s) for link in topology.links]),

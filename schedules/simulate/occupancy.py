@@ -28,7 +28,8 @@ def occupied_s(mode: SimulationMode, sends: Sends, chunk_bytes: Floats, wires: W
     Returns
     -------
     array of float, shape (entries of path_links,)
-        The seconds that the hop holds its link. Where sends share a link, each takes up only its part: the seconds at full bandwidth.
+        The seconds that the hop holds its link. Where sends share a link, each takes up only its part: the seconds at
+        full bandwidth.
     """
     if mode in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         return held_s

@@ -1,17 +1,19 @@
-"""Closed form of the time of a forest whose trees share links in constant parts and are cut into pieces that follow each other.
+"""Closed form of the time of a forest.
 
-Every tree has its share of every link that it uses, data of the tree over F bytes a second for each use, where F is the flow time, that of the
-most loaded link: so the fullest link is full, and no tree waits for another one. With C pieces a tree, a piece takes ``F / C`` on a link and the
-link's latency, which delays it and does not hold the link; it is stored before it goes on. A leaf that k links of latencies l_1, ..., l_k lead
-to has the last piece after
+Its trees share links in constant parts and are cut into pieces that follow each other.
+
+Every tree has its share of every link that it uses, data of the tree over F bytes a second for each use, where F is the
+flow time, that of the most loaded link: so the fullest link is full, and no tree waits for another one. With C pieces a
+tree, a piece takes ``F / C`` on a link and the link's latency, which delays it and does not hold the link; it is stored
+before it goes on. A leaf that k links of latencies l_1, ..., l_k lead to has the last piece after
 
 ``T(C) = max over trees and leaves (sum l + (k - 1 + C) F / C)``,
 
-which is what the simulation at these rates gives piece by piece (:mod:`.reserved`). In an in-out tree the reduction and the broadcast are one
-pipeline: latencies and links of both add up.
+which is what the simulation at these rates gives piece by piece (:mod:`.reserved`). In an in-out tree the reduction and
+the broadcast are one pipeline: latencies and links of both add up.
 
-Pieces cost nothing, so that more of them are never worse. The number that is taken is the smallest power of two up to 1,024 whose time is within
-a hundredth of the least.
+Pieces cost nothing, so that more of them are never worse. The number that is taken is the smallest power of two up to
+1,024 whose time is within a hundredth of the least.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ from .network import network_of, wires
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """The leaves of every tree that can be the last, whatever the flow time is: no other is as far in both links and latency.
+    """The leaves of every tree that can be the last, whatever the flow time is.
+
+    No other is as far in both links and latency.
 
     Parameters
     ----------
@@ -107,7 +111,8 @@ class Pipeline:
         array of float, shape (sizes,)
             Seconds.
         array of int, shape (sizes,)
-            Pieces: the first of :data:`~cwb.core.pipelining.PIECES` that takes no more than :data:`~cwb.core.pipelining.ENOUGH` beyond the least.
+            Pieces: the first of :data:`~cwb.core.pipelining.PIECES` that takes no more than
+            :data:`~cwb.core.pipelining.ENOUGH` beyond the least.
         """
         sizes = [self.size_bytes] if sizes_bytes is None else [Fraction(size) for size in sizes_bytes]
         flow = [float(self.flow_s * size / self.size_bytes) for size in sizes]
@@ -161,7 +166,8 @@ def _front(packing: TreePacking, link_latency_s: Floats) -> tuple[Front, Ints]:
     tree, links, latency_s = tree[leaf], np.rint(total[leaf, 0]).astype(np.int64), total[leaf, 1]
     order = np.lexsort((-latency_s, -links, tree))
     tree, links, latency_s = tree[order], links[order], latency_s[order]
-    # Farthest first: a leaf counts if its latency is above that of all before it in its tree. Ranks of latencies keep trees apart.
+    # Farthest first: a leaf counts if its latency is above that of all before it in its tree. Ranks of latencies keep
+    # trees apart.
     values, rank = np.unique(latency_s, return_inverse=True)
     key = tree * (len(values) + 1) + rank
     kept = key > np.concatenate([[-1], np.maximum.accumulate(key)[:-1]])[: len(key)]

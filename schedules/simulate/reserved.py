@@ -1,4 +1,4 @@
-"""Simulation of trees that keep a rate of their own on every link, as MTree reserves them, each in its own number of chunks."""
+"""Simulation of trees that reserve a rate on every link, as MTree's do, each with its own number of chunks."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def simulate_reserved(
     packing : TreePacking
         Trees that the verifier finds right.
     plan : Reserved
-        Rates and numbers of chunks, such as :func:`~cwb.core.reserved.reserve` gives. The trace has the sends of first chunks, then of second ones
-        where a tree has them, and so on.
+        Rates and numbers of chunks, such as :func:`~cwb.core.reserved.reserve` gives. The trace has the sends of first
+        chunks, then of second ones where a tree has them, and so on.
     model : LatencyModel
         What latency does to the next chunk.
     overhead_s : Fraction or float
@@ -58,7 +58,8 @@ def simulate_reserved(
     Raises
     ------
     InputError
-        If the packing is not for the instance, a bandwidth varies over time, or chunks are too many to be sent one by one.
+        If the packing is not for the instance, a bandwidth varies over time, or chunks are too many to be sent one by
+        one.
     """
     most, edges = int(plan.chunks.max(initial=1)), sum(len(part.parent) for part in packing.passes)
     if most * edges > MOST_SENDS:
@@ -103,7 +104,9 @@ def simulate_shares(instance: Instance, packing: TreePacking, pieces: int, *, ho
 
 
 def _apart(transfers: Transfers, columns: Wires, plan: Reserved, overhead_s: float) -> tuple[Transfers, Wires]:
-    """Give every edge of every tree links of its own, as fast as the tree's rate: a tree that uses a link twice has its rate there twice.
+    """Assign every edge of every tree links of its own, as fast as the tree's rate.
+
+    A tree that uses a link twice has its rate there twice.
 
     All links of a tree have one rate, so that what a chunk costs beside its bytes is as good as more bytes.
     """

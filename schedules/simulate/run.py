@@ -36,9 +36,10 @@ def simulate(
 ) -> Trace:
     """Simulate a schedule on the network of its instance.
 
-    A send begins when everything of its chunk that comes to its source earlier has arrived: in earlier steps, from the tree's other
-    edges, or, for a schedule in time, by the given start. The given times of such a schedule count only for what depends on what, and for the order
-    (starts, then ends) in which links serve its sends where they serve one at a time; everything else takes as long as the mode says.
+    A send begins when everything of its chunk that comes to its source earlier has arrived: in earlier steps, from the
+    tree's other edges, or, for a schedule in time, by the given start. The given times of such a schedule count only
+    for what depends on what, and for the order (starts, then ends) in which links serve its sends where they serve one
+    at a time; everything else takes as long as the mode says.
 
     Parameters
     ----------
@@ -47,21 +48,22 @@ def simulate(
     answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
         What is simulated; it should have been verified. Of translated trees all sends, in time.
     mode : SimulationMode
-        How time passes on links. In the cut-through mode the nodes on a send's path pass on what they receive while it comes; where a send
-        ends, its chunk is whole before it is sent on. Shares are of trees alone.
+        How time passes on links. In the cut-through mode the nodes on a send's path pass on what they receive while it
+        comes; where a send ends, its chunk is whole before it is sent on. Shares are of trees alone.
     barrier : bool
         Whether a step starts when the whole step before has ended; for schedules in steps.
     pieces : int
-        Number of pieces that the data of every tree is cut into; for trees. The trace has the sends of the first piece, then of the second, ...,
-        see :func:`~cwb.schedules.simulate.transfers.sends_of`.
+        Number of pieces that the data of every tree is cut into; for trees. The trace has the sends of the first piece,
+        then of the second, ..., see :func:`~cwb.schedules.simulate.transfers.sends_of`.
     hold_latency : bool
-        Whether a chunk holds a link for its latency too, as in MTree's equation (2); otherwise the next chunk may follow at once.
+        Whether a chunk holds a link for its latency too, as in MTree's equation (2); otherwise the next chunk may
+        follow at once.
 
     Returns
     -------
     Trace
-        Times of all sends and hops in the order of the answer. A link is busy while a chunk holds it; where sends share links (alpha-beta and
-        fair-share), for the seconds that their bytes take at full bandwidth.
+        Times of all sends and hops in the order of the answer. A link is busy while a chunk holds it; where sends share
+        links (alpha-beta and fair-share), for the seconds that their bytes take at full bandwidth.
 
     Raises
     ------

@@ -1,9 +1,10 @@
 """Times as whole numbers, so that what asks for a link at the same time is known to.
 
-All durations, of latencies and of bytes on links, are multiples of one fraction of a second, the tick. Where all times stay below 2^53 ticks, which
-floats hold exactly, the simulators count in ticks as they do in seconds. Beyond, and where bandwidths vary, those that take one event after the
-other count in integers and fractions of any size. Schedules that are too large for that count in parts of the longest duration, rounded: these do
-not depend on the unit either, but times that differ by less than rounding may be taken for different ones.
+All durations, of latencies and of bytes on links, are multiples of one fraction of a second, the tick. Where all times
+stay below 2^53 ticks, which floats hold exactly, the simulators count in ticks as they do in seconds. Beyond, and where
+bandwidths vary, those that take one event after the other count in integers and fractions of any size. Schedules that
+are too large for that count in parts of the longest duration, rounded: these do not depend on the unit either, but
+times that differ by less than rounding may be taken for different ones.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from .transfers import Transfers
 #: Ticks that a float holds exactly.
 MOST_TICKS = 2**53
 
-#: Hops up to which times may be integers of any size, and sizes of chunks times rates of links that are told apart.
+#: Hops up to which times may be integers of any size, and products of chunk sizes and link rates that are
+#: distinguished.
 MOST_EXACT, MOST_DURATIONS = 2_000_000, 1_000_000
 
 
@@ -59,7 +61,7 @@ class Counted(Wires):
         return found
 
     def in_seconds(self, timeline: Timeline) -> Timeline | None:
-        """Give times in seconds; None where they are more ticks than floats hold."""
+        """Times in seconds; None where they are more ticks than floats hold."""
         columns = timeline.end_s, timeline.hop_start_s, timeline.hop_end_s
         if self.exact:
             unit = self.unit_s
@@ -114,14 +116,14 @@ def counted(transfers: Transfers, wires: Wires, *, exact: bool) -> Counted | Wir
 
 
 def _classes(values: list[Fraction]) -> tuple[list[Fraction], Ints]:
-    """Give the different ones of some numbers, and which of them each is."""
+    """Distinct values of some numbers, and the position of each number among them."""
     place: dict[Fraction, int] = {}
     found = np.array([place.setdefault(value, len(place)) for value in values], dtype=np.int64)
     return list(place), found
 
 
 def _common(durations: list[Fraction]) -> Fraction:
-    """Give the largest fraction of which all durations are multiples; 1 if all are 0."""
+    """Largest fraction of which all durations are multiples; 1 if all are 0."""
     whole = lcm(*(duration.denominator for duration in durations))
     return Fraction(gcd(*(int(duration * whole) for duration in durations)) or whole, whole)
 

@@ -21,7 +21,7 @@ def timed(
     barrier: bool = False,
     pieces: int = 1,
 ) -> Schedule:
-    """Give every send the times that a simulation finds for it.
+    """Assign every send its times in a simulation.
 
     Parameters
     ----------
@@ -30,7 +30,8 @@ def timed(
     answer : StepSchedule or TreePacking
         A schedule in steps, or trees, each of which becomes ``pieces`` chunks.
     mode, barrier, pieces
-        See :func:`~cwb.schedules.simulate.run.simulate`. A schedule timed without regard to congestion may break the links' capacities.
+        See :func:`~cwb.schedules.simulate.run.simulate`. A schedule timed without regard to congestion may break the
+        links' capacities.
 
     Raises
     ------
@@ -44,7 +45,7 @@ def timed(
 
 
 def chunks_of(instance: Instance, packing: TreePacking, pieces: int) -> Chunks:
-    """Give the data that trees carry as chunks: chunk ``p * trees + t`` is piece p of tree t."""
+    """Data that trees carry as chunks: chunk ``p * trees + t`` is piece p of tree t."""
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
     ranks = range(instance.npus) if instance.demand.ranks is None else instance.demand.ranks

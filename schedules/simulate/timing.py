@@ -12,8 +12,9 @@ from ...core.trace import SimulationMode
 class Rules:
     """How a chunk passes the links of its path.
 
-    A chunk that asks for a link at ``a`` begins at ``b = max(a, f)``, where f is the time from which the link is free, and its last byte has
-    left at ``e = max(b + size / bandwidth, t)``, where t is the time at which that byte has come. The link is free again at e.
+    A chunk that asks for a link at ``a`` begins at ``b = max(a, f)``, where f is the time from which the link is free,
+    and its last byte has left at ``e = max(b + size / bandwidth, t)``, where t is the time at which that byte has come.
+    The link is free again at e.
 
     Parameters
     ----------
@@ -32,9 +33,10 @@ class Rules:
 
 
 def rules(mode: SimulationMode, *, hold_latency: bool = False) -> Rules:
-    """Give the rules of a mode in which chunks pass one link after the other.
+    """Rules of a mode in which chunks pass one link after the other.
 
-    Without contention a path takes the sum of its latencies plus the size over its smallest bandwidth, the alpha-beta model.
+    Without contention a path takes the sum of its latencies plus the size over its smallest bandwidth, the alpha-beta
+    model.
     """
     return Rules(
         streaming=mode is not SimulationMode.CONGESTION_AWARE,

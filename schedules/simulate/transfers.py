@@ -1,8 +1,8 @@
 """One form of all answers for the simulators: sends with sizes, and what each of them waits for.
 
-A send waits at a *slot*, the pair of its chunk and its source, and feeds another one, the pair of its chunk and its target. It
-leaves at a *level* and has arrived for those that leave at a later one: levels are the steps of a schedule in steps, the depths of
-trees, or the ranks of the given times.
+A send waits at a *slot*, the pair of its chunk and its source, and feeds another one, the pair of its chunk and its
+target. It leaves at a *level* and has arrived for those that leave at a later one: levels are the steps of a schedule
+in steps, the depths of trees, or the ranks of the given times.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Transfers:
 
 
 def sends_of(instance: Instance, answer: object, *, pieces: int | Ints = 1) -> tuple[Sends, Floats]:
-    """Give the sends of an answer in the order of a trace of it, and the size of every chunk in bytes.
+    """Sends of an answer in the order of a trace of it, and the size of every chunk in bytes.
 
     Parameters
     ----------
@@ -79,7 +79,8 @@ def sends_of(instance: Instance, answer: object, *, pieces: int | Ints = 1) -> t
     answer : StepSchedule, Schedule or TreePacking
         What is to be simulated.
     pieces : int or array of int, shape (trees,)
-        Pieces that the data of every tree is cut into, or of each; sends are those of the first piece, then of the second, and so on.
+        Pieces that the data of every tree is cut into, or of each; sends are those of the first piece, then of the
+        second, and so on.
     """
     sends, chunk_bytes, _ = _columns(instance, answer, pieces)
     return sends, chunk_bytes
@@ -98,7 +99,8 @@ def transfers_of(instance: Instance, answer: object, *, barrier: bool = False, p
     Raises
     ------
     InputError
-        If the answer is of another instance, names a chunk, node or link that does not exist, or an option does not fit it.
+        If the answer is of another instance, names a chunk, node or link that does not exist, or an option does not fit
+        it.
     """
     if barrier and not isinstance(answer, StepSchedule):
         raise InputError("only schedules in steps have barriers", place="barrier")
@@ -121,7 +123,7 @@ def transfers_of(instance: Instance, answer: object, *, barrier: bool = False, p
 
 
 def _units(answer: object, pieces: int | Ints) -> tuple[Ints | None, Fraction]:
-    """Give exact sizes of the chunks; None of trees that are cut into different numbers of pieces."""
+    """Exact sizes of the chunks; None of trees that are cut into different numbers of pieces."""
     if isinstance(answer, TreePacking):
         number = int(np.max(pieces, initial=1))
         if np.min(pieces, initial=number) < number:
@@ -180,7 +182,10 @@ def _places(times_s: Floats) -> Ints:
 
 
 def _slots(sends: Sends, chunks: int, nodes: int, *, barrier: bool) -> tuple[Ints, Ints, int]:
-    """Slots that sends wait at and feed: all pairs of chunk and node where they are few, those that are fed otherwise."""
+    """Slots that sends wait at and feed.
+
+    All pairs of chunk and node where they are few, those that are fed otherwise.
+    """
     if barrier:
         zeros = np.zeros(len(sends), dtype=np.int64)
         return zeros, zeros, 2

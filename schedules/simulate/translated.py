@@ -1,8 +1,11 @@
-"""Simulation of one tree that is moved to all ranks: all ranks do the same at the same time, so that the edges of the first one are enough.
+"""Simulation of one tree that is moved to all ranks.
 
-The links by one generator are of equal bandwidth and latency, which is checked, and each serves the same edges in the same order: those of its
-generator, by their steps. So what happens on the link from w to w + g to the data of rank w - u happens at once on all links by g, and a link is
-as good as its generator. The times are those of the simulation of all sends (:func:`~cwb.schedules.verify.translated.expand`).
+All ranks do the same at the same time, so that the edges of the first one are enough.
+
+The links by one generator are of equal bandwidth and latency, which is checked, and each serves the same edges in the
+same order: those of its generator, by their steps. So what happens on the link from w to w + g to the data of rank w -
+u happens at once on all links by g, and a link is as good as its generator. The times are those of the simulation of
+all sends (:func:`~cwb.schedules.verify.translated.expand`).
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ def simulate_translated(instance: Instance, answer: TranslatedTrees) -> tuple[fl
     Returns
     -------
     tuple of float and array of float, shape (links,), or None
-        When the last byte arrived, and the seconds that every link was busy; None where links by the same generator differ.
+        When the last byte arrived, and the seconds that every link was busy; None where links by the same generator
+        differ.
     """
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")

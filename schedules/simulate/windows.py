@@ -1,7 +1,8 @@
 """Simulation in windows of time, many hops at once.
 
-What happens at a time t has consequences only from ``t + d`` on, where d is the least time that any chunk takes over any link. So everything that
-asks for a link within d of the earliest can be served together, each link's sends in their order.
+What happens at a time t has consequences only from ``t + d`` on, where d is the least time that any chunk takes over
+any link. So everything that asks for a link within d of the earliest can be served together, each link's sends in their
+order.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """The verifier: says whether a schedule does what its instance asks for, and what is wrong if not.
 
-It shares no code with what makes schedules, and believes nothing but the network and the demand. Sends of a step read what was held
-before the step; sends of a timed schedule read what has arrived when they start, see :mod:`.order` and, for links,
-:mod:`.capacity`; where the instance has a grid of epochs, they are checked on it, see :mod:`.epochs` and :mod:`.circuits`. Data is replayed as
-versions of chunks, see :mod:`.holdings` and :mod:`.sums`; trees are checked one by one without being turned into sends, see :mod:`.trees`, and of
-one that is moved to all ranks only the one, see :mod:`.translated`.
+It shares no code with what makes schedules, and believes nothing but the network and the demand. Sends of a step read
+what was held before the step; sends of a timed schedule read what has arrived when they start, see :mod:`.order` and,
+for links, :mod:`.capacity`; where the instance has a grid of epochs, they are checked on it, see :mod:`.epochs` and
+:mod:`.circuits`. Data is replayed as versions of chunks, see :mod:`.holdings` and :mod:`.sums`; trees are checked one
+by one without being turned into sends, see :mod:`.trees`, and of one that is moved to all ranks only the one, see
+:mod:`.translated`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def verify(instance: Instance, answer: Answer) -> Report:
     instance : Instance
         The problem: a network of nodes and links, and a collective.
     answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
-        What is to be judged.
+        The answer to verify.
 
     Returns
     -------

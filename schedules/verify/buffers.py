@@ -1,11 +1,13 @@
 """Whether ranks hold no more for others than they have room for, on a grid of epochs.
 
-A limit on a rank is room for chunks of others: neither for its own data nor for what it needs itself. A chunk is held from the index at
-which it arrives to that at which it is last sent on before it arrives again; one that is never sent on, at its arrival alone. A whole chunk that is
-sent at an index is still there at that index. Where chunks may be split, what is sent at an index makes room at once for what arrives at it, as a
-link carries on what comes in. Contributions to a sum that a rank adds to its own take no room.
+A limit on a rank is room for chunks of others: neither for its own data nor for what it needs itself. A chunk is held
+from the index at which it arrives to that at which it is last sent on before it arrives again; one that is never sent
+on, at its arrival alone. A whole chunk that is sent at an index is still there at that index. Where chunks may be
+split, what is sent at an index makes room at once for what arrives at it, as a link carries on what comes in.
+Contributions to a sum that a rank adds to its own take no room.
 
-A rank with room for nothing sends on what it receives at the index at which it arrives or never, also what it needs itself.
+A rank with room for nothing sends on what it receives at the index at which it arrives or never, also what it needs
+itself.
 """
 
 from __future__ import annotations
@@ -90,7 +92,10 @@ def _late(
     sends: list[tuple[int, int]],
     came: dict[Kind, list[tuple[int, int]]],
 ) -> list[int]:
-    """Find sends of what a rank has received earlier: of contributions those that have waited, of other data what is not its own."""
+    """Find sends of what a rank has received earlier.
+
+    Of contributions those that have waited, of other data what is not its own.
+    """
     node, chunk, reduced = key
     arrivals = [at for at, _ in came.get(key, [])]
     times = [at for at, _ in sends]
@@ -126,7 +131,7 @@ def _overfull(
     limit: Fraction,
     stays: list[tuple[int, int, int, int]],
 ) -> int | None:
-    """Give the first send that does not fit; what a rank needs, or has itself, takes no room."""
+    """First send that does not fit; what a rank needs, or has itself, takes no room."""
     chunks = schedule.chunks
     changes: list[tuple[int, int, int]] = []
     for first, end, chunk, send in stays:

@@ -1,12 +1,12 @@
 """Whether the links are fast enough for a timed schedule.
 
-A send says when its first byte leaves and when its last byte arrives, not when each link of its path is used. Whatever happens on the
-way, its bytes enter link ``l`` no earlier than ``start + latency of the links before`` and no later than ``end - latency of l and the
-links after``; within this window the link must carry all of them. Many windows fit on a link exactly if, for every stretch of time, the
-bytes of the windows inside it are at most bandwidth times its length, however the link divides its time; sending by earliest deadline
-then meets every window. For sends over single links the check is exact; for longer paths it is what no network can undercut,
-store and forward or cut through. A link that takes one chunk at a time is the special case of windows that are as short as the
-chunk allows.
+A send says when its first byte leaves and when its last byte arrives, not when each link of its path is used. Whatever
+happens on the way, its bytes enter link ``l`` no earlier than ``start + latency of the links before`` and no later than
+``end - latency of l and the links after``; within this window the link must carry all of them. Many windows fit on a
+link exactly if, for every stretch of time, the bytes of the windows inside it are at most bandwidth times its length,
+however the link divides its time; sending by earliest deadline then meets every window. For sends over single links the
+check is exact; for longer paths it is what no network can undercut, store and forward or cut through. A link that takes
+one chunk at a time is the special case of windows that are as short as the chunk allows.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Whether a timed schedule keeps to circuits: a chunk holds all links from one rank to the next one for as long as it takes.
+"""Whether a timed schedule keeps to circuits.
 
-That is TACOS's count of time (dissertation, section 5.4.7): a link is busy for its latency and the chunk's time on the wire, and what
-comes after waits for both. Starts and ends are whole ticks of the instance's grid. Between ranks that are not neighbours there are switches
-alone; through these a chunk may go x times as slowly, and then takes up 1/x of every link of its path, as a switch that is unwound into x
-links to each rank has it (section 5.4.8).
+A chunk holds all links from one rank to the next one for as long as it takes.
+
+That is TACOS's count of time (dissertation, section 5.4.7): a link is busy for its latency and the chunk's time on the
+wire, and what comes after waits for both. Starts and ends are whole ticks of the instance's grid. Between ranks that
+are not neighbours there are switches alone; through these a chunk may go x times as slowly, and then takes up 1/x of
+every link of its path, as a switch that is unwound into x links to each rank has it (section 5.4.8).
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ def _from_rank_to_rank(network: Network, schedule: Schedule, at_send: AtSend, fi
 
 
 def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) -> tuple[Ints, Ints, Ints] | None:
-    """Give starts, ends and slowness x of all sends; None if some are not those of their paths."""
+    """Starts, ends and slowness x of all sends; None if some are not those of their paths."""
     sends, tick = schedule.sends, float(grid.timing.epoch_s)
     times = schedule.start_s / tick, schedule.end_s / tick
     begin, end = (np.rint(np.minimum(column, LATEST)).astype(np.int64) for column in times)
@@ -92,7 +94,10 @@ def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) 
 
 
 def _slowness(grid: Grid, path: tuple[int, ...], ticks: int) -> int:
-    """The largest whole x, up to :data:`SLOWEST`, for which a chunk at 1/x of the rate takes so many ticks; 0 if there is none."""
+    """The largest whole x, up to :data:`SLOWEST`, for which a chunk at 1/x of the rate takes so many ticks.
+
+    0 if there is none.
+    """
     links = [grid.topology.links[link] for link in path]
     late = sum((link.latency_s for link in links), Fraction(0))
     wire = grid.chunk_bytes / min(link.bandwidth_Bps for link in links)
@@ -111,7 +116,7 @@ class _Uses:
     slowness: Ints
 
     def take(self, index: Ints) -> _Uses:
-        """Give some of them, in the order of the index."""
+        """A selection of them, in the order of the index."""
         return _Uses(*(getattr(self, name)[index] for name in ("link", "send", "begin", "end", "slowness")))
 
 
@@ -137,7 +142,10 @@ def _check_links(
 
 
 def _once(network: Network, schedule: Schedule, uses: _Uses) -> _Uses:
-    """Leave out what a switch with multicast copies: one chunk from one source that starts and ends at the same times is sent to it once."""
+    """Leave out what a switch with multicast copies.
+
+    One chunk from one source that starts and ends at the same times is sent to it once.
+    """
     copies = np.zeros(network.nodes, dtype=np.bool_)
     copies[[i for i, node in enumerate(network.topology.nodes) if node.multicast]] = True
     shared = np.flatnonzero(copies[network.link_target[uses.link]])

@@ -1,11 +1,11 @@
 """Whether a timed schedule keeps to the grid of epochs of its instance.
 
-A send that starts at index k over a link of delay d is at the other end at index k + d, and can be sent on from there at once; over a
-longer path it starts over every link at the index at which it arrives there. Starts and ends in seconds must be those of the grid, so
-that the schedule means the same in epochs and in seconds. Whole chunks are counted in windows, parts of chunks by the epoch.
-What reaches a switch that cannot store leaves at the same index or is lost; without multicast it leaves as often as it came. Where chunks
-may be split, nothing is copied, see :mod:`.uncopied`.
-Ranks with a limit are counted in :mod:`.buffers`.
+A send that starts at index k over a link of delay d is at the other end at index k + d, and can be sent on from there
+at once; over a longer path it starts over every link at the index at which it arrives there. Starts and ends in seconds
+must be those of the grid, so that the schedule means the same in epochs and in seconds. Whole chunks are counted in
+windows, parts of chunks by the epoch. What reaches a switch that cannot store leaves at the same index or is lost;
+without multicast it leaves as often as it came. Where chunks may be split, nothing is copied, see :mod:`.uncopied`, and
+what leaves a switch at an index makes room for what arrives there. Ranks with a limit are counted in :mod:`.buffers`.
 """
 
 from __future__ import annotations
@@ -58,11 +58,13 @@ def verify_epochs(instance: Instance, network: Network, schedule: Schedule, find
     end = start + np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1]) if len(sends) else start
     _check_passing(network, schedule, start, end, at_send, findings)
     check_rank_buffers(grid, network, schedule, start, end, at_send, findings)
-    # At one index, what takes time has arrived first; then switches hand over what takes none; then everybody else starts.
+    # At one index, what takes time has arrived first; then switches hand over what takes none; then everybody else
+    # starts.
     at_once = start == end
     stores = {node: limit for node, limit in network.buffer_bytes.items() if limit}
     read, write = 4 * start + np.where(at_once, 1, 3), 4 * end + np.where(at_once, 2, 0)
-    replay(replace(network, buffer_bytes=stores), schedule.chunks, sends, read, write, at_send, findings)
+    gone = 4 * start if grid.timing.fluid else None  # what leaves makes room for what arrives at the same index
+    replay(replace(network, buffer_bytes=stores), schedule.chunks, sends, read, write, at_send, findings, gone)
 
 
 def finish_epochs(instance: Instance, schedule: Schedule) -> int:
@@ -124,7 +126,10 @@ def _check_windows(grid: Grid, network: Network, schedule: Schedule, hop_start: 
 
 
 def _at_its_fastest(grid: Grid, network: Network) -> Network:
-    """Give every link the most bandwidth that it has in any epoch; that it often has less is counted in windows."""
+    """Assign every link the largest bandwidth that it has in any epoch.
+
+    That it often has less is counted in windows.
+    """
     timing, bandwidth = grid.timing, network.bandwidth_Bps.copy()
     for link in _changed_links(grid):
         ends = {epoch for c in timing.changes if c.link == link for epoch in (c.first, c.last)}
@@ -174,7 +179,10 @@ def _over(network: Network, schedule: Schedule, link: int, send: int, epoch: int
 def _check_passing(
     network: Network, schedule: Schedule, start: Ints, end: Ints, at_send: AtSend, findings: Findings
 ) -> None:
-    """What a switch that cannot store sends has arrived there at the same index, as often as it is sent if it cannot copy."""
+    """Whether what a switch that cannot store sends has arrived there at the same index.
+
+    If it cannot copy, it must have arrived as often as it is sent.
+    """
     sends = schedule.sends
     empty = np.zeros(network.nodes, dtype=np.bool_)
     empty[[node for node, limit in network.buffer_bytes.items() if limit == 0]] = True

@@ -1,4 +1,4 @@
-"""The judge's own count of epochs: delays, windows and capacities of the links of an instance that has a timing.
+"""The verifier's own count of epochs: delays, windows and capacities of the links of an instance that has a timing.
 
 Nothing here is shared with the methods, so that a slip in their table is a violation and not a record.
 """
@@ -46,9 +46,9 @@ class Grid:
     chunk_bytes : Fraction
         Size of a whole chunk.
     source, target, delay, window, capacity : array of int, shape (links,)
-        Ends; index of arrival less index of start; in any ``window`` epochs at most ``capacity`` whole chunks start. Of links to and from
-        switches on a network of circuits, the delay is the least that they may add to a path, and the window does not hold. There
-        what is above :data:`MAX_EPOCHS` is :data:`NEVER`.
+        Ends; index of arrival less index of start; in any ``window`` epochs at most ``capacity`` whole chunks start. Of
+        links to and from switches on a network of circuits, the delay is the least that they may add to a path, and the
+        window does not hold. There what is above :data:`MAX_EPOCHS` is :data:`NEVER`.
     rate : tuple of Fraction
         Chunks that the bandwidth allows in an epoch.
     """
@@ -107,7 +107,8 @@ def grid_of(instance: Instance, *, at_least: bool = False) -> Grid:
 def _circuits(topology: Topology, timing: Timing, chunk: Fraction, *, at_least: bool) -> Grid:
     """Count the links of a network where chunks hold links: each for latency and wire, one chunk at a time.
 
-    A chunk from rank to rank over switches takes no less than the delays here: latency alone towards a switch, all rounded down.
+    A chunk from rank to rank over switches takes no less than the delays here: latency alone towards a switch, all
+    rounded down.
     """
     if timing.fluid or timing.changes:
         raise InputError("circuits are of whole chunks at constant bandwidths", place="timing")
@@ -144,10 +145,13 @@ def _counted(ticks: int) -> int:
 
 
 def whole_ticks(instance: Instance) -> bool:
-    """Whether chunks are whole and nothing is rounded on a grid of circuits, so that every schedule on it ends at a whole tick.
+    """Whether every schedule on a grid of circuits ends at a whole tick.
 
-    No schedule of whole chunks without the grid is shorter than the best one on it: rounding all its starts down to ticks keeps what comes
-    before what, since all durations are whole, and what is under way during a tick is what was under way just before the end of that tick.
+    That is so where chunks are whole and nothing is rounded.
+
+    No schedule of whole chunks without the grid is shorter than the best one on it: rounding all its starts down to
+    ticks keeps what comes before what, since all durations are whole, and what is under way during a tick is what was
+    under way just before the end of that tick.
     """
     topology, timing = instance.network, instance.timing
     if not isinstance(topology, Topology) or timing is None or timing.semantics is not Semantics.CIRCUIT:
@@ -172,7 +176,10 @@ def _latency_epochs(latency: Fraction, timing: Timing) -> int:
 
 
 def _is_free(topology: Topology, link: int, timing: Timing) -> bool:
-    """Whether the time on the wire is not counted: from a switch to a rank in TE-CCL, which counts it before the switch."""
+    """Whether the time on the wire is not counted.
+
+    From a switch to a rank in TE-CCL, which counts it before the switch.
+    """
     a, b = topology.link_ends[link]
     kinds = topology.nodes[a].kind, topology.nodes[b].kind
     return timing.semantics is Semantics.TE_CCL and kinds == (NodeKind.SWITCH, NodeKind.COMPUTE)

@@ -1,8 +1,9 @@
 """Which version of a chunk every send reads, and on top of which it writes.
 
-A *version* is what a node holds of a chunk from one write to the next. Versions are numbered inside a block of chunks: a write by its
-position among the block's writes, sorted by (chunk, node, order); what a node has from the start by ``writes + cell``, where
-the cell is ``row * nodes + node``; -1 is nothing. All lookups are one sort and binary searches, so that no step is replayed on its own.
+A *version* is what a node holds of a chunk from one write to the next. Versions are numbered inside a block of chunks:
+a write by its position among the block's writes, sorted by (chunk, node, order); what a node has from the start by
+``writes + cell``, where the cell is ``row * nodes + node``; -1 is nothing. All lookups are one sort and binary
+searches, so that no step is replayed on its own.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Members:
         return cls(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), network.rank_node[ranks])
 
     def pairs(self, groups: Ints) -> tuple[Ints, Ints]:
-        """Give (position in ``groups``, member node) for all members of all of them."""
+        """Pairs (position in ``groups``, member node) for all members of all of them."""
         sizes = self.offset[groups + 1] - self.offset[groups]
         rows = np.repeat(np.arange(len(groups)), sizes)
         begin = np.cumsum(sizes) - sizes
@@ -110,14 +111,14 @@ class Block:
         return self.reduced[self.cell // self.nodes]
 
     def last_write(self, cell: Ints, before: Ints | int) -> Ints:
-        """Give the last write to each cell of a smaller order; :data:`NOTHING` if there is none."""
+        """Last write to each cell of a smaller order; :data:`NOTHING` if there is none."""
         if not self.writes:
             return np.full(len(cell), NOTHING, dtype=np.int64)
         found = np.searchsorted(self.keys, cell * (self.end + 1) + before) - 1
         return np.where((found >= 0) & (self.cell[np.maximum(found, 0)] == cell), found, NOTHING)
 
     def version(self, cell: Ints, before: Ints | int) -> Ints:
-        """Give the version that each cell holds at an order: of a sum the last one, of a copy the first one."""
+        """Version that each cell holds at an order: of a sum the last one, of a copy the first one."""
         write = self.last_write(cell, before)
         start = np.where(self.initial[cell], self.writes + cell, NOTHING)
         if not self.writes:
@@ -196,6 +197,6 @@ def _block(
 
 
 def needers(block: Block, chunks: Chunks, members: Members) -> Ints:
-    """Give the cells that must hold their chunk in the end."""
+    """Cells that must hold their chunk in the end."""
     rows, nodes = members.pairs(chunks.needed_by[block.base : block.base + block.rows])
     return rows * block.nodes + nodes

@@ -1,6 +1,7 @@
 """When sends read and write: one integer order for steps and for times.
 
-A send reads what its source holds and writes to its target. It sees every write of a smaller order than its read, and no other.
+A send reads what its source holds and writes to its target. It sees every write of a smaller order than its read, and
+no other.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ def step_order(step: Ints) -> tuple[Ints, Ints]:
 def time_order(start_s: Floats, end_s: Floats) -> tuple[Ints, Ints]:
     """Order by times: a send sees what has arrived by its start.
 
-    An arrival later than the start by rounding counts too: by :data:`TOLERANCE` of the time, but never by half of the shortest send, so that
-    every send reads before it writes and no circle of sends can feed itself. Sends must take longer than nothing.
+    An arrival later than the start by rounding counts too: by :data:`TOLERANCE` of the time, but never by half of the
+    shortest send, so that every send reads before it writes and no circle of sends can feed itself. Sends must take
+    longer than nothing.
     """
     if not len(start_s):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

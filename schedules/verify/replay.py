@@ -1,7 +1,9 @@
-"""Replays a schedule symbolically: who holds which contributions of which chunk, and whether that is what the demand asks for.
+"""Replays a schedule symbolically.
 
-A send brings what its source holds when it starts. A copy takes the place of what the target holds; a reduction adds to it, or
-takes the place of nothing. Data that is not summed is held or not, and cannot be reduced.
+Who holds which contributions of which chunk, and whether that is what the demand asks for.
+
+A send brings what its source holds when it starts. A copy takes the place of what the target holds; a reduction adds to
+it, or takes the place of nothing. Data that is not summed is held or not, and cannot be reduced.
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ AtSend = Callable[[str, str, int], Violation]
 
 
 def replay(
-    network: Network, chunks: Chunks, sends: Sends, read: Ints, write: Ints, at_send: AtSend, findings: Findings
+    network: Network,
+    chunks: Chunks,
+    sends: Sends,
+    read: Ints,
+    write: Ints,
+    at_send: AtSend,
+    findings: Findings,
+    gone: Ints | None = None,
 ) -> None:
     """Check every send and what every rank has in the end, block by block.
 
@@ -41,12 +50,17 @@ def replay(
         Makes a violation at a send.
     findings : Findings
         Takes what is found.
+    gone : array of int, shape (sends,), optional
+        Orders from which on what each send has taken out of a limited switch leaves room, and where it takes none that
+        is not sent on later; after the read unless given.
     """
     members = Members.of(chunks, network)
     held: list[Stays] = []
     if len(write) and int(write.max()) > MAX_ORDER:
-        _, ranked = np.unique(np.concatenate([read, write]), return_inverse=True)
-        read, write = ranked[: len(read)].astype(np.int64), ranked[len(read) :].astype(np.int64)
+        orders = [read, write, *([] if gone is None else [gone])]
+        _, ranked = np.unique(np.stack(orders), return_inverse=True)
+        read, write, *after = ranked.astype(np.int64).reshape(len(orders), -1)
+        gone = after[0] if after else None
     for block in blocks(chunks, sends, read, write, network):
         needed = needers(block, chunks, members)
         final = block.version(needed, block.end)
@@ -59,7 +73,7 @@ def replay(
             text = f"switch {network.name(int(sends.source[send]))} sends a chunk on twice, but has no multicast"
             findings.add(at_send("multicast", text, send))
         if network.buffer_bytes:
-            held.append(stays(block, network, chunks))
+            held.append(stays(block, network, chunks, gone))
         _warn_useless(block, final, at_send, findings)
     for switch, send in overfull(held, network, chunks).items():
         limit = network.buffer_bytes[switch]
@@ -133,7 +147,7 @@ def _wrong_sum(block: Block, sums: Sums, cell: int, root: int, wanted: list[int]
     if not twice:
         absent = [part for part in wanted if part not in found]
         if not absent:
-            return None  # parts that were never held, which has been told
+            return None  # parts that were never held, which has been reported
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         return _lacks(block, cell, f"the contribution of {network.name(absent[0])}{more}", network)
     text = f"{network.name(node)} ends with the contribution of {network.name(twice[0])} {found[twice[0]]} times"

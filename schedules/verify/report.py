@@ -19,8 +19,8 @@ class Violation:
     Parameters
     ----------
     kind : str
-        A word to sort by: ``instance``, ``size``, ``range``, ``path``, ``capacity``, ``not-held``, ``not-a-sum``, ``order``, ``missing``,
-        ``twice``, ``multicast``, ``buffer``, ``tree``, ``demand``; of warnings ``useless``.
+        A word to sort by: ``instance``, ``size``, ``range``, ``path``, ``capacity``, ``not-held``, ``not-a-sum``,
+        ``order``, ``missing``, ``twice``, ``multicast``, ``buffer``, ``tree``, ``demand``; of warnings ``useless``.
     message : str
         What is wrong, in words.
     rank, chunk, tree, link : int or None
@@ -102,7 +102,7 @@ class Findings:
             self.counts[kind] += len(index)
 
     def report(self) -> Report:
-        """Give the findings, the earliest first; those without a time come before."""
+        """Findings, the earliest first; those without a time come before."""
 
         def when(violation: Violation) -> float:
             return (

@@ -81,8 +81,8 @@ def _sums(where: np.ndarray, values: np.ndarray, count: int) -> list[int]:
 def check_sizes(instance: Instance, chunks: Chunks, findings: Findings) -> None:
     """Compare the chunks' sizes with the demand's.
 
-    Data that is copied and that a holder is also said to need is the same as data that only the others need; data that nobody lacks does
-    not count.
+    Data that is copied and that a holder is also said to need is the same as data that only the others need; data that
+    nobody lacks does not count.
     """
     wanted, given = demanded(instance), offered(chunks)
     for condition in [c for c, size in wanted.items() if given.get(c) == size]:

@@ -1,8 +1,8 @@
 """Which contributions a version is the sum of, each with its multiplicity.
 
-A version that was copied is the one it was copied from. Any other is the sum of two versions, and so on down to what ranks
-have from the start: expanded to the end, these are its contributions. A right sum of n contributions expands into exactly n parts, so that
-an expansion is given up, as counting something twice, as soon as it has more.
+A version that was copied is the one it was copied from. Any other is the sum of two versions, and so on down to what
+ranks have from the start: expanded to the end, these are its contributions. A right sum of n contributions expands into
+exactly n parts, so that an expansion is given up, as counting something twice, as soon as it has more.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Sums:
         return cls(block, origin, sums.resolve(brought), sums.resolve(beneath))
 
     def resolve(self, version: Ints) -> Ints:
-        """Give the versions that these are copies of."""
+        """Versions that these are copies of."""
         inside = (version >= 0) & (version < self.block.writes)
         if not len(self.origin):
             return version
@@ -121,7 +121,10 @@ class Sums:
         return found
 
     def _late(self, version: int) -> tuple[int, int]:
-        """Key by which versions come after everything that is made of them; of one instant by their place in the sort."""
+        """Key by which versions come after everything that is made of them.
+
+        Of one instant by their place in the sort.
+        """
         if version >= self.block.writes:
             return (1, version)
         return (-int(self.block.order[version]) * (self.block.writes + 1) - version, version)

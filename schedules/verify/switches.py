@@ -8,15 +8,15 @@ from math import floor
 import numpy as np
 
 from ...core.schedule import Chunks, Ints
-from .holdings import Block
+from .holdings import NOTHING, Block
 from .network import Network
 
 
 def copied_by_switches(block: Block, network: Network) -> Ints:
     """Find writes by which a switch without multicast sends on what it has sent before.
 
-    Of data that is copied, a switch can send as often as it has received before; of a sum, every state of it once, and after
-    that it may not add to it.
+    Of data that is copied, a switch can send as often as it has received before; of a sum, every state of it once, and
+    after that it may not add to it.
 
     Returns
     -------
@@ -51,52 +51,84 @@ class Stays:
     ----------
     node, units, send : array of int
         The switch, the chunk's size in units, and the send that brings it.
-    first, last : array of int
-        Orders of the arrival and of the last instant that it is held.
+    first, until : array of int
+        Orders of the arrival and of the first instant at which it is not held any more.
     """
 
     node: Ints
     units: Ints
     send: Ints
     first: Ints
-    last: Ints
+    until: Ints
 
 
-def stays(block: Block, network: Network, chunks: Chunks) -> Stays:
+def stays(block: Block, network: Network, chunks: Chunks, gone: Ints | None = None) -> Stays:
     """Find when the switches with a limited buffer hold the chunks of a block.
 
-    A chunk is held from its arrival until it is last sent on before it arrives again, and a sum until the next part of it arrives; what
-    only passes through a switch on its way is not held.
+    A chunk is held from its arrival until it is last sent on before it arrives again, and a sum until the next part of
+    it arrives; what only passes through a switch on its way is not held. Without multicast, every arrival of data that
+    is copied is a copy of its own, held until it is sent on. At the order of a send in ``gone`` it makes room for what
+    arrives, by default after it.
     """
     limited = np.zeros(network.nodes, dtype=np.bool_)
     limited[list(network.buffer_bytes)] = True
     settled = np.ones(block.writes, dtype=np.bool_)  # writes of one instant leave one chunk
     settled[:-1] = block.keys[1:] != block.keys[:-1]
-    index = np.flatnonzero(limited[block.cell % block.nodes] & settled)
-    last = block.order.copy()
+    single = network.unicast[block.cell % block.nodes] & ~block.sums
+    index = np.flatnonzero(limited[block.cell % block.nodes] & (settled | single))
+    until = block.order + (gone is None)
     out = np.flatnonzero(limited[block.source % block.nodes])
     version = block.last_write(block.source[out], block.read[out])
-    np.maximum.at(last, version[version >= 0], block.read[out][version >= 0])
+    once = network.unicast[block.source[out] % block.nodes] & ~block.reduced[block.source[out] // block.nodes]
+    version[once] = _sent_copies(block, index[single[index]], out[once])
+    left = block.read[out] + 1 if gone is None else gone[block.send[out]]
+    np.maximum.at(until, version[version >= 0], left[version >= 0])
     follows = index[index + 1 < block.writes]
     grows = follows[block.beneath[follows + 1] == follows] if len(follows) else follows
-    last[grows] = np.maximum(last[grows], block.order[grows + 1] - 1)
+    until[grows] = np.maximum(until[grows], block.order[grows + 1])
     cell = block.cell[index]
     units = chunks.units[block.base + cell // block.nodes]
-    return Stays(cell % block.nodes, units, block.send[index], block.order[index], last[index])
+    return Stays(cell % block.nodes, units, block.send[index], block.order[index], until[index])
+
+
+def _sent_copies(block: Block, into: Ints, out: Ints) -> Ints:
+    """Match every send out of switches with the latest arrival before it that no earlier send has taken; -1 without one.
+
+    This holds the fewest copies at every instant: each is sent as soon after its arrival as can be, and arrivals
+    without a match are not held.
+
+    Parameters
+    ----------
+    into, out : array of int
+        Positions of the arrivals and the sends among the block's writes.
+    """
+    cell = np.concatenate([block.cell[into], block.source[out]])
+    change = np.repeat(np.array([1, -1]), [len(into), len(out)])
+    order = np.lexsort((np.concatenate([block.order[into], block.read[out]]), cell))
+    # A send takes the number that are there back to what it was before the arrival that it is matched with.
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.cumsum(change[order])
+    number -= change > 0
+    by_number = order[np.lexsort((number[order], cell[order]))]
+    arrival, send = by_number[:-1], by_number[1:]
+    paired = (change[arrival] > 0) & (cell[arrival] == cell[send]) & (number[arrival] == number[send])
+    found = np.full(len(out), NOTHING, dtype=np.int64)
+    found[send[paired] - len(into)] = into[arrival[paired]]
+    return found
 
 
 def overfull(parts: list[Stays], network: Network, chunks: Chunks) -> dict[int, int]:
-    """Give the switches that hold more than they can, each with the first send that does not fit."""
+    """Switches that hold more than they can, each with the first send that does not fit."""
     if not parts:
         return {}
-    node, units, send, first, last = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("node", "units", "send", "first", "last")
+    node, units, send, first, until = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("node", "units", "send", "first", "until")
     )
     found: dict[int, int] = {}
     for switch, limit in network.buffer_bytes.items():
         here = node == switch
         change = np.concatenate([units[here], -units[here]])
-        when = np.concatenate([first[here], last[here] + 1])
+        when = np.concatenate([first[here], until[here]])
         order = np.lexsort((change, when))
         too_full = np.flatnonzero(np.cumsum(change[order]) > floor(limit / chunks.unit_bytes))
         if len(too_full):

@@ -1,7 +1,9 @@
-"""Whether one tree, moved to all ranks, is a schedule: see :class:`~cwb.core.translated.TranslatedTrees` for why this much is enough.
+"""Whether one tree, moved to all ranks, is a schedule.
 
-The judge looks at the edges of rank 0 alone: n - 1 for every chunk of a rank. It takes nothing on trust: that the network has a link for
-every generator from every rank is looked up link by link.
+See :class:`~cwb.core.translated.TranslatedTrees` for why this much is enough.
+
+The verifier looks at the edges of rank 0 alone: n - 1 for every chunk of a rank. It takes nothing on trust: that the
+network has a link for every generator from every rank is looked up link by link.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ MAX_SENDS = 2**26
 
 
 def verify_translated(instance: Instance, network: Network, answer: TranslatedTrees, findings: Findings) -> None:
-    """Check that the edges of rank 0 are trees over links that all ranks have, and that no generator is used twice in a step."""
+    """Check the edges of rank 0.
+
+    They must be trees over links that all ranks have, and use no generator twice in a step.
+    """
     demand = instance.demand
     if instance.timing is None or instance.timing.semantics is not Semantics.CIRCUIT:
         findings.add(Violation("tree", "steps of equal length need a timing of circuits"))
@@ -113,7 +118,7 @@ def _check_generators(instance: Instance, network: Network, answer: TranslatedTr
 
 
 def generator_links(network: Network, answer: TranslatedTrees, generator: int, *, inwards: bool) -> Ints:
-    """Give the link from each rank by a generator, or back by it; -1 where there is none."""
+    """Link from each rank by a generator, or back by it; -1 where there is none."""
     n = answer.ranks
     nodes = np.arange(n)
     other = moved(answer.sizes, nodes, np.array(generator), -1 if inwards else 1)

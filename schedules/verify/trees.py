@@ -25,7 +25,8 @@ _Wanted = dict[int | None, tuple[tuple[int, ...], Fraction]]
 def verify_trees(instance: Instance, network: Network, packing: TreePacking, findings: Findings) -> None:
     """Check that every tree spans its group in order along existing paths, and that together they carry the demand.
 
-    An edge is a send of its own: paths of a tree that share a link, or enter the same switch, load it once each, so that no switch copies or stores.
+    An edge is a send of its own: paths of a tree that share a link, or enter the same switch, load it once each, so
+    that no switch copies or stores.
     """
     if not _in_range(network, packing, findings):
         return
@@ -56,7 +57,7 @@ def heaviest_load(instance: Instance, packing: TreePacking) -> Fraction:
 
 
 def heaviest_link(instance: Instance, packing: TreePacking) -> tuple[int, Fraction]:
-    """Give the first of the most loaded links, and the seconds that it needs for the bytes of all trees, exactly.
+    """First of the most loaded links, and the seconds that it needs for the bytes of all trees, exactly.
 
     Raises
     ------
@@ -114,7 +115,10 @@ def _of(part: TreePacking, packing: TreePacking) -> str:
 
 
 def _demand_by_root(instance: Instance, packing: TreePacking, findings: Findings) -> _Wanted | None:
-    """For each root, the ranks that its trees must span and the bytes that they carry; one entry None where the root is free."""
+    """For each root, the ranks that its trees must span and the bytes that they carry.
+
+    One entry None where the root is free.
+    """
     found: _Wanted = {}
     for condition, size in demanded(instance).items():
         root, span = _root_and_span(condition, packing.kind)
@@ -127,7 +131,7 @@ def _demand_by_root(instance: Instance, packing: TreePacking, findings: Findings
 
 
 def _root_and_span(condition: Condition, kind: TreeKind) -> tuple[int | None, tuple[int, ...] | None]:
-    """Give the root and the ranks of the trees that carry data of this kind; no ranks if none do."""
+    """Root and the ranks of the trees that carry data of this kind; no ranks if none do."""
     held, needed, reduced = condition
     if kind is TreeKind.OUT and not reduced and len(held) == 1:
         return held[0], needed
@@ -158,7 +162,10 @@ def _check_paths(network: Network, packing: TreePacking, findings: Findings) -> 
 
 
 def _check_shapes(network: Network, packing: TreePacking, wanted: _Wanted, findings: Findings) -> None:
-    """Every rank is reached once, by an edge whose parent was reached before; together that makes each a tree that spans its group."""
+    """Every rank is reached once, by an edge whose parent was reached before.
+
+    Together that makes each a tree that spans its group.
+    """
     ranks = len(network.rank_node)
     members: dict[int | None, Bools] = {}
     for root, (span, _) in wanted.items():

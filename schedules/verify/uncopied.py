@@ -1,17 +1,22 @@
-"""Whether what links carry is enough where nothing is copied: chunks that may be split are a flow to every target by itself.
+"""Whether what links carry is enough where nothing is copied.
 
-In the fluid problem (TE-CCL, section 4.1) a part of a chunk that two ranks need is sent twice over every link that both ways have in common.
-A schedule may name such a link once. So the way of every target is found anew, over the sends of the part, and what all ways together put on
-a link in an epoch must fit. Sums are no such flows: contributions merge.
+Chunks that may be split are a flow to every target by itself.
 
-Where a part comes to a node several times, it may have gone on from any of them. First the earliest takes all but one for each of the others; if
-that does not fit, a linear program looks for ways that do. From a node that has room for nothing, only what arrives at an index leaves at it.
+In the fluid problem (TE-CCL, section 4.1) a part of a chunk that two ranks need is sent twice over every link that both
+ways have in common. A schedule may name such a link once. So the way of every target is found anew, over the sends of
+the part, and what all ways together put on a link in an epoch must fit. Sums are no such flows: contributions merge.
+
+Where a part comes to a node several times, it may have gone on from any of them. First the earliest takes all but one
+for each of the others; if that does not fit, a linear program looks for ways that do. From a node that has room for
+nothing, only what arrives at an index leaves at it. A node with a limit keeps what is on its way to every target, each
+by itself, within that limit; what leaves at an index makes room at it, and a rank's own data and what it needs itself
+take none, as in :mod:`.buffers`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +27,9 @@ from .grid import Grid
 from .network import Network
 from .report import Findings, Violation
 
+#: For each node with a limit and index: the sends that leave there (-1) or arrive (1) of what takes room.
+Stored = dict[int, dict[int, list[tuple[int, float]]]]
+
 #: Ways times sends that are written as a linear program; beyond, the first try decides.
 MAX_FLOWS = 2_000_000
 
@@ -29,7 +37,7 @@ MAX_FLOWS = 2_000_000
 def check_uncopied(
     grid: Grid, network: Network, schedule: Schedule, start: Ints, hop_start: Ints, overload: float, findings: Findings
 ) -> None:
-    """Check the load of links with every target counted by itself.
+    """Check the load of links, and what nodes with a limit keep, with every target counted by itself.
 
     Parameters
     ----------
@@ -40,7 +48,7 @@ def check_uncopied(
     hop_start : array of int, shape (hops,)
         Index at which each hop starts.
     overload : float
-        Part of what a link can carry that is taken for rounding.
+        Part of what a link can carry, or a node keep, that is taken for rounding.
     findings : Findings
         Takes what is found.
     """
@@ -63,19 +71,28 @@ def check_uncopied(
     where = where.ravel()
     load = np.bincount(where, weights=(size * times)[sends.hop_send], minlength=len(room))
     full = np.flatnonzero(load > room * (1 + overload))
+    limits = _limits(grid, passing)
+    stored = _stored(network, schedule, (start, end), targets, limits)
+    kept = _overfull(stored, limits, size * times, overload)
     # A send over a link that is down is wrong however the ways are.
-    if not len(full) or (
+    if (not len(full) and kept is None) or (
         room.all()
-        and _some_ways_fit(network, schedule, parts, targets, (start, end), passing, size, where, room, overload)
+        and _some_ways_fit(
+            network, schedule, parts, targets, (start, end), passing, size, where, room, stored, limits, overload
+        )
     ):
         return
-    link, epoch = slots[:, full[0]].tolist()
-    nodes = grid.topology.nodes
-    a, b = nodes[int(grid.source[link])].name, nodes[int(grid.target[link])].name
-    text = f"{a} -> {b} carries {load[full[0]]:.9g} chunks for all targets, but can carry {room[full[0]]:.9g}"
-    findings.add(
-        Violation("copied", f"{text} in epoch {epoch}; where chunks may be split, nothing is copied", link=link)
-    )
+    if len(full):
+        link, epoch = slots[:, full[0]].tolist()
+        a, b = network.name(int(grid.source[link])), network.name(int(grid.target[link]))
+        text = f"{a} -> {b} carries {load[full[0]]:.9g} chunks for all targets, but can carry {room[full[0]]:.9g}"
+        text, place = f"{text} in epoch {epoch}", link
+    else:
+        assert kept is not None  # noqa: S101 (one of the two is too full)
+        node, index, amount = kept
+        text = f"{network.name(node)} keeps {amount:.9g} chunks for all targets, but has room for {limits[node]:.9g}"
+        text, place = f"{text} at index {index}", None
+    findings.add(Violation("copied", f"{text}; where chunks may be split, nothing is copied", link=place))
 
 
 def _targets(network: Network, schedule: Schedule) -> dict[int, frozenset[int]]:
@@ -100,6 +117,47 @@ def _passing(grid: Grid) -> frozenset[int]:
         if node.buffer_bytes is not None
         and (node.buffer_bytes == 0 or (node.kind is NodeKind.COMPUTE and node.buffer_bytes < grid.chunk_bytes))
     )
+
+
+def _limits(grid: Grid, passing: frozenset[int]) -> dict[int, float]:
+    """Chunks that can be kept by each node that has a limit, but room for something."""
+    return {
+        n: float(node.buffer_bytes / grid.chunk_bytes)
+        for n, node in enumerate(grid.topology.nodes)
+        if node.buffer_bytes is not None and n not in passing
+    }
+
+
+def _stored(
+    network: Network,
+    schedule: Schedule,
+    times: tuple[Ints, Ints],
+    targets: Mapping[int, frozenset[int]],
+    limits: Mapping[int, float],
+) -> Stored:
+    """Find what comes to nodes with a limit and leaves them, without a rank's own data and what it needs itself."""
+    sends, chunks, (start, end) = schedule.sends, schedule.chunks, times
+    found: Stored = defaultdict(lambda: defaultdict(list))
+    for nodes, indices, sign in ((sends.source, start, -1.0), (sends.target, end, 1.0)):
+        for send in np.flatnonzero(np.isin(nodes, list(limits))).tolist():
+            chunk, node = int(sends.chunk[send]), int(nodes[send])
+            groups = (chunks.groups[int(group[chunk])] for group in (chunks.held_by, chunks.needed_by))
+            if chunk in targets and not any(network.rank(node) in group for group in groups):
+                found[node][int(indices[send])].append((send, sign))
+    return found
+
+
+def _overfull(
+    stored: Stored, limits: Mapping[int, float], amounts: Floats, overload: float
+) -> tuple[int, int, float] | None:
+    """First node that keeps more than it can with so much in every send; with the index and what it keeps."""
+    for node, changes in stored.items():
+        now = 0.0
+        for index in sorted(changes):
+            now += sum(sign * float(amounts[send]) for send, sign in changes[index])
+            if now > limits[node] * (1 + overload):
+                return node, index, now
+    return None
 
 
 def _first_try(
@@ -144,36 +202,54 @@ def _some_ways_fit(
     size: Floats,
     where: Ints,
     room: Floats,
+    stored: Stored,
+    limits: Mapping[int, float],
     overload: float,
 ) -> bool:
-    """Whether a linear program finds ways for all targets that links can carry."""
+    """Whether a linear program finds ways for all targets that links can carry and nodes with a limit can keep."""
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
 
     if sum(len(mine) * len(targets.get(chunk, ())) for chunk, mine in parts.items()) > MAX_FLOWS:
         return False
     offset, slots = schedule.sends.path_offset.tolist(), where.tolist()
-    # The first column is by how much links are overloaded at most; rows are links in epochs, then what nodes have.
+    # The first column is by how much links and nodes are overloaded at most; rows are links in epochs, then what nodes
+    # have and keep.
     entries: list[tuple[int, int, float]] = [(row, 0, -1.0) for row in range(len(room))]
-    limits, columns = [1.0] * len(room), 1
+    bounds, columns = [1.0] * len(room), 1
+    flows: dict[int, list[int]] = defaultdict(list)
     for chunk, mine in parts.items():
         holders = set(network.rank_node[list(schedule.chunks.groups[int(schedule.chunks.held_by[chunk])])].tolist())
         for target in targets.get(chunk, ()):
             for column, send in enumerate(mine, start=columns):
+                flows[send].append(column)
                 entries += [(row, column, size[send] / room[row]) for row in slots[offset[send] : offset[send + 1]]]
-            for row, limit in _kept(schedule, mine, columns, times, passing, holders, target):
-                entries += [(len(limits), column, sign) for column, sign in row]
-                limits.append(limit)
+            for row, bound in _kept(schedule, mine, columns, times, passing, holders, target):
+                entries += [(len(bounds), column, sign) for column, sign in row]
+                bounds.append(bound)
             columns += len(mine)
         if chunk not in targets:
             for send in mine:
                 for row in slots[offset[send] : offset[send + 1]]:
-                    limits[row] -= size[send] / room[row]
+                    bounds[row] -= size[send] / room[row]
+    for node, changes in stored.items():
+        # A column for each index: the part of the limit that is kept from then on, which is what was kept and has come
+        # and not left.
+        for step, index in enumerate(sorted(changes)):
+            entries += [(len(bounds), columns, 1.0), (len(bounds), 0, -1.0), (len(bounds) + 1, columns, -1.0)]
+            entries += [(len(bounds) + 1, columns - 1, 1.0)] if step else []
+            entries += [
+                (len(bounds) + 1, column, sign * float(size[send]) / limits[node])
+                for send, sign in changes[index]
+                for column in flows[send]
+            ]
+            bounds += [1.0, 0.0]
+            columns += 1
     rows, cols, values = (np.array(column) for column in zip(*entries, strict=True))
-    matrix: Any = coo_array((values, (rows, cols)), shape=(len(limits), columns)).tocsr()
+    matrix: Any = coo_array((values, (rows, cols)), shape=(len(bounds), columns)).tocsr()
     cost = np.zeros(columns)
     cost[0] = 1.0
-    found: Any = linprog(cost, A_ub=matrix, b_ub=np.array(limits), bounds=(0, None), method="highs")
+    found: Any = linprog(cost, A_ub=matrix, b_ub=np.array(bounds), bounds=(0, None), method="highs")
     return bool(found.status == 0 and found.fun <= overload)
 
 
@@ -186,7 +262,7 @@ def _kept(
     holders: set[int],
     target: int,
 ) -> Iterator[tuple[list[tuple[int, float]], float]]:
-    """Give rows of one target's flow: what has left a node has arrived there by then, and the target keeps one in the end.
+    """Rows of one target's flow: what has left a node has arrived there by then, and the target keeps one in the end.
 
     What leaves a node that has room for nothing arrives there at the same index.
     """

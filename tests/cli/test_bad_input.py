@@ -68,7 +68,7 @@ def refused(result: Result, reason: str, status: int = 2) -> None:
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
-    """Give the right instance with the value at a dotted path replaced, or deleted if it is Ellipsis."""
+    """Right instance with the value at a dotted path replaced, or deleted if it is Ellipsis."""
     copy = json.loads(json.dumps(INSTANCE))
     *parents, last = [int(step) if step.isdigit() else step for step in path.split("/")]
     target: Any = copy
@@ -167,7 +167,8 @@ WRONG = [
 def test_a_wrong_file_names_file_place_value_and_expectation(
     cwb: Run, path: str, value: object, place: str, reason: str, json_flag: tuple[str, ...]
 ) -> None:
-    """Whatever is wrong in a file, the line begins with the file and the JSON path, and says the value and what was expected."""
+    """Whatever is wrong in a file, the line begins with the file and the JSON path, and says the value and what was
+    expected."""
     result = solve(cwb, changed(path, value), *json_flag)
     refused(result, reason)
     assert result.err[0].startswith(f"cwb: error: bad.json: {place}")
@@ -187,14 +188,14 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("number", "reason"), NUMBERS, ids=[number[:9] for number, _ in NUMBERS])
 def test_numbers_that_are_none_are_refused(cwb: Run, number: str, reason: str) -> None:
-    """NaN, infinities and numbers beyond a float are refused where a number may stand."""
+    """NaN, infinities and numbers beyond a float are refused where a number may stand; ``refused`` asserts it."""
     text = json.dumps(changed("workloads/0/weight", "@")).replace('"@"', number)
     refused(solve(cwb, text), reason)
 
 
 @pytest.mark.parametrize("number", ["1e999", "1e400", "-5", "0", "true"])
 def test_bare_numbers_are_no_quantities(cwb: Run, number: str) -> None:
-    """A number without a unit is refused, however large."""
+    """A number without a unit is refused, however large; ``refused`` asserts it."""
     text = json.dumps(changed("design/total_bandwidth", "@")).replace('"@"', number)
     refused(solve(cwb, text), "has no unit; expected a bandwidth with its unit, such as '50 GB/s'")
 
@@ -221,14 +222,14 @@ def test_broken_files_are_refused(cwb: Run, content: bytes, reason: str) -> None
 
 
 def test_a_file_of_a_gigabyte_is_refused_before_it_is_read(cwb: Run) -> None:
-    """A sparse file of 1 GB is refused by its size alone."""
+    """A sparse file of 1 GB is refused by its size alone; ``refused`` asserts it."""
     with Path("huge.json").open("wb") as stream:
         stream.truncate(10**9)
     refused(cwb("solve", "-m", "libra", "huge.json"), "huge.json: 1,000,000,000 bytes; expected at most")
 
 
 def test_folders_and_missing_files_are_refused(cwb: Run, tmp_path: Path) -> None:
-    """A folder is no instance, nor is a file that is not there."""
+    """A folder is no instance, nor is a file that is not there; ``refused`` asserts it."""
     (tmp_path / "folder.json").mkdir()
     refused(cwb("solve", "-m", "libra", "folder.json"), "folder.json: is a directory; expected a JSON file")
     refused(cwb("solve", "-m", "libra", "missing.json"), "missing.json: no such file or directory")
@@ -236,7 +237,10 @@ def test_folders_and_missing_files_are_refused(cwb: Run, tmp_path: Path) -> None
 
 
 def test_an_unreadable_file_is_refused(cwb: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file without the right to read it is told as such; the refusal is made here, since root may read every file."""
+    """A file without the right to read it is told as such; the refusal is made here, since root may read every file.
+
+    ``refused`` asserts it.
+    """
 
     def refuse(*arguments: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -247,7 +251,7 @@ def test_an_unreadable_file_is_refused(cwb: Run, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_path_through_a_file_is_refused(cwb: Run) -> None:
-    """A path that treats a file as a folder is told as such."""
+    """A path that treats a file as a folder is told as such; ``refused`` asserts it."""
     Path("x.json").write_text("{}")
     refused(cwb("solve", "-m", "libra", "x.json/y.json"), "x.json/y.json")
 
@@ -278,7 +282,7 @@ OPTIONS = [
     (("-m", "libra", "4d", "--seed", "x"), "--seed"),
     (("-m", "libra", "4d", "--no-such-option"), "No such option"),
     (("-m", "libra"), "Missing argument 'INSTANCE'"),
-    (("4d",), "Missing option '--model'"),
+    (("4d",), "expected --model or --formulation, one of the two"),
     (("-m", "libra", "4dd"), "4dd: no such file, shipped instance or expression; did you mean '4d'?"),
     (("-m", "libra", "RI(4)_XX(8)"), "dimension 2 is 'XX(8)'"),
     (("-m", "libra", "tours(4,4)"), "did you mean 'torus'?"),
@@ -293,7 +297,11 @@ OPTIONS = [
 def test_wrong_words_on_the_command_line_are_refused(
     cwb: Run, words: tuple[str, ...], reason: str, json_flag: tuple[str, ...]
 ) -> None:
-    """Unknown models, solvers, options and values, and outputs that cannot be written, are refused before anything runs."""
+    """Unknown models, solvers, options and values, and outputs that cannot be written, are refused before anything
+    runs.
+
+    ``refused`` asserts it.
+    """
     refused(cwb("solve", *words, *json_flag), reason)
 
 
@@ -309,7 +317,10 @@ def test_wrong_words_on_the_command_line_are_refused(
     ids=["total", "budget", "constraints", "none"],
 )
 def test_perf_per_cost_needs_more_than_an_upper_limit(cwb: Run, model: str, limits: tuple[str, ...]) -> None:
-    """Where zero bandwidth is allowed, perf-per-cost is refused with the sentence that says why."""
+    """Where zero bandwidth is allowed, perf-per-cost is refused with the sentence that says why.
+
+    ``refused`` asserts it.
+    """
     if "max_total_bandwidth=500 GB/s" in limits:
         limits = ("max_total_bandwidth=500 GB/s",)  # which replaces the exact total
     words = [word for limit in limits for word in ("-O", limit)]
@@ -317,12 +328,15 @@ def test_perf_per_cost_needs_more_than_an_upper_limit(cwb: Run, model: str, limi
 
 
 def test_perf_needs_a_limit(cwb: Run) -> None:
-    """Without any limit the iteration time has no smallest value, and the line says what to give."""
+    """Without any limit the iteration time has no smallest value, and the line says what to give.
+
+    ``refused`` asserts it.
+    """
     refused(cwb("solve", "-m", "libra", "4d", "-O", "total_bandwidth=none"), "give a total or a cost budget")
 
 
 def test_perf_per_cost_needs_prices(cwb: Run) -> None:
-    """Without prices there is no cost to divide by."""
+    """Without prices there is no cost to divide by; ``refused`` asserts it."""
     refused(solve(cwb, changed("cost_model", ...), "-O", "objective=perf-per-cost"), "perf-per-cost needs prices")
     refused(solve(cwb, changed("cost_model", ...), "-O", "cost_budget=5 USD"), "a cost budget needs a cost model")
 
@@ -401,11 +415,12 @@ def test_what_is_unsupported_says_why(cwb: Run, model: str, instance: str, reaso
     ids=" ".join,
 )
 def test_wrong_commands_are_refused(cwb: Run, words: tuple[str, ...]) -> None:
-    """An unknown or incomplete command is one line that says where to find help."""
+    """An unknown or incomplete command is one line that says where to find help; ``refused`` asserts it."""
     result = cwb(*words)
     refused(result, "--help')")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "status", "reason"),
     [

@@ -56,7 +56,8 @@ CASES = {
 
 @pytest.mark.parametrize(("case", "model"), [(case, model) for case, (models, *_) in CASES.items() for model in models])
 def test_wrong_problems_are_one_clear_line(case, model, tmp_path, capsys):
-    """Zero epochs, epochs that are too short, demands from switches, what cannot be reached or held, options that disagree."""
+    """Zero epochs, epochs that are too short, demands from switches, what cannot be reached or held, options that
+    disagree."""
     _, what, options, text = CASES[case]
     words = ["solve", "--model", model, instance(tmp_path, **what), *[w for o in options for w in ("-O", o)]]
     with pytest.raises(SystemExit) as ended:

@@ -1,4 +1,5 @@
-"""What is wrong with a wide-area network, or with what is asked of its trees, is one line on stderr, with the documented exit status."""
+"""What is wrong with a wide-area network, or with what is asked of its trees, is one line on stderr, with the
+documented exit status."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ CASES = {
 
 @pytest.mark.parametrize(("case", "model"), [(case, model) for case, (models, *_) in CASES.items() for model in models])
 def test_wrong_problems_are_one_clear_line(case, model, tmp_path, capsys):
-    """Networks that are not connected or have no capacity, and trees, heights and rates that cannot be, are told with place, value and remedy."""
+    """Networks that are not connected or have no capacity, and trees, heights and rates that cannot be, are told with
+    place, value and remedy."""
     _, links, options, status, text = CASES[case]
     network = links if isinstance(links, str) else wide(tmp_path, links)
     asked = [part for option in options for part in ("-O", option)]

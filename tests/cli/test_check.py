@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,13 +12,11 @@ from cwb.cli.check import check
 from cwb.core.bounds import CutCertificate, DistanceCertificate
 from cwb.core.errors import InputError
 from cwb.schedules.files import write_schedule
-
-TESTS = Path(__file__).parents[1]
-FAMILIES = runpy.run_path(str(TESTS / "schedules" / "verify" / "families.py"))["FAMILIES"]
+from families import FAMILIES
 
 
 def run(*arguments):
-    """Give (exit status, output) of a call; errors come out as they are."""
+    """(exit status, output) of a call; errors come out as they are."""
     runner = CliRunner()
     with runner.isolation() as (out, _, _):
         status = check.main([str(a) for a in arguments], standalone_mode=False)
@@ -81,7 +77,8 @@ def test_trees_that_meet_their_cut(forest):
 
 
 def test_trees_above_their_bound(tmp_path):
-    """A cut that proves less leaves a gap, which is told exactly; a distance has no say about trees, and wrong trees have no time."""
+    """A cut that proves less leaves a gap, which is told exactly; a distance has no say about trees, and wrong trees
+    have no time."""
     instance, answer = FAMILIES["chain_trees"]()
     path = tmp_path / "f.json"
     write_schedule(path, instance, answer, CutCertificate((0,)))

@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import cwb
 from cwb.cli.compare_progress import duration
-from cwb.cli.main import run
 from cwb.core.record import read_records
+
+pytestmark = pytest.mark.slow  # processes of their own
 
 GRID = (
     '[[grid]]\ninstances = ["ring({n})"]\nover = {n = [4, 5]}\ncollectives = ["all_reduce"]\nmodels = ["ring", "dbt"]\n'
@@ -24,13 +26,6 @@ def suite(tmp_path: Path) -> Path:
     path = tmp_path / "suite.toml"
     path.write_text(GRID)
     return path
-
-
-def cwb(*arguments: str | Path) -> int:
-    """Run the command line in this process and give its exit status."""
-    with pytest.raises(SystemExit) as caught:
-        run([str(argument) for argument in arguments])
-    return int(str(caught.value.code))
 
 
 def test_compare(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,8 @@ from cwb.instances import load
 from cwb.schedules.files import read_schedule
 from cwb.schedules.verify import verify
 
+pytestmark = pytest.mark.slow  # searches of large networks
+
 
 def _run(*arguments):
     result = CliRunner().invoke(find_topology, arguments, catch_exceptions=False)
@@ -27,7 +29,8 @@ def _found(*arguments):
 
 
 def test_table_4():
-    """The frontier of 1,024 nodes of degree 4 has the published values and times; where a rate is told, it is the published one."""
+    """The frontier of 1,024 nodes of degree 4 has the published values and times; where a rate is told, it is the
+    published one."""
     found = _found("--nodes", "1024", "--degree", "4", "--no-circulants", "--no-schedule")
     with (Path(__file__).parents[1] / "reference" / "direct_connect.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["table"] == "4"]
@@ -61,7 +64,7 @@ def test_all_to_all_rates(nodes, rates):
 
 
 def test_files_can_be_used(tmp_path):
-    """The network is an instance file, and the schedule one of that instance that the judge finds right."""
+    """The network is an instance file, and the schedule one of that instance that the verifier finds right."""
     network, schedule = tmp_path / "best.json", tmp_path / "schedule.json.gz"
     found = _found(
         "--nodes", "32", "--degree", "4", "-o", str(network), "--schedule", str(schedule), "--collective", "all_gather"
@@ -118,7 +121,8 @@ def test_bad_input(arguments, message):
 
 @pytest.mark.parametrize("degree", [3, 7])
 def test_a_part_of_the_bandwidth_that_is_no_decimal_is_written_exactly(tmp_path, degree):
-    """A third and a seventh of a node's bandwidth are in the instance file as fractions, and the schedule is one of that file."""
+    """A third and a seventh of a node's bandwidth are in the instance file as fractions, and the schedule is one of
+    that file."""
     network, schedule = tmp_path / "x.json", tmp_path / "s.json"
     arguments = ("--nodes", str(degree + 4), "--degree", str(degree), "--alpha", "1/3 us", "--no-circulants")
     assert _found(*arguments, "-o", str(network), "--schedule", str(schedule))["schedule"]["verified"]

@@ -15,9 +15,9 @@ from cwb.cli import listing
 from cwb.cli.main import run
 from cwb.core.errors import SolverUnavailable
 from cwb.core.solver import Availability, SolverResult, Termination
+from cwb.harness import registry
 from cwb.instances import generators
 from cwb.instances.loader import shipped, shipped_workloads
-from cwb.models import registry
 
 Cwb = Callable[..., tuple[int, str, str]]
 
@@ -38,15 +38,16 @@ def cwb(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 NAMES: dict[str, Callable[[], tuple[str, ...]]] = {
     "models": registry.names,
+    "formulations": registry.formulation_names,
     "instances": shipped,
-    "solvers": solvers.names,
+    "solvers": lambda: (*solvers.names(), "pyomo:NAME"),
     "topologies": generators.names,
     "workloads": shipped_workloads,
 }
 
 
 def test_everything_that_has_names_is_listed() -> None:
-    """There is a listing of models, instances, solvers, topologies and workloads."""
+    """There is a listing of models, formulations, instances, solvers, topologies and workloads."""
     assert set(listing.LISTINGS) == set(NAMES)
 
 
@@ -85,6 +86,7 @@ def test_solvers_tell_their_version_and_capabilities() -> None:
     rows = {row["name"]: row for row in listing.solvers()}
     assert rows[solvers.DEFAULT]["version"][0].isdigit()
     assert "lp" in rows[solvers.DEFAULT]["capabilities"].split(", ")
+    assert rows.pop("pyomo:NAME")["capabilities"] == "lp, mip, interrupt, resolve"
     for name, row in rows.items():
         assert (row["version"] == "not installed") is not solvers.get(name).installed().ok
 
@@ -169,6 +171,18 @@ def test_a_model_is_shown_with_its_options(cwb: Cwb, name: str) -> None:
         assert field.description in flat
 
 
+@pytest.mark.parametrize("name", registry.formulation_names())
+def test_a_formulation_is_shown_with_what_it_is(cwb: Cwb, name: str) -> None:
+    """Class, paper, equations, options and the places of its functions are shown."""
+    status, out, _ = cwb("show", name)
+    declared = registry.formulation(name)
+    flat = " ".join(out.replace("│", " ").split())
+    assert status == 0
+    said = (declared.model_class, declared.paper, declared.equations, f"build: {declared.places['build']}")
+    for part in (*said, *(field.description for field in declared.options.model_fields.values())):
+        assert part in flat
+
+
 def test_a_generator_is_shown_with_its_arguments(cwb: Cwb) -> None:
     """The name of a generator without arguments shows how it is called."""
     status, out, _ = cwb("show", "torus")
@@ -233,7 +247,8 @@ ILL = [
 def test_the_doctor_says_what_is_wrong(
     cwb: Cwb, monkeypatch: pytest.MonkeyPatch, patient: Patient, finding: str
 ) -> None:
-    """A default solver that is missing, broken, without licence or wrong is told with the reason, and the exit status is 6."""
+    """A default solver that is missing, broken, without licence or wrong is told with the reason, and the exit status
+    is 6."""
     monkeypatch.setattr(solvers, "get", lambda name: patient)
     status, out, err = cwb("doctor")
     assert status == 6

@@ -20,7 +20,7 @@ from cwb.schedules.verify import verify
 
 
 def run(*arguments):
-    """Give (exit status, output, errors) of a call; errors come out as they are."""
+    """(exit status, output, errors) of a call; errors come out as they are."""
     runner = CliRunner()
     with runner.isolation() as (out, err, _):
         status = polish.main([str(a) for a in arguments], standalone_mode=False)

@@ -8,22 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cwb.cli.main import run
+from command_line import cwb
 
-
-def cwb(*arguments: str | Path) -> int:
-    """Run the command line in this process and give its exit status."""
-    with pytest.raises(SystemExit) as caught:
-        run([str(argument) for argument in arguments])
-    return int(str(caught.value.code))
+pytestmark = pytest.mark.slow  # a suite is run, and pictures are drawn
 
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make the records of a small suite, one of which fails."""
-    from cwb.bench.demand import with_demand
-    from cwb.bench.run import Request, run_one
     from cwb.core.record import append_record
+    from cwb.harness.demand import with_demand
+    from cwb.harness.run import Request, run_one
     from cwb.instances import load
 
     folder = tmp_path_factory.mktemp("results")

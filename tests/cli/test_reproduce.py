@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from cwb.bench import reproduce as module
 from cwb.cli.main import run
 from cwb.core.published import PublishedFile
+from cwb.harness import reproduce as module
 
 TIMED = {"run": "ring", "value": "seconds.total"}
 
@@ -26,7 +26,8 @@ TIMED = {"run": "ring", "value": "seconds.total"}
     ],
 )
 def test_only_what_should_reproduce_exactly_decides_the_exit_status(row, verdict, status, monkeypatch, capsys):
-    """A difference without a reason and a failed run are exit status 1; predictions and seconds of computing never are."""
+    """A difference without a reason and a failed run are exit status 1; predictions and seconds of computing never
+    are."""
     data = {
         "title": "t",
         "source": "s",

@@ -8,14 +8,13 @@ import sys
 from fractions import Fraction
 
 import pytest
-from cwb.bench import Request, run_one
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.instance import Instance
 from cwb.core.method import Kind, Method
 from cwb.core.record import RunRecord
+from cwb.harness import Request, registry, run_one
 from cwb.instances import load
-from cwb.models import registry
 from cwb.reports.clocks import CLOCKS, asked_of
 from pydantic import ValidationError
 
@@ -103,7 +102,8 @@ def request(name: str, seed: int = 0) -> Request:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_says_what_it_is(name):
-    """Every method has the name it is registered under, a one-line summary, a paper, and options that are all described."""
+    """Every method has the name it is registered under, a one-line summary, a paper, and options that are all
+    described."""
     method = registry.get(name)
     assert isinstance(method, Method)
     assert method.name == name
@@ -116,9 +116,11 @@ def test_a_method_says_what_it_is(name):
         method.options.model_validate({"no_such_option": 1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_answers_its_example_and_is_verified(name):
-    """Every method answers an example, the judge agrees and says to which question, optimal comes with a bound, and the record reads back."""
+    """Every method answers an example, the verifier agrees and says to which question, optimal comes with a bound, and the
+    record reads back."""
     record = run_one(example(name), request(name))
     assert record.exit_status == 0
     assert record.status in ("optimal", "feasible")
@@ -180,7 +182,7 @@ def test_the_examples_cover_the_registry():
 def test_importing_cwb_and_listing_methods_is_light():
     """Neither ``import cwb`` nor the registry imports Pyomo, a solver or a plotting library."""
     code = (
-        "import sys, cwb, cwb.cli.main, cwb.models.registry as r; [r.get(n) for n in r.names()];"
+        "import sys, cwb, cwb.cli.main, cwb.harness.registry as r; [r.get(n) for n in r.names()];"
         "heavy = {'pyomo', 'highspy', 'gurobipy', 'pyscipopt', 'matplotlib', 'pandas', 'scipy'} & set(sys.modules);"
         "print(sorted(heavy)); sys.exit(bool(heavy))"
     )

@@ -9,12 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from cwb.bench import Request, run
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.timing import BandwidthChange, Semantics, Timing
 from cwb.core.translated import TranslatedTrees
+from cwb.harness import Request, registry, run
 from cwb.instances import load
-from cwb.models import registry
 from cwb.reports.bounds import Bounds
 from cwb.reports.plots.profile import _COMPLETION, _values
 from cwb.reports.runs import runs_of
@@ -59,7 +58,8 @@ def test_a_small_message_is_not_as_fast_as_a_flow():
 
 
 def test_bfb_is_ahead_of_tacos_on_a_torus():
-    """On torus(3,4) an all-gather of 1 MiB is faster by bfb than by tacos, in a picture and in bold in a table, whatever their objectives count."""
+    """On torus(3,4) an all-gather of 1 MiB is faster by bfb than by tacos, in a picture and in bold in a table,
+    whatever their objectives count."""
     records = [solved(model, "torus(3,4)").record for model in ("bfb", "tacos", "multitree")]
     (values,) = _values(runs_of(records), False, _COMPLETION).values()
     assert min(values, key=values.get) == "bfb"
@@ -70,7 +70,8 @@ def test_bfb_is_ahead_of_tacos_on_a_torus():
 
 
 def test_pieces_are_those_of_the_file(tmp_path):
-    """A number of pieces that somebody chose is in the file and is taken; a file without one is measured with the number that the rule gives."""
+    """A number of pieces that somebody chose is in the file and is taken; a file without one is measured with the
+    number that the rule gives."""
     done = solved("forestcoll", "ring(4)")
     path, chosen = tmp_path / "s.json", done.record.metrics["pieces"]
     PLACES["run"]("solve", "ring(4)", "-m", "forestcoll", "--collective", "all_gather", "--size", "1 MiB", "-o", path)
@@ -92,7 +93,8 @@ def test_pieces_are_those_of_the_file(tmp_path):
     "spec", ["torus(3,4)", "ring(5)", "hypercube(3)", "complete(5)", "circulant(9, [1,2])", "torus(2,3,4)"]
 )
 def test_one_tree_takes_what_all_sends_take(spec, kind):
-    """The time of trees that are moved to all ranks, found by those of one rank, is that of the simulation of all sends, links busy alike."""
+    """The time of trees that are moved to all ranks, found by those of one rank, is that of the simulation of all
+    sends, links busy alike."""
     done = solved("tacos", spec, kind, answer="trees")
     assert isinstance(done.answer, TranslatedTrees)
     whole = expand(done.instance, done.answer)
@@ -115,7 +117,8 @@ def test_a_grid_is_timed_as_everybody_is():
 
 
 def test_bandwidth_that_varies_is_played():
-    """A link that is down for two epochs and at half its rate for two more carries what takes a second otherwise in four seconds."""
+    """A link that is down for two epochs and at half its rate for two more carries what takes a second otherwise in
+    four seconds."""
     done = solved("direct", "line(2, bandwidth='1 GB/s', latency='0 s')", K.BROADCAST, 10**9)
     link = done.instance.network.link_ends.index((0, 1))
     changes = (BandwidthChange(link, 0, 2, Fraction(0)), BandwidthChange(link, 2, 4, Fraction(1, 2)))
@@ -152,7 +155,8 @@ def test_what_cannot_be_played_is_null_with_a_reason():
 
 
 def test_bounds_in_whole_ticks_stay_on_the_grid():
-    """A bound that is rounded up to whole ticks is none of forests and steps, which may end between two; beside it stands what holds for them."""
+    """A bound that is rounded up to whole ticks is none of forests and steps, which may end between two; beside it
+    stands what holds for them."""
     network = "torus(2,3,bandwidth='1 GB/s',latency='0 s')"
     records = [solved(model, network, size=6 * 10**9).record for model in ("pccl", "forestcoll", "bfb")]
     runs = runs_of(records)

@@ -1,14 +1,15 @@
-"""What every textbook algorithm keeps: the verifier finds it right, no bound is beaten, and on its own network its time is the closed form."""
+"""What every textbook algorithm keeps: the verifier finds it right, no bound is beaten, and on its own network its time
+is the closed form."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 import pytest
-from cwb.bench import Request, run
+from cwb.algorithms.bounds import schedule_bounds
 from cwb.core.collective import CollectiveKind, Demand
+from cwb.harness import Request, run
 from cwb.instances import load
-from cwb.models.common import schedule_bounds
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.simulate import SimulationMode, simulate
 from cwb.schedules.verify import verify
@@ -26,10 +27,12 @@ def instance(spec: str, kind: CollectiveKind, size_bytes: Fraction = SIZE, chunk
     return load(spec).with_changes(demand=Demand(kind, size_bytes, chunks))
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=150)
 @given(data=st.data())
 def test_no_bound_is_beaten(data):
-    """On random networks, sizes, bandwidths and latencies, every algorithm that fits is verified and no faster than any applicable bound."""
+    """On random networks, sizes, bandwidths and latencies, every algorithm that fits is verified and no faster than any
+    applicable bound."""
     name = data.draw(st.sampled_from(ALGORITHMS))
     n = data.draw(st.integers(3, 9))
     link = f"bandwidth='{data.draw(st.integers(1, 400))} GB/s', latency='{data.draw(st.integers(0, 5000))} ns'"
@@ -59,10 +62,12 @@ alphas = st.integers(0, 10**5)
 betas = st.integers(1, 500)
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=60)
 @given(st.integers(3, 12), sizes, alphas, betas)
 def test_ring_on_a_ring(n, size, alpha_ns, gigabytes):
-    """Around a ring a part takes n - 1 steps of alpha + S / (n B), twice for an all-reduce, and half the data each way takes half the bytes."""
+    """Around a ring a part takes n - 1 steps of alpha + S / (n B), twice for an all-reduce, and half the data each way
+    takes half the bytes."""
     alpha, part = alpha_ns * 1e-9, float(size) / n / (gigabytes * 1e9)
     link = f"latency='{alpha_ns} ns', bandwidth='{gigabytes} GB/s'"
     for kind, passes in ((K.ALL_GATHER, 1), (K.REDUCE_SCATTER, 1), (K.ALL_REDUCE, 2)):
@@ -72,20 +77,23 @@ def test_ring_on_a_ring(n, size, alpha_ns, gigabytes):
         assert two == pytest.approx(passes * (n - 1) * (alpha + part / 2), rel=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=60)
 @given(st.integers(2, 10), sizes, alphas, betas)
 def test_direct_on_a_complete_graph(n, size, alpha_ns, gigabytes):
-    """Where everybody is everybody's neighbour, all parts travel at once: alpha + S / (n B), twice for an all-reduce."""
+    """Where everybody is everybody's neighbour, all parts travel at once: alpha + S / (n B), twice for an
+    all-reduce."""
     alpha, part = alpha_ns * 1e-9, float(size) / n / (gigabytes * 1e9)
     spec = f"complete({n}, latency='{alpha_ns} ns', bandwidth='{gigabytes} GB/s')"
     for kind, passes in ((K.ALL_GATHER, 1), (K.REDUCE_SCATTER, 1), (K.ALL_TO_ALL, 1), (K.ALL_REDUCE, 2)):
         assert completion(spec, kind, "direct", size) == pytest.approx(passes * (alpha + part), rel=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 3), sizes, alphas, betas)
 def test_halving_doubling_on_a_hypercube(d, size, alpha_ns, gigabytes):
-    """On a hypercube every exchange of halves has a link of its own: at most d latencies and (n - 1) / n of the data each way."""
+    """On a hypercube every exchange of halves has a link of its own: at most d latencies and (n - 1) / n of the data
+    each way."""
     n = 2**d
     spec = f"hypercube({d}, latency='{alpha_ns} ns', bandwidth='{gigabytes} GB/s')"
     once = d * alpha_ns * 1e-9 + float(size) * (n - 1) / n / (gigabytes * 1e9)
@@ -93,10 +101,11 @@ def test_halving_doubling_on_a_hypercube(d, size, alpha_ns, gigabytes):
     assert completion(spec, K.ALL_REDUCE, "rhd", size) <= 2 * once * (1 + 1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(3, 6), st.integers(3, 6), sizes, betas)
 def test_torus_rings_on_a_torus(a, b, size, gigabytes):
-    """Rotated over the dimensions, all links are used all the time: without latency the bound of all ranks is met when a = b."""
+    """Rotated over the dimensions, all links are used all the time: without latency the bound of all ranks is met when
+    a = b."""
     spec = f"torus({a},{b}, latency='0 ns', bandwidth='{gigabytes} GB/s')"
     time = completion(spec, K.ALL_REDUCE, "torus-rings", size)
     bound = float(schedule_bounds.best_bound(instance(spec, K.ALL_REDUCE, size))[0])
@@ -105,7 +114,7 @@ def test_torus_rings_on_a_torus(a, b, size, gigabytes):
         assert time == pytest.approx(bound, rel=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 4), sizes, alphas, betas)
 def test_binomial_broadcast_on_a_complete_graph(d, size, alpha_ns, gigabytes):
     """A binomial tree doubles the ranks that have the message in each of log2(n) rounds of alpha + S / B."""
@@ -115,7 +124,8 @@ def test_binomial_broadcast_on_a_complete_graph(d, size, alpha_ns, gigabytes):
 
 
 def test_several_collectives_at_once(tmp_path):
-    """Two all-reduces of the rows of a torus and an all-gather of a column run side by side, are verified together, and survive a file."""
+    """Two all-reduces of the rows of a torus and an all-gather of a column run side by side, are verified together, and
+    survive a file."""
     rows = [Demand(K.ALL_REDUCE, SIZE, 2, tuple(range(r, r + 4))) for r in (0, 4)]
     column = Demand(K.ALL_GATHER, 3 * SIZE, 1, (0, 4, 8, 12))
     several = load("torus(4,4)").with_changes(demand=rows[0], also=(rows[1], column))

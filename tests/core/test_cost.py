@@ -9,19 +9,20 @@ from cwb import load
 from cwb.core.cost import CostModel, network_price
 from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
-from cwb.core.units import Kind, parse
+from cwb.core.units import UnitKind, parse
 
 
 def price(text: str) -> Fraction:
     """Read a price in dollars per GiB/s."""
-    return parse(f"{text} USD/(GiB/s)", Kind.PRICE)
+    return parse(f"{text} USD/(GiB/s)", UnitKind.PRICE)
 
 
 TABLE = CostModel({"inter-pod": {"link": price("7.8"), "switch": price("18"), "nic": price("31.6")}})
 
 
 def test_three_npus_on_a_switch_cost_1722_dollars() -> None:
-    """Figure 4.9: three NPUs with 10 GiB/s each on one inter-pod switch cost 3 x 10 x (7.8 + 18 + 31.6) = 1,722 dollars."""
+    """Figure 4.9: three NPUs with 10 GiB/s each on one inter-pod switch cost 3 x 10 x (7.8 + 18 + 31.6) = 1,722
+    dollars."""
     (per_Bps,) = network_price(parse_fabric("SW(3)"), TABLE)
     assert per_Bps * 10 * 2**30 == 1722
 

@@ -80,7 +80,8 @@ class Outer(Strict):
     ],
 )
 def test_what_pydantic_finds_becomes_one_line(data: object, line: str) -> None:
-    """The first thing that is wrong is told with its JSON path, its value and what was expected, and no word of pydantic's machinery."""
+    """The first thing that is wrong is told with its JSON path, its value and what was expected, and no word of
+    pydantic's machinery."""
     with pytest.raises(InputError) as caught:
         validated(lambda: Outer.model_validate(data))
     assert str(caught.value).startswith(line)

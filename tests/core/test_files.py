@@ -12,7 +12,8 @@ from cwb.core.files import write_whole
 
 
 def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
-    """The content is that of the last call, nothing else is in the folder, and others may read the file as the umask says."""
+    """The content is that of the last call, nothing else is in the folder, and others may read the file as the umask
+    says."""
     path = tmp_path / "x.json"
     for content in (b"first", b"second"):
         write_whole(path, content)
@@ -40,7 +41,8 @@ def test_a_failure_keeps_what_was_there(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("name", ["missing/x.json", "file/x.json", "folder", "x" * 300])
 def test_places_that_cannot_be_written_are_refused(tmp_path: Path, name: str) -> None:
-    """A missing folder, a file taken for a folder, a folder and an impossible name are told with the path, and change nothing."""
+    """A missing folder, a file taken for a folder, a folder and an impossible name are told with the path, and change
+    nothing."""
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
     before = sorted(tmp_path.rglob("*"))

@@ -7,6 +7,7 @@ import json
 from dataclasses import fields
 from fractions import Fraction
 
+import pytest
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance, plain
 from cwb.core.topology import Link, Node, NodeKind, Topology
@@ -37,6 +38,7 @@ def _by_definition(instance: Instance) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+@pytest.mark.slow
 @given(topologies(), st.none() | st.builds(Demand, st.sampled_from(CollectiveKind), rates))
 def test_the_digest_is_that_of_canonical_json(topology: Topology, demand: Demand | None) -> None:
     """Written part by part, a network has the digest of its whole JSON text, whatever its names and numbers."""

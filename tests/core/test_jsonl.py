@@ -61,7 +61,7 @@ def test_a_full_disk_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     lines=st.lists(st.one_of(st.just(b'{"a": 1}'), st.binary(max_size=12).map(lambda b: b.replace(b"\n", b"")))),
     end=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_heal_keeps_every_byte(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], end: bool) -> None:
     """Whatever is in a file, its objects stay in their order and everything else is in the file beside it."""
     path = tmp_path_factory.mktemp("heal") / "a.jsonl"

@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from cwb.core.pipelining import MOST_CHUNKS, Forest, Leaves, path_chunks, path_optimum, path_seconds
+from cwb.core.pipelining import MOST_CHUNKS, Forest, Leaves
 
 
 def random_leaves(source, trees, waiting=True):
@@ -27,6 +27,16 @@ def random_leaves(source, trees, waiting=True):
     return rows, Leaves(offset, links, waits, pace)
 
 
+def a_path(links, waits_s, pace_s):
+    """A forest of one path."""
+    return Forest((Leaves(np.array([0]), np.array([links]), np.array([waits_s]), np.array([pace_s])),))
+
+
+def path_seconds(links, waits_s, pace_s, flow_s, chunks):
+    """Time of a path by equation (2)."""
+    return waits_s + (links + chunks - 1) * flow_s / chunks + (chunks - 1) * pace_s
+
+
 def by_hand(ways, flow, chunks):
     """The latest of all leaves, or of all ordered pairs of leaves, by equation (2)."""
     return max(
@@ -35,51 +45,43 @@ def by_hand(ways, flow, chunks):
     )
 
 
-def test_the_best_number_of_chunks_of_a_path_is_that_of_trying_all():
-    """In 2,000 random cases, exact fractions, the closed form is the first of the best numbers of chunks."""
-    source = Random(7)  # noqa: S311
-    for _ in range(2000):
-        links, waits = source.randint(1, 12), Fraction(source.randint(0, 50), 10)
-        pace, flow = Fraction(source.randint(1, 60), 20), Fraction(source.randint(1, 400), 10)
-        every = range(1, 2 * int(path_optimum(links, 0, float(pace), float(flow))[0]) + 3)
-        times = [path_seconds(links, waits, pace, flow, number) for number in every]
-        assert path_chunks(links, pace, flow) == 1 + times.index(min(times))
-
-
 def test_a_tie_is_decided_for_fewer_chunks():
     """Where lam (lam + 1) is exactly (l - 1) x / A, both numbers take the same time."""
+    path = a_path(2, 1.0, 1.0)
     for chunks in range(1, 200):
-        flow = Fraction(chunks * (chunks + 1))
-        assert path_chunks(2, Fraction(1), flow) == chunks
-        assert path_seconds(2, Fraction(1), Fraction(1), flow, chunks) == path_seconds(
-            2, Fraction(1), Fraction(1), flow, chunks + 1
-        )
-        assert path_chunks(2, Fraction(1), flow + Fraction(1, 10**9)) == chunks + 1
+        flow = np.array([float(chunks * (chunks + 1))])
+        assert path.seconds(flow, np.array([chunks])) == path.seconds(flow, np.array([chunks + 1]))
+        assert path.best_chunks(flow) == [chunks]
+        assert path.best_chunks(flow + 1e-6) == [chunks + 1]
 
 
 def test_where_nothing_limits_the_number_of_chunks():
-    """One link needs one chunk; where a chunk costs nothing, the limit is the answer."""
-    assert path_chunks(1, 1.0, 100.0) == 1
-    assert path_chunks(3, 1.0, 0.0) == 1
-    assert path_chunks(3, 0, Fraction(5)) == MOST_CHUNKS
-    assert path_chunks(3, 0.0, 5.0, most=77) == 77
+    """One link needs one chunk, and no data no more; where a chunk costs nothing, the limit is the answer."""
+    assert a_path(1, 1.0, 1.0).best_chunks(np.array([100.0])) == [1]
+    assert a_path(3, 1.0, 1.0).best_chunks(np.array([0.0])) == [1]
+    assert a_path(3, 1.0, 0.0).best_chunks(np.array([5.0])) == [MOST_CHUNKS]
 
 
 def test_the_printed_optimum_lacks_the_data_size():
-    """5 links of 0.4 s at most, 8,000 Mbit at 100 Mb/s: 28 chunks take 103 s; printed equation (8) says less than one chunk: 401 s."""
+    """5 links of 0.4 s at most, 8,000 Mbit at 100 Mb/s: 28 chunks take 103 s; printed equation (8) says less than one
+    chunk: 401 s."""
     latencies, size, rate = (0.1, 0.4, 0.2, 0.1, 0.2), 8000.0, 100.0
     waits, pace, flow = sum(latencies), max(latencies), size / rate
-    best, seconds = path_optimum(5, waits, pace, flow)
-    assert best == pytest.approx(sqrt(4 * flow / pace)) == pytest.approx(28.28, abs=0.01)
-    assert seconds == pytest.approx(waits - pace + flow + 2 * sqrt(4 * flow * pace))
+    path = a_path(5, waits, pace)
+
+    def seconds(chunks):
+        return path.seconds(np.array([flow]), np.array([chunks]))[0]
+
+    assert path.best_chunks(np.array([flow])) == [28] == [int(sqrt(4 * flow / pace))]
+    assert seconds(28) == pytest.approx(waits - pace + flow + 2 * sqrt(4 * flow * pace), rel=1e-4)
     printed = sqrt(4 / rate / pace)
     assert printed < 1
-    assert path_seconds(5, waits, pace, flow, 1) == waits + 5 * flow == 401
-    assert path_chunks(5, pace, flow) == 28
-    assert path_seconds(5, waits, pace, flow, 28) == pytest.approx(103.22, abs=0.01)
-    # More than lam* squared chunks are slower than one: the printed limit of their number is right, that of their size is not.
-    assert path_seconds(5, waits, pace, flow, 800) == pytest.approx(401)
-    assert path_seconds(5, waits, pace, flow, 801) > 401
+    assert seconds(1) == waits + 5 * flow == 401
+    assert seconds(28) == pytest.approx(103.22, abs=0.01)
+    # More than lam* squared chunks are slower than one: the printed limit of their number is right, that of their size
+    # is not.
+    assert seconds(800) == pytest.approx(401)
+    assert seconds(801) > 401
 
 
 @pytest.mark.parametrize("ways", [1, 2])
@@ -99,7 +101,7 @@ def test_trees_take_what_their_latest_leaves_take(ways, waiting):
 
 @pytest.mark.parametrize("ways", [1, 2])
 def test_the_best_number_of_chunks_of_a_tree_is_that_of_trying_all(ways):
-    """Of 100 random forests no number of chunks is better than the one found; of one path it is the closed form."""
+    """Of 100 random forests no number of chunks is better than the one found."""
     source = Random(10 + ways)  # noqa: S311
     for _ in range(100):
         trees = source.randint(1, 4)
@@ -110,14 +112,13 @@ def test_the_best_number_of_chunks_of_a_tree_is_that_of_trying_all(ways):
         assert forest.seconds(flow, found) == pytest.approx(every.min(axis=0), rel=1e-13)
         inside = found < 400
         assert np.abs(found - 1 - every.argmin(axis=0))[inside].max(initial=0) <= 1
-    one = Forest((Leaves(np.array([0]), np.array([6]), np.array([2.0]), np.array([0.3])),))
-    assert one.best_chunks(np.array([20.0])).tolist() == [path_chunks(6, 0.3, 20.0)]
 
 
 @pytest.mark.parametrize("ways", [1, 2])
 @pytest.mark.parametrize("waiting", [True, False])
 def test_flow_within_a_deadline_is_the_inverse_of_the_time(ways, waiting):
-    """What ends in time ends on time, with the best number of chunks and with a given one; what is too long carries nothing."""
+    """What ends in time ends on time, with the best number of chunks and with a given one; what is too long carries
+    nothing."""
     source = Random(20 + ways)  # noqa: S311
     for _ in range(40):
         trees = source.randint(1, 4)
@@ -134,7 +135,8 @@ def test_flow_within_a_deadline_is_the_inverse_of_the_time(ways, waiting):
 
 @pytest.mark.parametrize("size", [1.0, 1e-9, 1e-30, 1e-300, 5e-324])
 def test_data_that_is_nothing_beside_the_latency(size):
-    """However little data there is, a deadline before the latency leaves room for none of it, and no number divides by zero."""
+    """However little data there is, a deadline before the latency leaves room for none of it, and no number divides by
+    zero."""
     leaves = Leaves(np.array([0, 1]), np.array([2, 3]), np.array([0.002, 0.003]), np.array([0.001, 0.0]))
     with np.errstate(all="raise", under="ignore"):
         for ways in ((leaves,), (leaves, leaves)):
@@ -148,7 +150,8 @@ def test_data_that_is_nothing_beside_the_latency(size):
 @pytest.mark.parametrize("latency_s", [Fraction(0), Fraction(1, 1000)])
 @pytest.mark.parametrize("exponent", [0, -9, -30, -300, -320])
 def test_rates_and_splits_of_hardly_any_data(latency_s, exponent):
-    """Of any size the rates that trees reserve fit and are used, and a split that ends at once gives every byte to some tree."""
+    """Of any size the rates that trees reserve fit and are used, and a split that ends at once gives every byte to some
+    tree."""
     from cwb.core.pipelining import LatencyModel
     from cwb.core.reserved import equal_finish, forest_of, reserve
     from cwb.core.topology import Link, Node, Topology

@@ -100,7 +100,8 @@ def test_seconds_of_computing_are_set_beside_and_not_judged(ours):
 
 @pytest.mark.parametrize("ours", [1, 2])
 def test_a_prediction_names_its_model_and_is_not_judged(ours):
-    """Ours stands beside the measured number with the difference, and the model of time is told, with what is known of the difference."""
+    """Ours stands beside the measured number with the difference, and the model of time is told, with what is known of
+    the difference."""
     found = compared(row("2", predicted="flow", why="small messages"), ours, "By a flow.")
     assert (found.agreement, found.difference, found.explained) == (Agreement.PREDICTED, ours / 2 - 1, True)
     assert found.reason == "By a flow. small messages"

@@ -82,7 +82,8 @@ def test_a_record_has_every_field_of_the_contract() -> None:
 
 
 def test_an_old_record_has_an_attested_bound() -> None:
-    """A record that does not say how its bound is known is read, and claims no more than somebody's word; without a bound there is none."""
+    """A record that does not say how its bound is known is read, and claims no more than somebody's word; without a
+    bound there is none."""
     old = {name: value for name, value in RECORD.to_json().items() if name != "proof"}
     record = RunRecord.from_json(old, source="x", place="line 1")
     assert (record.proof, record.shown_status) == ("attested", "optimal (attested)")

@@ -41,7 +41,8 @@ def moved(workload: Workload) -> dict[tuple[str, str, CollectiveKind], Fraction]
     ids=["gpt-3", "msft-1t"],
 )
 def test_bytes_are_those_of_the_published_workloads(transformer: Transformer, activations: int, gradients: int) -> None:
-    """A TP all-reduce and the gradients of two layers have exactly the bytes of LIBRA's inputs for GPT-3 and MSFT-1T."""
+    """A TP all-reduce and the gradients of two layers have exactly the bytes of LIBRA's inputs for GPT-3 and
+    MSFT-1T."""
     workload = transformer.workload(FABRIC)
     sizes = {c.size_bytes for layer in workload.layers for c in layer.forward.communication}
     assert sizes == {activations}
@@ -54,7 +55,8 @@ def test_gradients_of_turing_nlg_are_the_published_ones() -> None:
 
 
 def test_computation_agrees_with_the_closed_forms() -> None:
-    """Forward, input gradient and weight gradient take the operations of the table in the module's text, over TP and speed."""
+    """Forward, input gradient and weight gradient take the operations of the table in the module's text, over TP and
+    speed."""
     attention, mlp = SMALL.workload(SMALL_FABRIC).layers
     b, s, h, t, speed = 3, 8, 32, 4, 1000
     weights, scores = 8 * b * s * h * h, 4 * b * s * s * h

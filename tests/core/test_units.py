@@ -6,15 +6,15 @@ from fractions import Fraction
 
 import pytest
 from cwb.core.errors import InputError
-from cwb.core.units import Kind, exact, parse, show
+from cwb.core.units import UnitKind, exact, parse, show
 from hypothesis import given
 from hypothesis import strategies as st
 
-KINDS_AND_UNITS = [(kind, unit) for kind in Kind for unit in kind.units]
+KINDS_AND_UNITS = [(kind, unit) for kind in UnitKind for unit in kind.units]
 
 
 @pytest.mark.parametrize(("kind", "unit"), KINDS_AND_UNITS, ids=lambda value: getattr(value, "name", value))
-def test_every_unit_is_read_exactly(kind: Kind, unit: str) -> None:
+def test_every_unit_is_read_exactly(kind: UnitKind, unit: str) -> None:
     """Three of any unit are three times its size in base units, with and without a space before the unit."""
     assert parse(f"3 {unit}", kind) == parse(f"3{unit}", kind) == 3 * kind.units[unit]
 
@@ -22,32 +22,32 @@ def test_every_unit_is_read_exactly(kind: Kind, unit: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "value"),
     [
-        ("1 GiB", Kind.SIZE, 2**30),
-        ("1 kB", Kind.SIZE, 1000),
-        ("8 Gb/s", Kind.RATE, 10**9),
-        ("8 Gbps", Kind.RATE, 10**9),
-        ("25 GiB/s", Kind.RATE, 25 * 2**30),
-        ("0.7 us", Kind.TIME, Fraction(7, 10**7)),
-        ("0.7 µs", Kind.TIME, Fraction(7, 10**7)),
-        ("2 min", Kind.TIME, 120),
-        ("15e6 USD", Kind.MONEY, 15 * 10**6),
-        ("7.8 USD/(GB/s)", Kind.PRICE, Fraction(78, 10**10)),
-        ("7.8 USD/GB/s", Kind.PRICE, Fraction(78, 10**10)),
-        ("2 $/(GiB/s)", Kind.PRICE, Fraction(2, 2**30)),
-        ("234 TFLOPS", Kind.SPEED, 234 * 10**12),
-        (" +1.5e-3  s ", Kind.TIME, Fraction(15, 10**4)),
-        ("100/3 GB/s", Kind.RATE, Fraction(10**11, 3)),
-        ("+1/7us", Kind.TIME, Fraction(1, 7 * 10**6)),
-        ("1/3 USD/(GB/s)", Kind.PRICE, Fraction(1, 3 * 10**9)),
+        ("1 GiB", UnitKind.SIZE, 2**30),
+        ("1 kB", UnitKind.SIZE, 1000),
+        ("8 Gb/s", UnitKind.RATE, 10**9),
+        ("8 Gbps", UnitKind.RATE, 10**9),
+        ("25 GiB/s", UnitKind.RATE, 25 * 2**30),
+        ("0.7 us", UnitKind.TIME, Fraction(7, 10**7)),
+        ("0.7 µs", UnitKind.TIME, Fraction(7, 10**7)),
+        ("2 min", UnitKind.TIME, 120),
+        ("15e6 USD", UnitKind.MONEY, 15 * 10**6),
+        ("7.8 USD/(GB/s)", UnitKind.PRICE, Fraction(78, 10**10)),
+        ("7.8 USD/GB/s", UnitKind.PRICE, Fraction(78, 10**10)),
+        ("2 $/(GiB/s)", UnitKind.PRICE, Fraction(2, 2**30)),
+        ("234 TFLOPS", UnitKind.SPEED, 234 * 10**12),
+        (" +1.5e-3  s ", UnitKind.TIME, Fraction(15, 10**4)),
+        ("100/3 GB/s", UnitKind.RATE, Fraction(10**11, 3)),
+        ("+1/7us", UnitKind.TIME, Fraction(1, 7 * 10**6)),
+        ("1/3 USD/(GB/s)", UnitKind.PRICE, Fraction(1, 3 * 10**9)),
     ],
 )
-def test_values_agree_with_hand_computation(text: str, kind: Kind, value: Fraction) -> None:
+def test_values_agree_with_hand_computation(text: str, kind: UnitKind, value: Fraction) -> None:
     """Binary and decimal prefixes, bits, money and exponents mean what they mean elsewhere."""
     assert parse(text, kind) == value
 
 
 @given(st.decimals(min_value=0, max_value=10**12, places=12), st.sampled_from(KINDS_AND_UNITS))
-def test_decimals_stay_exact(number: object, chosen: tuple[Kind, str]) -> None:
+def test_decimals_stay_exact(number: object, chosen: tuple[UnitKind, str]) -> None:
     """The fraction that is read is exactly the decimal that was written, to the last digit."""
     kind, unit = chosen
     text = f"{number:f}"
@@ -55,7 +55,7 @@ def test_decimals_stay_exact(number: object, chosen: tuple[Kind, str]) -> None:
 
 
 @given(st.integers(0, 10**24), st.integers(1, 10**24), st.sampled_from(KINDS_AND_UNITS))
-def test_fractions_are_written_exactly(above: int, below: int, chosen: tuple[Kind, str]) -> None:
+def test_fractions_are_written_exactly(above: int, below: int, chosen: tuple[UnitKind, str]) -> None:
     """Any fraction, of finite decimals or not, is read back as it was written, in every unit that it is sensible in."""
     kind, unit = chosen
     value = Fraction(above, below) * kind.units[unit]
@@ -86,7 +86,7 @@ def test_numbers_that_are_too_long_are_refused() -> None:
 
 
 @given(st.integers(1, 999_999), st.integers(-9, 9), st.sampled_from(KINDS_AND_UNITS))
-def test_what_is_shown_is_read_back(digits: int, exponent: int, chosen: tuple[Kind, str]) -> None:
+def test_what_is_shown_is_read_back(digits: int, exponent: int, chosen: tuple[UnitKind, str]) -> None:
     """A quantity of six digits survives being shown and read again, in every unit."""
     kind, unit = chosen
     value = parse(f"{digits}e{exponent} {unit}", kind)
@@ -129,24 +129,25 @@ def test_what_is_shown_is_read_back(digits: int, exponent: int, chosen: tuple[Ki
     ],
 )
 def test_wrong_quantities_are_refused_with_value_and_expectation(value: object, reason: str) -> None:
-    """A missing or wrong unit, a sign, NaN, infinity and absurd numbers are told in one line that shows how to write it."""
+    """A missing or wrong unit, a sign, NaN, infinity and absurd numbers are told in one line that shows how to write
+    it."""
     with pytest.raises(InputError, match=reason) as caught:
-        parse(value, Kind.RATE)
+        parse(value, UnitKind.RATE)
     assert "expected a bandwidth with its unit, such as '50 GB/s'" in str(caught.value)
     assert len(str(caught.value)) < 200
 
 
 def test_zero_is_refused_only_where_it_makes_no_sense() -> None:
     """Zero is a size, but no bandwidth, if the caller says so."""
-    assert parse("0 GB/s", Kind.RATE) == 0
+    assert parse("0 GB/s", UnitKind.RATE) == 0
     with pytest.raises(InputError, match="must be greater than zero"):
-        parse("0 GB/s", Kind.RATE, allow_zero=False)
+        parse("0 GB/s", UnitKind.RATE, allow_zero=False)
 
 
 @given(st.one_of(st.text(max_size=30), st.from_regex(r"[0-9.eE+-]{0,12} ?[A-Za-z/()$]{0,8}", fullmatch=True)))
 def test_no_text_breaks_the_parser(text: str) -> None:
     """Whatever the text, there is a number that fits a float, or an input error, and nothing else."""
-    for kind in Kind:
+    for kind in UnitKind:
         try:
             value = parse(text, kind)
         except InputError:

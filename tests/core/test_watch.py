@@ -70,7 +70,8 @@ def test_a_stop_is_told_as_such() -> None:
     ],
 )
 def test_every_kind_of_network_asks(text: str) -> None:
-    """Abstract graphs, drawn ones, switches, machines, clusters and fabrics end when the time does; without a limit they are made."""
+    """Abstract graphs, drawn ones, switches, machines, clusters and fabrics end when the time does; without a limit
+    they are made."""
     with watch.watched(Budget(1, clock=Countdown(1))), pytest.raises(OutOfTime, match="while loading the instance"):
         load(text)
     assert load(text).npus > 1000
@@ -105,7 +106,8 @@ def test_the_size_is_told_before_anything_is_made(monkeypatch: pytest.MonkeyPatc
 
 
 def test_quantities_of_a_network_are_shared() -> None:
-    """All links of an abstract network hold the same two fractions, so that a million links take no million fractions."""
+    """All links of an abstract network hold the same two fractions, so that a million links take no million
+    fractions."""
     network = load("torus(10, 10)").network
     assert isinstance(network, Topology)
     links = network.links

@@ -20,7 +20,7 @@ def fabrics(draw: st.DrawFn) -> Fabric:
 
 
 def divisors(number: int) -> list[int]:
-    """Give all divisors."""
+    """All divisors."""
     return [d for d in range(1, number + 1) if number % d == 0]
 
 

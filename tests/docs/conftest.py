@@ -40,7 +40,7 @@ def pages() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def blocks(pages: dict[str, str]) -> Callable[..., list[tuple[str, str]]]:
-    """Give (page, text) of the fenced blocks in a language."""
+    """(page, text) of the fenced blocks in a language."""
 
     def find(*languages: str) -> list[tuple[str, str]]:
         return [

@@ -14,18 +14,19 @@ from pathlib import Path
 import click
 import cwb
 import pytest
-from cwb.bench.demand import with_demand
-from cwb.bench.plan import cells
-from cwb.bench.suite_file import load_suite
 from cwb.cli.main import cwb as program
 from cwb.cli.options import parse_duration, parse_options
 from cwb.core.errors import ExitStatus, InputError, located
 from cwb.core.fields import validated
+from cwb.harness import registry
+from cwb.harness.demand import with_demand
+from cwb.harness.plan import cells
+from cwb.harness.plugins import PLUGINS
+from cwb.harness.suite_file import load_suite
 from cwb.instances import generators, load
 from cwb.instances.build import build_instance
 from cwb.instances.loader import find_workload, network_from_text
 from cwb.instances.schema import InstanceFile
-from cwb.models import registry
 from cwb.reports.plots import PLOTS
 from cwb.reports.tables import TABLES
 
@@ -37,8 +38,9 @@ README_COMMANDS = (
 
 @pytest.fixture(autouse=True)
 def in_the_root(root, monkeypatch):
-    """Pages name files as seen from the root of a checkout."""
+    """Pages name files as seen from the root of a checkout; what they plug in is forgotten afterwards."""
     monkeypatch.chdir(root)
+    monkeypatch.setenv(PLUGINS, "")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +86,7 @@ def parsed(arguments: list[str], *, partial: bool = False) -> click.Context | No
 
 def check_solve(params: dict[str, object]) -> None:
     """The method and the instance exist, and the options are the method's and fit the instance."""
-    method = registry.get(str(params["model"]))
+    method = registry.get(str(params["model"] or params["formulation"]))
     with located(source="-O"):
         options = validated(lambda: method.options.model_validate(parse_options(params["options"])))
     asked = (params["collective"], params["size"], params["chunks"])
@@ -97,15 +99,23 @@ def check_solve(params: dict[str, object]) -> None:
 def check_show(params: dict[str, object]) -> None:
     """There is something of that name."""
     what = str(params["what"])
-    if what not in {*registry.names(), *generators.names()}:
+    if what not in {*registry.names(), *registry.formulation_names(), *generators.names()}:
         load(what)
 
 
 #: How names of schedule files end.
 SCHEDULES = (".json", ".json.gz")
 
+
+def check_formulate(params: dict[str, object]) -> None:
+    """The formulation and the instance exist, and the options are the formulation's."""
+    instance = with_demand(load(str(params["instance"])), params["collective"], params["data"], params["chunks"])
+    registry.formulation(str(params["formulation"])).posed(instance, parse_options(params["options"]))
+
+
 CHECKS = {
     "solve": check_solve,
+    "formulate": check_formulate,
     "show": check_show,
     "compare": lambda params: cells(load_suite(params["suite"])),
     "table": lambda params: TABLES[params["name"]],
@@ -119,8 +129,10 @@ def test_the_readme_begins_with_the_two_commands(blocks):
     assert tuple(console[:2]) == README_COMMANDS
 
 
+@pytest.mark.slow
 def test_every_command_in_a_block_can_be_run(commands):
-    """Each ``cwb`` line parses with its command's own parser, and names a method, options, instance, suite, table or plot that exist."""
+    """Each ``cwb`` line parses with its command's own parser, and names a method, options, instance, suite, table or
+    plot that exist."""
     assert len(commands) > 20
     for page, arguments in commands:
         line = f"{page}: cwb {shlex.join(arguments)}"
@@ -162,7 +174,8 @@ def test_error_lines_are_those_that_are_printed(blocks):
 
 
 def test_the_readme_shows_what_the_first_command_prints(blocks):
-    """The numbers in the README's output are those of a fresh solve; bandwidths and cost within half a percent, since optima are flat."""
+    """The numbers in the README's output are those of a fresh solve; bandwidths and cost within half a percent, since
+    optima are flat."""
     ((_, text),) = [block for block in blocks("text") if block[0] == "README.md"]
     record = cwb.solve("4d", "libra")
     metrics = record.metrics
@@ -183,6 +196,7 @@ def test_the_readme_shows_what_the_first_command_prints(blocks):
     assert re.search(rf"│ status +│ +{record.status} \({record.metrics['question']}\) │", text)
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_its_schedule_takes(blocks, tmp_path, monkeypatch):
     """The lines under the README's commands for schedules are those that the commands print."""
     ((_, text),) = [b for b in blocks("console") if b[0] == "README.md" and "cwb simulate" in b[1]]
@@ -209,7 +223,8 @@ def test_exit_statuses_are_all_listed(pages, page):
 
 
 def test_json_examples_are_instances(blocks):
-    """Every JSON example of the instance format is accepted by the loader, alone or in the place that it is an example of."""
+    """Every JSON example of the instance format is accepted by the loader, alone or in the place that it is an example
+    of."""
     examples = [text for page, text in blocks("json") if page.startswith("docs/instances/")]
     assert len(examples) > 5
     for text in examples:

@@ -25,9 +25,9 @@ from cwb.core.record import RunRecord
 from cwb.core.schedule import Schedule
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking
+from cwb.harness import registry
 from cwb.instances import schema
 from cwb.instances.generators import GENERATORS
-from cwb.models import registry
 from cwb.schedules import verify as verifier
 from cwb.schedules.files import write_schedule
 from cwb.schedules.simulate import simulate
@@ -69,7 +69,8 @@ def test_internal_links_lead_somewhere(pages, root):
 
 
 def test_no_page_names_a_path_of_a_machine(pages, root):
-    """No page, notebook or configuration of the documentation names an absolute path of the machine that it was written on."""
+    """No page, notebook or configuration of the documentation names an absolute path of the machine that it was written
+    on."""
     texts = dict(pages)
     for name in ("CITATION.cff", "docs/conf.py", *(str(p.relative_to(root)) for p in (root / "docs").rglob("*.toml"))):
         texts[name] = (root / name).read_text(encoding="utf-8")
@@ -90,9 +91,8 @@ def test_notebooks_are_shipped_without_output(root):
 
 @pytest.mark.parametrize("name", registry.names())
 def test_every_method_and_option_is_documented(name, pages):
-    """Every method has a row in the list of methods, and each of its options one on a page of its family."""
-    family = registry.METHODS[name].split(".")[0]
-    page = "\n".join(text for file, text in pages.items() if file.startswith(f"docs/methods/{family}"))
+    """Every method has a row in the list of methods, and each of its options one on a page that names it."""
+    page = "\n".join(text for file, text in pages.items() if file.startswith("docs/methods/") and name in text)
     assert re.search(rf"^\| `{name}` \|", pages["docs/methods/index.md"], flags=re.MULTILINE)
     for option in registry.get(name).options.model_fields:
         assert re.search(rf"^\| `{option}` \|", page, flags=re.MULTILINE), option
@@ -134,7 +134,8 @@ def test_every_finding_of_the_verifier_is_documented(pages):
 
 
 def test_every_certificate_is_documented(pages):
-    """Every certificate of the vocabulary is described by its name in records, those of schedules on the page of bounds."""
+    """Every certificate of the vocabulary is described by its name in records, those of schedules on the page of
+    bounds."""
     text = pages["docs/schedules/bounds.md"] + pages["docs/methods/libra.md"] + pages["docs/methods/mcf.md"]
     source = Path(bounds.__file__).read_text(encoding="utf-8")
     names = re.findall(r'"certificate": "([a-z-]+)"', source)
@@ -159,7 +160,7 @@ def test_every_mode_and_measure_of_a_simulation_is_documented(pages):
 
 
 def test_every_metric_of_trees_is_documented(pages):
-    """The page on simulators has a row for every metric that the judge gives a packing of trees."""
+    """The page on simulators has a row for every metric that the verifier gives a packing of trees."""
     asked = cwb.load("line(2)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(2**20)))
     one, two = np.zeros(1, dtype=np.int64), np.arange(2)
     tree = TreePacking(asked.sha256, TreeKind.OUT, one, one + 1, Fraction(2**20), two, one, one + 1, two, one)

@@ -60,7 +60,6 @@ def test_numbers_stay_exact():
 
 
 @given(expressions)
-@settings(deadline=None)
 def test_round_trip(expression):
     """What is written by str() is parsed to the same expression, types included, and is on one line."""
     text = str(expression)
@@ -71,7 +70,6 @@ def test_round_trip(expression):
 
 
 @given(expressions, st.sampled_from([" ", "\n", " \t "]))
-@settings(deadline=None)
 def test_space_between_tokens_does_not_matter(expression, space):
     """White space may stand between any two tokens."""
     plain = Expression(expression.name, tuple(range(len(expression.positional))), dict.fromkeys(expression.keywords, 1))
@@ -153,7 +151,7 @@ fragments = st.sampled_from(
 
 
 @given(st.text(max_size=60) | st.lists(fragments, max_size=25).map("".join) | st.builds("f({})".format, st.text()))
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 def test_any_text_is_parsed_or_refused_in_one_line(text):
     """Random text raises nothing but an InputError of one line, and what parses has the shape of an expression."""
     try:

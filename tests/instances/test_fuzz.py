@@ -11,7 +11,7 @@ import pytest
 from cwb import load
 from cwb.core.errors import InputError
 from cwb.core.instance import Instance
-from cwb.models.libra.timing import time_model
+from cwb.models.libra.problem import time_model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -76,7 +76,7 @@ VALUES = st.recursive(
 
 
 def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Give the path of every value below the top."""
+    """Path of every value below the top."""
     keys = list(data) if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
     return [found for key in keys for found in ((*path, key), *places(data[key], (*path, key)))]
 
@@ -116,7 +116,7 @@ def damaged(draw: st.DrawFn) -> Any:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give one folder for all examples."""
+    """One folder for all examples."""
     return tmp_path_factory.mktemp("fuzz")
 
 
@@ -132,10 +132,12 @@ def use(instance: Instance) -> None:
             instance.design.linear_constraints(count, prices)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.slow
+@settings(max_examples=400, suppress_health_check=list(HealthCheck))
 @given(damaged())
 def test_damaged_files_are_refused_in_one_line(folder: Path, data: Any) -> None:
-    """Whatever is deleted, changed or put into a right file, loading gives an instance that can be used, or an input error."""
+    """Whatever is deleted, changed or put into a right file, loading gives an instance that can be used, or an input
+    error."""
     path = folder / "x.json"
     path.write_text(json.dumps(data))
     try:
@@ -145,7 +147,7 @@ def test_damaged_files_are_refused_in_one_line(folder: Path, data: Any) -> None:
         assert len(str(error)) < 600
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(SOURCES), st.data())
 def test_damaged_bytes_are_refused_in_one_line(folder: Path, source: Any, data: st.DataObject) -> None:
     """The same for files that are cut or have wrong bytes."""

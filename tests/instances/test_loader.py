@@ -33,7 +33,8 @@ def written(path: Path, data: object) -> Path:
 
 @pytest.mark.parametrize("name", shipped())
 def test_every_shipped_instance_loads(name: str) -> None:
-    """What comes with cwb has its file's name, a description, a source, a network, and something to train or to schedule."""
+    """What comes with cwb has its file's name, a description, a source, a network, and something to train or to
+    schedule."""
     instance = load(name)
     assert instance.name == name
     assert instance.description
@@ -65,7 +66,8 @@ def test_the_testbeds_of_forestcoll(name: str, expression: str, gpus: int) -> No
 
 
 def test_the_instances_of_the_paper_are_there() -> None:
-    """The five workloads on both 4K networks, the sets of several constraints, the shapes of table 4.3 and the cost example."""
+    """The five workloads on both 4K networks, the sets of several constraints, the shapes of table 4.3 and the cost
+    example."""
     workloads = ("gpt-3", "msft-1t", "turing-nlg", "resnet-50", "dlrm")
     wanted = {f"{w}-{n}" for w in workloads for n in ("3d", "4d", "4d-multiple")}
     wanted |= {"3d", "4d", "3d-512", "3d-1k", "4d-2k", "3d-torus", "cost-example"}
@@ -91,7 +93,8 @@ def test_shapes_are_those_of_table_4_3(name: str, shape: str, npus: int) -> None
 
 
 def test_an_instance_is_found_in_every_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shipped name, the README's path without a checkout, a path and a Path give an instance; building blocks and expressions a network."""
+    """A shipped name, the README's path without a checkout, a path and a Path give an instance; building blocks and
+    expressions a network."""
     monkeypatch.chdir(tmp_path)
     assert load("4d").sha256 == load("4d.json").sha256 == load("instances/4d.json").sha256
     path = written(tmp_path / "mine.json", INSTANCE)
@@ -129,7 +132,8 @@ def test_an_error_in_a_workload_file_names_that_file(tmp_path: Path) -> None:
 
 
 def test_names_and_texts_do_not_change_the_digest(tmp_path: Path) -> None:
-    """The digest is that of the problem: it survives another name, description and order of keys, but not another number."""
+    """The digest is that of the problem: it survives another name, description and order of keys, but not another
+    number."""
     first = load(written(tmp_path / "a.json", INSTANCE))
     second = load(written(tmp_path / "b.json", dict(reversed(INSTANCE.items())) | {"description": "x", "source": "y"}))
     third = load(written(tmp_path / "c.json", INSTANCE | {"design": {"total_bandwidth": "101 GB/s"}}))
@@ -170,7 +174,7 @@ def test_what_is_not_there_is_refused(spec: str, reason: str) -> None:
     assert reason in str(caught.value)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.one_of(st.text(max_size=40), st.from_regex(r"[a-zA-Z]{1,8}(\([0-9a-z,=\[\]\" .-]{0,20}\))?", fullmatch=True)))
 def test_no_text_breaks_the_loader(text: str) -> None:
     """Whatever is given as an instance, there is one or an input error, and nothing else."""

@@ -1,4 +1,5 @@
-"""Whatever cwb writes of an instance is read back as the same instance, also where its numbers have no finite decimals."""
+"""Whatever cwb writes of an instance is read back as the same instance, also where its numbers have no finite
+decimals."""
 
 from __future__ import annotations
 
@@ -7,16 +8,16 @@ from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cwb.bench import Request, run
 from cwb.cli.find_topology_table import instance_data
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.schedule import StepSchedule
 from cwb.core.topology import Link, Node, Topology
-from cwb.core.units import Kind, parse
+from cwb.core.units import UnitKind, parse
+from cwb.exchange.graphs import SiteLink
+from cwb.exchange.wan import Defaults, rate_of
+from cwb.harness import Request, run
 from cwb.instances import load
-from cwb.instances.importers.graphs import Edge
-from cwb.instances.importers.wan import Defaults, rate_of
 from cwb.schedules.files import read_schedule, write_schedule
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -43,7 +44,7 @@ def test_networks_of_the_topology_finder(rate: Fraction, latency_s: Fraction, si
         assert load(path).sha256 == instance.sha256
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(rates, min_size=2, max_size=4), times, rates)
 @example([Fraction(1, 10**9)] * 2, Fraction(2**53 + 1, 10**15), Fraction(1))
 def test_schedule_files(rates_Bps: list[Fraction], latency_s: Fraction, size: Fraction) -> None:
@@ -59,8 +60,9 @@ def test_schedule_files(rates_Bps: list[Fraction], latency_s: Fraction, size: Fr
 
 @given(st.floats(min_value=1e-3, max_value=1e20, allow_nan=False))
 def test_rates_of_wide_area_networks(number: float) -> None:
-    """A rate of a foreign file is the number that stands there, to its last digit, in bits per second or the unit that is given."""
+    """A rate of a foreign file is the number that stands there, to its last digit, in bits per second or the unit that
+    is given."""
     written = Fraction(repr(number))
-    assert parse(rate_of(Edge("a", "b", bits_per_s=number), Defaults()), Kind.RATE) == written / 8
-    found = rate_of(Edge("a", "b", capacity=number), Defaults(capacity_unit="Mb/s"))
-    assert parse(found, Kind.RATE) == written * 10**6 / 8
+    assert parse(rate_of(SiteLink("a", "b", bits_per_s=number), Defaults()), UnitKind.RATE) == written / 8
+    found = rate_of(SiteLink("a", "b", capacity=number), Defaults(capacity_unit="Mb/s"))
+    assert parse(found, UnitKind.RATE) == written * 10**6 / 8

@@ -14,7 +14,7 @@ import pytest
 from cwb.cli.main import run
 from cwb.core.errors import InputError
 from cwb.core.fields import validated
-from cwb.core.units import Kind, parse
+from cwb.core.units import UnitKind, parse
 from cwb.instances import schema as classes
 from cwb.instances.loader import shipped, shipped_workloads
 from cwb.instances.schema_export import FORMATS, schema_text
@@ -58,13 +58,13 @@ def test_the_command_prints_and_writes_the_schema(
 
 @pytest.mark.parametrize("name", shipped())
 def test_every_shipped_instance_is_valid(name: str) -> None:
-    """An editor with the schema finds nothing wrong in what comes with cwb."""
+    """An editor with the schema finds nothing wrong in what comes with cwb; ``validate`` raises otherwise."""
     validator("instance").validate(json.loads((INSTANCES / f"{name}.json").read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("name", shipped_workloads())
 def test_every_shipped_workload_is_valid(name: str) -> None:
-    """The same for workloads."""
+    """The same for workloads; ``validate`` raises otherwise."""
     validator("workload").validate(json.loads((INSTANCES / "workloads" / f"{name}.json").read_text(encoding="utf-8")))
 
 
@@ -89,7 +89,7 @@ GRAPH: dict[str, Any] = {
 
 
 def changed(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """Give a copy with the value at a dotted path replaced, or deleted if it is Ellipsis."""
+    """A copy with the value at a dotted path replaced, or deleted if it is Ellipsis."""
     copy = json.loads(json.dumps(data))
     *parents, last = [int(step) if step.isdigit() else step for step in path.split(".")]
     target: Any = copy
@@ -144,7 +144,7 @@ WRONG = [
 
 @pytest.mark.parametrize("data", [GOOD, GRAPH], ids=["fabric", "graph"])
 def test_right_files_are_accepted_by_both(data: dict[str, Any]) -> None:
-    """The files that the wrong ones are made of are right for the schema and for cwb."""
+    """The files that the wrong ones are made of are right for the schema and for cwb; both raise otherwise."""
     validator("instance").validate(data)
     validated(lambda: classes.InstanceFile.model_validate(data))
 
@@ -171,7 +171,7 @@ def test_defaults_of_quantities_are_written_with_units() -> None:
     found = list(quantities_with_defaults(json.loads(schema_text("instance"))))
     assert {field for _, field, _ in found} == {"compute", "latency", "speed"}
     for name, field, default in found:
-        kind = Kind.SPEED if field == "speed" else Kind.TIME
+        kind = UnitKind.SPEED if field == "speed" else UnitKind.TIME
         value = getattr(classes, name).model_fields[field].default
         assert isinstance(value, Fraction)
         assert parse(default, kind) == value

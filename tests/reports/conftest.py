@@ -184,7 +184,8 @@ def hash_of(instance: str, size: float) -> str:
 
 @pytest.fixture(scope="session")
 def wide(handful: list[RunRecord]) -> list[RunRecord]:
-    """Make a ledger that every table and plot has records in: methods by every clock, solvers, sizes, seeds, every status."""
+    """Make a ledger that every table and plot has records in: methods by every clock, solvers, sizes, seeds, every
+    status."""
     records = list(handful)
     for ranks, instance in enumerate(_RANKS, start=1):
         for step, size in enumerate((2.0**10, 2.0**20, 2.0**30)):

@@ -14,6 +14,8 @@ import pytest
 from cwb.core.record import RunRecord
 from cwb.reports.report import report
 
+pytestmark = pytest.mark.slow  # a browser is run
+
 Make = Callable[..., RunRecord]
 
 #: Presses what a reader presses and writes what is then shown into the page's title.
@@ -111,7 +113,8 @@ def test_foreign_text_runs_nothing(browse: Callable[..., Any], make_run: Make, t
 
 
 def test_tables_sort_and_filter(browse: Callable[..., Any], make_run: Make, tmp_path: Path) -> None:
-    """A heading sorts up, down and not at all, marks last; the field filters by words; headings stay in view; the theme turns."""
+    """A heading sorts up, down and not at all, marks last; the field filters by words; headings stay in view; the theme
+    turns."""
     records = [
         make_run("ring", 1e-5 * (1 + seed * 7 % 40), options={"name": f"seed-{seed}"}, seed=seed) for seed in range(40)
     ]

@@ -10,7 +10,7 @@ from cwb.core.errors import InputError
 from cwb.core.record import RunRecord
 from cwb.reports.formats import FORMATS
 from cwb.reports.statistics import shifted_geometric_mean
-from cwb.reports.table import Cell, Row, Table, build
+from cwb.reports.table import Row, Table, TableCell, build
 from cwb.reports.tables import TABLES, get
 
 Make = Callable[..., RunRecord]
@@ -22,7 +22,7 @@ def column(table: Table, name: str) -> int:
     return [column.name for column in table.spec.columns].index(name)
 
 
-def cell(table: Table, row: Row, name: str) -> Cell:
+def cell(table: Table, row: Row, name: str) -> TableCell:
     return row.cells[0][column(table, name)]
 
 
@@ -58,7 +58,8 @@ def test_no_cell_is_blank(name: str, wide: list[RunRecord]) -> None:
 
 
 def test_questions_are_not_ranked_together(make_run: Make) -> None:
-    """The best objective of each question is in bold, a bound alone never is, and the best completion time is that of all methods."""
+    """The best objective of each question is in bold, a bound alone never is, and the best completion time is that of
+    all methods."""
     records = [
         make_run("ring", 4e-5),
         make_run("bfb", 2e-5),
@@ -94,7 +95,8 @@ def test_one_question_needs_no_column(make_run: Make) -> None:
 
 
 def test_seeds_are_averaged(make_run: Make) -> None:
-    """Runs that differ in their seed are one row: the mean, half of its interval, and how many there were, the failed one too."""
+    """Runs that differ in their seed are one row: the mean, half of its interval, and how many there were, the failed
+    one too."""
     records = [make_run("teccl", t, seed=seed, clock="te-ccl") for seed, t in enumerate((1e-5, 2e-5, 3e-5))]
     table = build(get("teccl"), [*records, make_run("teccl", None, seed=3)])
     (row,) = table.rows
@@ -163,7 +165,8 @@ def test_fractions_are_read(make_run: Make) -> None:
 
 
 def test_exact_against_heuristic(make_run: Make) -> None:
-    """The gap is to the best bound of all records by the same clock, the ratio to the fastest exact method that proved its answer."""
+    """The gap is to the best bound of all records by the same clock, the ratio to the fastest exact method that proved
+    its answer."""
     exact: dict[str, Any] = {"kind": "exact", "status": "optimal", "solver": "highs"}
     records = [
         make_run("sccl", 2e-5, bound=2e-5, certificate={"certificate": "solver"}, seconds={"solve": 8.0}, **exact),
@@ -184,7 +187,8 @@ def test_exact_against_heuristic(make_run: Make) -> None:
 
 
 def test_a_restricted_optimum_answers_another_question(make_run: Make) -> None:
-    """The best of few trees is in no ranking with the best of all and lends no time ratio; the bound of all holds for it too."""
+    """The best of few trees is in no ranking with the best of all and lends no time ratio; the bound of all holds for
+    it too."""
     exact: dict[str, Any] = {"clock": "flow", "kind": "exact", "status": "optimal"}
     one: dict[str, Any] = {"options": {"trees": 1}, "metrics": {"restricted_to": "at most 1 tree"}}
     records = [
@@ -206,7 +210,8 @@ def test_a_restricted_optimum_answers_another_question(make_run: Make) -> None:
 
 
 def test_solvers(make_run: Make) -> None:
-    """Solved, shifted geometric means with failures at the limit, wins, ties and losses over the tasks that all solvers had."""
+    """Solved, shifted geometric means with failures at the limit, wins, ties and losses over the tasks that all solvers
+    had."""
     made: dict[str, Any] = {"kind": "exact", "status": "optimal"}
     spent = {"highs": (1.0, 10.0, 5.0, None), "scip": (2.0, 10.2, None, None)}
     records = [
@@ -231,7 +236,8 @@ def test_solvers(make_run: Make) -> None:
 
 
 def test_what_a_solver_does_not_support_is_no_time_out(make_run: Make) -> None:
-    """A task that a solver refuses counts for no solver, neither as solved nor at the limit; how many it refused is told."""
+    """A task that a solver refuses counts for no solver, neither as solved nor at the limit; how many it refused is
+    told."""
     made: dict[str, Any] = {"kind": "exact", "status": "optimal", "seconds": {"solve": 2.0}}
     records = [make_run("libra", 1e-5, solver=solver, seed=0, **made) for solver in ("highs", "scip")]
     records.append(make_run("libra", 1e-5, solver="highs", seed=1, **made))
@@ -280,7 +286,8 @@ def test_sizes(make_run: Make) -> None:
 
 
 def test_algorithms_side_by_side(make_run: Make) -> None:
-    """Algorithms on the same network and size are one row; the highest bandwidth of it is in bold, what failed has its mark."""
+    """Algorithms on the same network and size are one row; the highest bandwidth of it is in bold, what failed has its
+    mark."""
     records = [make_run("ring", 4e-5), make_run("direct", 2e-5), make_run("rhd", None, status="unsupported")]
     table = build(get("textbook"), [*records, make_run("ring", 1e-6, options={"chunks": 4})])
     (row,) = table.rows

@@ -21,6 +21,8 @@ from cwb.reports.tables import TABLES, get
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.slow  # whole reports are made
+
 Make = Callable[..., RunRecord]
 
 HOSTILE = "</td></script><script>alert(1)</script><img src=x onerror=alert(1)> \"'&amp; \u202e \x00 \ud800 <!-- ]]> javascript:"
@@ -104,7 +106,7 @@ def test_the_report_is_whole(page: str, wide: list[RunRecord]) -> None:
         if record.status not in ("optimal", "feasible") and record.message:
             assert record.message in text
     assert "rank 3 lacks chunk 2" in text
-    assert "before it was stopped it told: objective 1.0, of solver (not judged)" in text
+    assert "before it was stopped it told: objective 1.0, of solver (not verified)" in text
     assert "a CPU" in text
     assert "3.11.7" in text
 
@@ -125,7 +127,8 @@ def test_the_policy_allows_our_script_alone(page: str) -> None:
 
 
 def test_foreign_text_is_text(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever stands in names, messages, options, versions and metrics, the page has the elements that it has without."""
+    """Whatever stands in names, messages, options, versions and metrics, the page has the elements that it has
+    without."""
     fields: dict[str, Any] = {
         "model": HOSTILE,
         "instance": HOSTILE,
@@ -183,21 +186,25 @@ _fields = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.lists(_fields, min_size=1, max_size=5))
 def test_any_record_makes_a_report(data: list[dict[str, Any]], make_run: Make) -> None:
-    """Whatever is in the fields of records, all tables, failures and machines are told on a sound page."""
+    """Whatever is in the fields of records, all tables, failures and machines are told on a sound page.
+
+    ``read`` asserts it.
+    """
     records = [make_run(**fields) for fields in data]
     with pytest.MonkeyPatch.context() as patch:
         read(only_tables(records, patch))
 
 
-@settings(
-    deadline=None, max_examples=4, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate)
-)
+@settings(max_examples=4, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate))
 @given(data=st.lists(_fields, min_size=2, max_size=4))
 def test_any_record_can_be_drawn(data: list[dict[str, Any]], make_run: Make) -> None:
-    """Whatever is in the fields of records, a picture is drawn or refused with what is expected."""
+    """Whatever is in the fields of records, a picture is drawn or refused with what is expected.
+
+    ``read`` asserts it.
+    """
     from cwb.core.errors import InputError
 
     records = [make_run("ring"), make_run("bfb", 3e-5), *(make_run(**fields) for fields in data)]
@@ -232,7 +239,7 @@ def test_a_long_table_is_cut_and_says_so(make_run: Make) -> None:
 
 
 def test_failures_have_reasons(make_run: Make) -> None:
-    """The reason of a failure is its message and what the judge found; without any that is said."""
+    """The reason of a failure is its message and what the verifier found; without any that is said."""
     assert reason(make_run(message="a", violations=("b", "c"))) == "a; b; c"
     assert reason(make_run()) == "no reason was recorded"
 

@@ -22,6 +22,8 @@ from cwb.reports.tables import TABLES, get
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.slow  # TeX is run
+
 Make = Callable[..., RunRecord]
 
 HOSTILE = '50%_&#~^\\{}$ [*] <a|b> "q" `x\' ?`!` -- --- ,, \\\\ \\end{tabular} % \n\t é Ångström ñ ß Ω 模型 \u202e \x00 µ × \N{SNOWMAN} ı ȷ ĳ'
@@ -141,7 +143,10 @@ def test_compiles(name: str, wide: list[RunRecord], tmp_path: Path) -> None:
 
 
 def test_hostile_names_compile(make_record: Make, make_metrics: Callable[..., Any], tmp_path: Path) -> None:
-    """Names with every character that TeX minds, and numbers of every size, compile as well."""
+    """Names with every character that TeX minds, and numbers of every size, compile as well.
+
+    ``compile_document`` fails otherwise.
+    """
     records = [
         make_record(f"{HOSTILE}{index}-4d", total=index + 1, metrics=make_metrics(value, value, value), gap=value)
         for index, value in enumerate((0.0, -1.5, 1e-300, 1e300, 123456.789, -4e-12))

@@ -27,7 +27,8 @@ def test_ratios() -> None:
 
 
 def test_profile_counts_failures(make_run: Make) -> None:
-    """A method that failed on one of two problems ends at half; each clock of objectives has a panel, bounds have none."""
+    """A method that failed on one of two problems ends at half; each clock of objectives has a panel, bounds have
+    none."""
     from cwb.reports.plots.profile import draw
 
     records = [
@@ -71,7 +72,8 @@ def test_most_common() -> None:
 
 
 def test_scaling_tells_the_exponent(make_run: Make) -> None:
-    """A method whose time grows as the square of the ranks has the exponent 2 in the legend; with two numbers of ranks it has none."""
+    """A method whose time grows as the square of the ranks has the exponent 2 in the legend; with two numbers of ranks
+    it has none."""
     from cwb.core.errors import InputError
     from cwb.reports.plots.time_size import draw_ranks
 

@@ -16,6 +16,8 @@ from cwb.core.record import RunRecord
 from cwb.reports.plots import PLOTS, get, picture_format
 from cwb.reports.plots.look import COLUMN_IN, look, short
 
+pytestmark = pytest.mark.slow  # pictures are drawn
+
 Make = Callable[..., RunRecord]
 FORMATS = ("svg", "pdf", "png")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cwb.core.record import RunRecord
 from cwb.reports.bounds import Bounds
-from cwb.reports.clocks import CLOCKS, Asked, all_asked, asked_of, explained
+from cwb.reports.clocks import CLOCKS, RecordQuestion, all_asked, asked_of, explained
 from cwb.reports.numbers import size_text
 from cwb.reports.runs import own_seconds, runs_of
 
@@ -17,13 +17,14 @@ Make = Callable[..., RunRecord]
 
 @pytest.mark.parametrize("clock", sorted(CLOCKS.keys() - {"iteration", "te-ccl-paid-switch"}))
 def test_asked(clock: str, make_run: Make) -> None:
-    """Clock and question are the judge's, also where the answer is in a file of its own."""
+    """Clock and question are the verifier's, also where the answer is in a file of its own."""
     asked = asked_of(make_run(clock=clock))
     assert asked.clock == clock
     assert asked.question
     assert asked_of(make_run(clock=clock, answer={"path": "x.json", "sha256": "0"})) == asked
 
 
+@pytest.mark.slow
 def test_records_that_were_made_tell_their_question() -> None:
     """Methods of every kind of answer tell the question that they answer."""
     for model, clock in {"ring": "simulated", "forestcoll": "flow", "teccl": "te-ccl", "tacos": "circuit"}.items():
@@ -35,14 +36,15 @@ def test_records_that_were_made_tell_their_question() -> None:
 
 def _solve(model: str, instance: str = "ring(4)", collective: str | None = "all_gather") -> RunRecord:
     from cwb import load
-    from cwb.bench.demand import with_demand
-    from cwb.bench.run import Request, run_one
+    from cwb.harness.demand import with_demand
+    from cwb.harness.run import Request, run_one
 
     return run_one(with_demand(load(instance), collective, None, None), Request(model))
 
 
 def test_a_failed_run_has_the_question_of_its_method(make_run: Make) -> None:
-    """Without an answer the question is that of the method's other runs of the problem, else of all of them, where they agree."""
+    """Without an answer the question is that of the method's other runs of the problem, else of all of them, where they
+    agree."""
     records = [make_run("ring"), make_run("ring", None), make_run("x", None), make_run("forestcoll", clock="flow")]
     assert [asked.clock for asked in all_asked(records)] == ["simulated", "simulated", None, "flow"]
     mixed = [
@@ -56,9 +58,9 @@ def test_a_failed_run_has_the_question_of_its_method(make_run: Make) -> None:
 
 def test_foreign_clocks_are_not_believed(make_run: Make) -> None:
     """A clock that nobody knows is none, and a question that is no text neither."""
-    assert asked_of(make_run(metrics={"clock": "<b>"})) == Asked()
-    assert asked_of(make_run(metrics={"clock": 3})) == Asked()
-    assert asked_of(make_run(metrics={"question": 3})) == Asked("simulated")
+    assert asked_of(make_run(metrics={"clock": "<b>"})) == RecordQuestion()
+    assert asked_of(make_run(metrics={"clock": 3})) == RecordQuestion()
+    assert asked_of(make_run(metrics={"question": 3})) == RecordQuestion("simulated")
 
 
 def test_clocks_are_explained() -> None:
@@ -82,7 +84,8 @@ def test_size_and_ranks(make_run: Make) -> None:
 
 @pytest.mark.parametrize("value", [0, -1, 1e308, float("nan"), float("inf"), "x", None, [], True])
 def test_foreign_measures(value: Any, make_run: Make) -> None:
-    """Bandwidths, objectives and times that are no measurement leave size, ranks and own time open, and stop nothing."""
+    """Bandwidths, objectives and times that are no measurement leave size, ranks and own time open, and stop
+    nothing."""
     for change in ({"metrics": {"algbw_GBps": value}}, {"metrics": {"busbw_GBps": value}}, {"objective": value}):
         (run,) = runs_of([make_run(**change)])
         assert run.ranks is None or run.ranks >= 1
@@ -92,14 +95,15 @@ def test_foreign_measures(value: Any, make_run: Make) -> None:
 
 
 def test_own_seconds(make_run: Make) -> None:
-    """Own time is without the judge and without compilation; without phases there is none."""
+    """Own time is without the verifier and without compilation; without phases there is none."""
     assert own_seconds(make_run(seconds={"compile": 5, "pack": 1, "split": 2, "verify": 9, "total": 20})) == 3
     assert own_seconds(make_run(seconds={"verify": 0.25, "simulate": 0.25, "total": 1.0})) is None
     assert own_seconds(make_run(seconds={})) is None
 
 
 def test_names(make_run: Make) -> None:
-    """Options that state the problem are told with the instance, others with the method; namesakes get their digests."""
+    """Options that state the problem are told with the instance, others with the method; namesakes get their
+    digests."""
     (run,) = runs_of([make_run("themis", options={"bandwidth": ["1 GB/s"], "intra": "scf"})])
     assert (run.method, run.posed) == ("themis (intra=scf)", 'torus(3,3) (bandwidth=["1 GB/s"])')
     (run,) = runs_of([make_run("libra", options={"objective": "perf", "gap": "0.1"})])
@@ -116,7 +120,8 @@ def test_a_run_that_was_made_again_counts_once(make_run: Make) -> None:
 
 
 def test_bounds_hold_where_they_were_proved(make_run: Make) -> None:
-    """A cut of the flow model bounds a simulated schedule; a bound on epochs bounds its own grid alone; no bound of an answer that failed."""
+    """A cut of the flow model bounds a simulated schedule; a bound on epochs bounds its own grid alone; no bound of an
+    answer that failed."""
     epochs = {"certificate": "epoch-distance"}
     simulated, flow = make_run(bound=1e-6), make_run("forestcoll", clock="flow", bound=1.5e-5)
     grid = make_run("teccl", 4e-5, clock="te-ccl", bound=3e-5, certificate=epochs)
@@ -156,7 +161,8 @@ def test_bounds_of_other_grids_and_problems_do_not_count(make_run: Make) -> None
 
 
 def test_a_solvers_word_holds_for_what_it_was_asked(make_run: Make) -> None:
-    """A bound that nobody can recompute, of few trees, does not bound many; without options of the method it bounds the question."""
+    """A bound that nobody can recompute, of few trees, does not bound many; without options of the method it bounds the
+    question."""
     word: dict[str, Any] = {"clock": "flow", "certificate": {"certificate": "solver"}}
     few = make_run("mtree", 3e-5, bound=2.5e-5, options={"trees": 2}, **word)
     again = make_run("mtree", 3.5e-5, bound=1e-6, options={"trees": 2}, seed=1, **word)

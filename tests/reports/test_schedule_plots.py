@@ -29,6 +29,8 @@ from cwb.reports.plots.look import look, to_bytes
 from cwb.reports.plots.network_layout import layout
 from cwb.reports.plots.schedule_view import Traffic, bytes_unit, loads, seconds_unit, sparse
 
+pytestmark = pytest.mark.slow  # pictures are drawn
+
 EVIL = "</script><script>alert(1)</script>&@DATA@@TITLE@'\"$x$\u2028"
 
 
@@ -82,7 +84,8 @@ def in_out(trees=6):
 
 
 def two_boxes():
-    """Two boxes of five on one switch, each a ring, and trees that go round the root's box and then over to the other one."""
+    """Two boxes of five on one switch, each a ring, and trees that go round the root's box and then over to the other
+    one."""
     names = [f"box{box}.gpu{index}" for box in range(2) for index in range(5)]
     ends = [(names[5 * b + i], names[5 * b + (i + s) % 5]) for b in range(2) for i in range(5) for s in (1, 4)]
     ends += [pair for name in names for pair in ((name, "ib"), ("ib", name))]
@@ -155,7 +158,8 @@ def test_nothing_is_cut(kind):
 
 
 def test_loads_add_up_parallel_links_and_put_switches_last():
-    """The matrix has the bytes of both parallel links in one cell, ranks before switches, NaN without a link; of many nodes, blocks."""
+    """The matrix has the bytes of both parallel links in one cell, ranks before switches, NaN without a link; of many
+    nodes, blocks."""
     traffic = a_traffic()
     found = loads(traffic.topology, traffic.link_bytes)
     assert found.nodes.tolist() == [1, 2, 0]
@@ -185,7 +189,8 @@ def test_the_heat_map_is_white_where_there_is_no_link():
 
 
 def test_the_gantt_has_a_bar_for_every_hop():
-    """The bars of used links begin and end when the trace says, parallel links are told apart, and steps are in the legend."""
+    """The bars of used links begin and end when the trace says, parallel links are told apart, and steps are in the
+    legend."""
     with look():
         figure = FIGURES["gantt"]()
         (bars,) = figure.axes[0].collections
@@ -233,7 +238,8 @@ def test_the_first_trees_are_drawn_with_their_weights():
 
 
 def test_chosen_trees_are_drawn():
-    """Trees are drawn in the order in which they are chosen, each once; one that does not exist is refused, in either picture."""
+    """Trees are drawn in the order in which they are chosen, each once; one that does not exist is refused, in either
+    picture."""
     with look():
         shown = " ".join(texts(schedule_trees.draw("one", network(), packing(), [5, 2, 5])))
     assert "2 of 6 trees" in shown
@@ -254,7 +260,8 @@ def test_in_out_trees_have_two_drawings():
 
 
 def test_boxes_are_drawn_alike_and_side_by_side():
-    """Both boxes have the same shape, one right of the other; the switch between them is named with the edges that pass it and has no place."""
+    """Both boxes have the same shape, one right of the other; the switch between them is named with the edges that pass
+    it and has no place."""
     topology, _ = two_boxes()
     found = layout(topology)
     assert found.boxes == {"box0": (0, 1, 2, 3, 4), "box1": (5, 6, 7, 8, 9)}
@@ -268,7 +275,8 @@ def test_boxes_are_drawn_alike_and_side_by_side():
 
 
 def test_the_layout_shows_a_ring_as_a_ring():
-    """Neighbours on a ring are near each other, and nobody lies on a link of others; ranks on switches alone stand on a circle."""
+    """Neighbours on a ring are near each other, and nobody lies on a link of others; ranks on switches alone stand on a
+    circle."""
     ring = Topology(
         tuple(Node(f"n{i}") for i in range(12)),
         tuple(Link(f"n{i}", f"n{(i + 1) % 12}", Fraction(1)) for i in range(12)),
@@ -294,7 +302,8 @@ def test_a_network_of_too_many_ranks_is_refused():
 
 
 def test_the_layout_of_a_tree():
-    """Roots are on level 0, leaves side by side, parents over the middle of their children, and depth is no matter of recursion."""
+    """Roots are on level 0, leaves side by side, parents over the middle of their children, and depth is no matter of
+    recursion."""
     spots = schedule_trees.layout(7, [(7, 1, 1), (7, 2, 1), (1, 3, 1), (1, 4, 1)])
     assert spots == {7: (1.25, 0), 1: (0.5, 1), 2: (2.0, 1), 3: (0.0, 2), 4: (1.0, 2)}
     assert schedule_trees.layout(0, [(i, i + 1, 1) for i in range(5000)])[5000] == (0.0, 5000)
@@ -330,7 +339,8 @@ def opened(content):
 
 
 def test_the_page_has_every_hop():
-    """The page's data are the hops of the trace with chunk, ends, start and end, and the cells of the heat map; it is the same twice."""
+    """The page's data are the hops of the trace with chunk, ends, start and end, and the cells of the heat map; it is
+    the same twice."""
     content = html.page(a_traffic(), a_trace())
     assert content == html.page(a_traffic(), a_trace())
     _, data = opened(content)
@@ -346,7 +356,8 @@ def test_the_page_has_every_hop():
 
 @pytest.mark.parametrize("evil", [EVIL, "<!--", "]]>", "<img src=x onerror=alert(1)>"])
 def test_names_cannot_break_the_page(evil):
-    """Names that look like markup are shown as they are: the page has its own elements only, and its data say the name."""
+    """Names that look like markup are shown as they are: the page has its own elements only, and its data say the
+    name."""
     plain, _ = opened(html.page(a_traffic(), a_trace()))
     reader, data = opened(html.page(a_traffic(evil, (evil, "1", evil + "2")), a_trace()))
     assert reader.tags == plain.tags
@@ -400,7 +411,8 @@ def test_empty_schedules_can_be_drawn():
 
 
 def test_units_labels_and_colours():
-    """Units fit the largest number, labels are never more than asked for, and colours tell chunks where there are no several steps."""
+    """Units fit the largest number, labels are never more than asked for, and colours tell chunks where there are no
+    several steps."""
     assert a_traffic().told_by == ("step", "chunk")
     assert a_traffic(step=None).told_by == ("chunk",)
     assert a_traffic(step=(0, 0, 0)).told_by[0] == "chunk"

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 times = st.lists(st.floats(0, 1e6), min_size=1, max_size=12)
-calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+calm = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 @calm
@@ -40,6 +40,7 @@ def test_t_interval() -> None:
     assert mean([]) is None
 
 
+@pytest.mark.slow
 def test_bootstrap_is_reproducible_and_covers() -> None:
     """The same values give the same interval, around the mean; of samples of a known mean most intervals have it."""
     draw = random.Random(1)  # noqa: S311 (a sample, no secret)

@@ -15,7 +15,7 @@ from cwb.reports.formats import FORMATS
 from cwb.reports.latex import standalone
 from cwb.reports.marks import MARKS
 from cwb.reports.spec import TableSpec
-from cwb.reports.table import Cell, Row, Table, build
+from cwb.reports.table import Row, Table, TableCell, build
 from cwb.reports.tables import TABLES, get
 
 Make = Callable[..., RunRecord]
@@ -33,7 +33,7 @@ def row_of(table: Table, workload: str, budget: float | None) -> Row:
     return found[0]
 
 
-def texts(cells: tuple[Cell, ...]) -> list[str]:
+def texts(cells: tuple[TableCell, ...]) -> list[str]:
     return [cell.text for cell in cells]
 
 
@@ -113,7 +113,8 @@ def test_different_problems_do_not_share_a_row(spec: TableSpec, make_record: Mak
 
 
 def test_best_in_bold(spec: TableSpec, handful: list[RunRecord]) -> None:
-    """The larger speedup and gain and the smaller cost stand out, both where they are written the same, none where it is alone."""
+    """The larger speedup and gain and the smaller cost stand out, both where they are written the same, none where it
+    is alone."""
     table = build(spec, handful)
     best = [[cell.best for cell in group] for group in row_of(table, "gpt-3", 500).cells]
     assert best == [[True, False, False, False, False], [False, True, True, False, False]]

@@ -1,4 +1,4 @@
-"""The judge of bandwidth plans."""
+"""The verifier of bandwidth plans."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def test_equal_bandwidth_has_speedup_one():
     ],
 )
 def test_wrong_plans_are_refused(wrong, words):
-    """A plan of the wrong length, out of range, off budget or without a needed dimension is a violation that says so."""
+    """A plan of the wrong length, out of range, off budget or without a needed dimension is a violation that says
+    so."""
     verdict = judge(load("4d"), wrong)
     assert not verdict.ok
     assert words in " ".join(verdict.violations)
@@ -58,7 +59,7 @@ def test_a_missed_constraint_is_named():
 
 
 def test_the_objective_is_that_of_the_design():
-    """Perf is judged in seconds, perf-per-cost in seconds times dollars."""
+    """Perf is verified in seconds, perf-per-cost in seconds times dollars."""
     instance = load("4d")
     priced = instance.with_changes(design=replace(instance.design, objective=Objective.PERF_PER_COST))
     answer = plan(250, 250, 250, 250)

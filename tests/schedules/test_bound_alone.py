@@ -1,4 +1,4 @@
-"""The judge of answers that are a bound alone."""
+"""The verifier of answers that are a bound alone."""
 
 from __future__ import annotations
 

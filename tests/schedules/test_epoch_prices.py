@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 
 def asked(*, fluid=True):
-    """All to all on a ring of five without latency, one part an epoch over each link: 3 epochs, since 30 hops use 10 links."""
+    """All to all on a ring of five without latency, one part an epoch over each link: 3 epochs, since 30 hops use 10
+    links."""
     network = load("ring(5, latency='0 s', bandwidth='1 B/s')").network
     demand = Demand(CollectiveKind.ALL_TO_ALL, Fraction(5))
     return load("ring(5)").with_changes(
@@ -29,13 +30,15 @@ def asked(*, fluid=True):
 
 
 def test_equal_prices_prove_the_total_load():
-    """With the price 1 everywhere, 20 pairs pay 30 and 10 links of 2 epochs cost 20: two epochs are too few, three are not."""
+    """With the price 1 everywhere, 20 pairs pay 30 and 10 links of 2 epochs cost 20: two epochs are too few, three are
+    not."""
     assert recomputed_epochs(asked(), EpochPrices((0, 2), ((1,),) * 10)) == 3
     assert recomputed_epochs(asked(), EpochPrices((0, 1, 2), ((1, 1),) * 10)) == 3
     assert recomputed_epochs(asked(), EpochPrices((0, 3), ((1,),) * 10)) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=60)
 @given(st.data())
 def test_no_prices_prove_more_than_the_optimum(data):
     """Whatever the prices and blocks, the bound is at most 3."""
@@ -73,7 +76,8 @@ def test_whole_chunks_are_refused():
 
 
 def gathered():
-    """All-gather on a ring of three, two chunks of a byte for each rank; a link takes one chunk in two epochs, without latency."""
+    """All-gather on a ring of three, two chunks of a byte for each rank; a link takes one chunk in two epochs, without
+    latency."""
     network = load("ring(3, latency='0 s', bandwidth='1 B/s')").network
     demand = Demand(CollectiveKind.ALL_GATHER, Fraction(6), 2)
     timing = Timing(Semantics.STORE_AND_FORWARD, Fraction(1, 2), fluid=False)
@@ -86,7 +90,8 @@ def into(instance, node):
 
 
 def test_prices_of_windows_prove_what_a_node_must_receive():
-    """Four chunks come to rank 0 over two links that take one start in two epochs: one window on each is too little, so 4 epochs are needed."""
+    """Four chunks come to rank 0 over two links that take one start in two epochs: one window on each is too little, so
+    4 epochs are needed."""
     instance = gathered()
     a, b = into(instance, 0)
     prices = EpochWindowPrices(4, (0,), (a, b), (0, 0), (1, 1))
@@ -101,7 +106,7 @@ def test_prices_of_windows_prove_what_a_node_must_receive():
         assert recomputed_epochs(instance, replace(prices, **change)) == 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_no_prices_of_windows_prove_more_than_the_optimum(data):
     """Whatever the windows, prices and sinks, the bound is at most the optimum, which the bound above meets."""

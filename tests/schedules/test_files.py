@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import runpy
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +13,7 @@ from cwb.core.errors import InputError
 from cwb.schedules import strict
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.verify import verify
-
-FAMILIES = runpy.run_path(str(Path(__file__).parent / "verify" / "families.py"))["FAMILIES"]
+from families import FAMILIES
 
 
 def same(a, b) -> bool:

@@ -157,7 +157,7 @@ def _refusal(case: Case, solver: Solver, missing: Capability) -> str:
 
 
 def run_exam(solver: Solver, folder: Path | None = None) -> list[tuple[str, str, str]]:
-    """Give (case, verdict, reason) for every case."""
+    """(case, verdict, reason) for every case."""
     from exam_cases import CASES
 
     with tempfile.TemporaryDirectory() as temporary:
@@ -169,7 +169,7 @@ def main() -> int:
     from rich.console import Console
     from rich.table import Table
 
-    names = solvers.names()
+    names = (*solvers.names(), *solvers.driven())
     table = Table("case", *names)
     reasons: dict[str, None] = {}
     columns = [run_exam(solvers.get(name)) for name in names]

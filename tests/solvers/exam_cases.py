@@ -214,7 +214,12 @@ def resolve(solver: Solver, folder: Path) -> None:
     assert close(compiled.solve(budget).objective or 0.0, 13.0)
     compiled.set_constraint_bounds([model.less], [8], [9])
     assert compiled.solve(budget).termination is Termination.INFEASIBLE
+    compiled.set_constraint_bounds([model.less], [3], [2])
+    assert compiled.solve(budget).termination is Termination.INFEASIBLE, "sides that cross"
     compiled.set_constraint_bounds([model.less], [0], [9])
+    compiled.set_variable_bounds([model.f["s", "a"]], [2], [1])
+    assert compiled.solve(budget).termination is Termination.INFEASIBLE, "bounds that cross"
+    compiled.set_variable_bounds([model.f["s", "a"]], [0], [9])
     assert close(compiled.solve(budget).objective or 0.0, 16.0)
 
 
@@ -251,11 +256,6 @@ def duals(solver: Solver, folder: Path) -> None:
         assert base is not None
         assert moved is not None
         assert abs((moved - base) / step - dual) < 1e-4, f"{build.__name__}: {name} has {dual}"
-    model = models.lp_min()
-    compiled = solver.compile(model, budget)
-    compiled.solve(budget)
-    assert close(compiled.reduced_cost(model.x), -1.0)
-    assert close(compiled.reduced_cost(model.y), 0.0)
 
 
 def _check_ctrl_c_is_python_s() -> None:
@@ -309,8 +309,11 @@ def _plain(
 _NEVER_ENDS = {"scip": "SCIP bounds a form by branching, which need not end on variables without bounds"}
 
 
-def _act(name: str, proves: str, needs: Capability, act: object) -> Case:
-    return Case(name, proves, needs, act=act)
+def _act(name: str, proves: str, needs: Capability, act: object, not_for: object = None) -> Case:
+    return Case(name, proves, needs, act=act, not_for=not_for or {})
+
+
+_LOSES = "a GLPK that is ended by a signal writes nothing: what it had found is lost"
 
 
 _INFEASIBLE, _UNBOUNDED = Termination.INFEASIBLE, Termination.UNBOUNDED
@@ -328,7 +331,12 @@ CASES = (
         "mip-general", "general integers, fractional bounds, a continuous one", C.MIP, models.mip_general, 14.4, i=4
     ),
     _plain(
-        "mip-infeasible", "no integers, though the relaxation is unbounded", C.MIP, models.mip_infeasible, _INFEASIBLE
+        "mip-infeasible",
+        "no integers, though the relaxation is unbounded",
+        C.MIP,
+        models.mip_infeasible,
+        _INFEASIBLE,
+        not_for={"pyomo:glpk": "GLPK branches for ever on integers without bounds"},
     ),
     _plain("mip-unbounded", "integers without an optimum", C.MIP, models.mip_unbounded, _UNBOUNDED),
     _plain("mip-tiny-costs", "profits of 1e-8", C.MIP, models.tiny_costs, models.tiny_costs_optimum()),
@@ -368,12 +376,30 @@ CASES = (
     _act("no-time", "a limit of zero ends at once", C.MIP, no_time),
     _act("stopped-before", "a stop that came before ends at once", C.MIP, stopped_before),
     _act("time-limit", "a limit keeps the point and the bound", C.MIP, time_limit),
-    _act("node-limit", "a limit of nodes keeps the point and the bound", C.MIP, node_limit),
-    _act("stopped", "budget.stop keeps the point and the bound", C.MIP | C.INTERRUPT, stopped),
-    _act("ctrl-c", "Ctrl-C keeps the point and the bound", C.MIP | C.INTERRUPT, ctrl_c),
+    _act(
+        "node-limit",
+        "a limit of nodes keeps the point and the bound",
+        C.MIP,
+        node_limit,
+        not_for={"pyomo:glpk": "GLPK has no limit of nodes"},
+    ),
+    _act(
+        "stopped",
+        "budget.stop keeps the point and the bound",
+        C.MIP | C.INTERRUPT,
+        stopped,
+        not_for={"pyomo:glpk": _LOSES},
+    ),
+    _act("ctrl-c", "Ctrl-C keeps the point and the bound", C.MIP | C.INTERRUPT, ctrl_c, not_for={"pyomo:glpk": _LOSES}),
     _act("progress", "progress is shown by the calling thread", C.MIP | C.PROGRESS, progress),
     _act("start", "a start is never lost", C.MIP | C.MIP_START, start),
-    _act("seed", "the seed decides", C.MIP, seed),
+    _act(
+        "seed",
+        "the seed decides",
+        C.MIP,
+        seed,
+        not_for={"pyomo:glpk": "GLPK has no seed", "pyomo:cbc": "CBC's seed does not reach so short a search"},
+    ),
     _act("resolve", "a compiled model changes and is solved again", C.LP | C.RESOLVE, resolve),
     _act("resolve-two-alive", "two compiled models take turns", C.LP | C.RESOLVE, resolve_two_alive),
     _act("duals", "a dual is the change per unit of right-hand side", C.LP | C.RESOLVE | C.DUALS, duals),

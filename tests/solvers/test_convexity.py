@@ -53,7 +53,7 @@ def test_every_path_agrees(shift: float, path: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_large_separable_forms_are_cheap() -> None:
-    """A form of 1e5 blocks and one long chain is judged without a matrix of that size."""
+    """A form of 1e5 blocks and one long chain is verified without a matrix of that size."""
     n = 100_000
     Q = sp.block_diag(
         [
@@ -68,6 +68,6 @@ def test_large_separable_forms_are_cheap() -> None:
 
 
 def test_scale_does_not_matter() -> None:
-    """A block of tiny numbers is judged by its own size, not by that of another block."""
+    """A block of tiny numbers is verified by its own size, not by that of another block."""
     Q = np.diag([1e12, 1e-12, -1e-12])
     assert nonconvex_columns(sp.csc_array(Q)).tolist() == [2]

@@ -17,8 +17,8 @@ from cwb.core.budget import Budget
 from cwb.core.errors import CwbError
 from cwb.core.solver import Capability, SolverOptions, Termination
 from cwb.solvers import base, get, guard
-from cwb.solvers.base import Adapter, Outcome, Session, Track
-from cwb.solvers.guard import Asked, Worker
+from cwb.solvers.base import Adapter, Session, SessionResult, Track
+from cwb.solvers.guard import StopReason, Worker
 
 HANG_S = 30.0
 """What a test waits at most for something that should have happened long ago."""
@@ -37,11 +37,11 @@ class DeafSession(Session):
     def load(self, matrix: Any, *, start: bool) -> None:
         pass
 
-    def run(self, limit_s: float | None) -> Outcome:
+    def run(self, limit_s: float | None) -> SessionResult:
         self.track.values = np.array([2.0])
         self.track.tell(3, 2.0, 1.0)
         self.may_return.wait(HANG_S)
-        return Outcome(Termination.OPTIMAL, np.array([1.0]), 1.0)
+        return SessionResult(Termination.OPTIMAL, np.array([1.0]), 1.0)
 
     def ask(self) -> None:
         self.asked.set()
@@ -200,7 +200,7 @@ def test_solver_is_asked_once_and_ticks_go_on() -> None:
         worker, lambda: may_return.wait(HANG_S), limit_s=0.05, ask=lambda: asked.append(1), tick=tick, grace_s=HANG_S
     )
     worker.close()
-    assert ended.asked is Asked.TIME_IS_UP
+    assert ended.asked is StopReason.TIME_IS_UP
     assert not ended.abandoned
     assert asked == [1]
     assert ticks.count(True) >= 3
@@ -215,7 +215,7 @@ def test_first_ctrl_c_sets_stop_and_waits() -> None:
     timer.join()
     worker.close()
     assert budget.stop.is_set()
-    assert ended.asked is Asked.BY_USER
+    assert ended.asked is StopReason.BY_USER
 
 
 def test_compiled_model_is_dead_after_it_was_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,9 +227,9 @@ def test_compiled_model_is_dead_after_it_was_left_behind(monkeypatch: pytest.Mon
     session = compiled._session
     may_return = threading.Event()
 
-    def deaf_run(limit_s: float | None) -> Outcome:
+    def deaf_run(limit_s: float | None) -> SessionResult:
         may_return.wait(HANG_S)
-        return Outcome(Termination.OPTIMAL)
+        return SessionResult(Termination.OPTIMAL)
 
     monkeypatch.setattr(session, "run", deaf_run)
     assert compiled.solve(Budget(time_limit_s=0.05)).termination is Termination.TIME_LIMIT
@@ -241,6 +241,8 @@ def test_compiled_model_is_dead_after_it_was_left_behind(monkeypatch: pytest.Mon
 def test_interrupt_by_a_handler_of_the_library_is_passed_on() -> None:
     """A solver that was interrupted without having been asked was interrupted by the user: the whole run stops."""
     budget = Budget()
-    outcome = base._explain(guard.Guarded(Outcome(Termination.INTERRUPTED), None, abandoned=False), Track("x"), budget)
+    outcome = base._explain(
+        guard.Guarded(SessionResult(Termination.INTERRUPTED), None, abandoned=False), Track("x"), budget
+    )
     assert outcome.termination is Termination.INTERRUPTED
     assert budget.stop.is_set()

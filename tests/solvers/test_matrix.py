@@ -48,7 +48,8 @@ def models(draw: Any) -> Any:
     return m
 
 
-@settings(deadline=None, max_examples=150)
+@pytest.mark.slow
+@settings(max_examples=150)
 @given(models(), st.lists(st.floats(-5, 5, width=32), min_size=6, max_size=6))
 def test_arrays_equal_expressions(m: Any, point: list[float]) -> None:
     """At any point the arrays give the values of the objective and of every body, and the same sides."""
@@ -75,7 +76,7 @@ def test_arrays_equal_expressions(m: Any, point: list[float]) -> None:
     assert len(matrix.columns) + len(matrix.unused) == len(free)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(models())
 def test_the_model_is_left_as_it_was(m: Any) -> None:
     """Compiling changes nothing: what was set aside for a while is active again."""

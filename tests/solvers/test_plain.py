@@ -58,11 +58,12 @@ def plain_models(draw: Any) -> Any:
 
 
 def objective_of(m: Any) -> Any:
-    """Give the objective, or None."""
+    """Objective, or None."""
     return m.component("o")
 
 
-@settings(deadline=None, max_examples=200)
+@pytest.mark.slow
+@settings(max_examples=200)
 @given(plain_models())
 def test_both_ways_give_the_same_arrays(m: Any) -> None:
     """Rows, columns, sides and coefficients are those of Pyomo's compiler, in its order."""
@@ -82,7 +83,7 @@ def test_both_ways_give_the_same_arrays(m: Any) -> None:
 
 
 def model(expression: Any) -> Any:
-    """Give a model with one row."""
+    """A model with one row."""
     m = pe.ConcreteModel()
     m.x = pe.Var([0, 1], bounds=(0, 1))
     m.p = pe.Param(initialize=2.0, mutable=True)

@@ -16,6 +16,7 @@ from cwb import solvers
 for name in solvers.names():
     solver = solvers.get(name)
     solver.installed(), solver.capabilities, solver.name
+solvers.get("pyomo:cbc").capabilities, solvers.driven()
 heavy = {"pyomo", "highspy", "gurobipy", "pyscipopt", "scipy"} & set(sys.modules)
 print(",".join(sorted(heavy)))
 """
@@ -35,7 +36,7 @@ def test_default_is_first() -> None:
 
 def test_unknown_name() -> None:
     """An unknown solver is an input error that lists the known ones."""
-    with pytest.raises(InputError, match="unknown solver 'cplex', expected one of: highs, gurobi, scip"):
+    with pytest.raises(InputError, match="unknown solver 'cplex', expected one of: highs, gurobi, scip, pyomo:NAME"):
         solvers.get("cplex")
 
 

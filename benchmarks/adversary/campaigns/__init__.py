@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from ..fault import Campaign
-from . import answers, epochs, extremes, files, finder, forests, judge, known, simulate, synthesis, training, wan
+from cwb.benchmarks.adversary.campaigns import (
+    answers,
+    epochs,
+    extremes,
+    files,
+    finder,
+    forests,
+    judge,
+    known,
+    simulate,
+    synthesis,
+    training,
+    wan,
+)
+from cwb.benchmarks.adversary.fault import Campaign
 
 _MODULES = (known, judge, training, files, simulate, answers, wan, forests, epochs, synthesis, extremes, finder)
 

@@ -9,11 +9,11 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from .. import clock, house, networks
-from ..fault import Campaign, Fault
-from ..networks import Data, instance, rng
-from ..replay import Send, faults_of_data, rows, sends_in_steps
-from ..trees import subsets
+from cwb.benchmarks.adversary import client, clock, networks
+from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.networks import Data, instance, rng
+from cwb.benchmarks.adversary.replay import Send, faults_of_data, rows, sends_in_steps
+from cwb.benchmarks.adversary.trees import subsets
 
 #: Who holds, who needs, whether it is summed.
 Condition = tuple[frozenset[int], frozenset[int], bool]
@@ -83,7 +83,7 @@ def wanted(data: Data) -> dict[Condition, Fraction]:
 
 
 def question(random: Random) -> Data:
-    """Give a network of any sort with one collective, or with two among groups."""
+    """A network of any sort with one collective, or with two among groups."""
     count = random.choice((3, 4, 5, 6))
     kind = random.choice(KINDS)
     chunks = random.choice((1, 1, 2))
@@ -110,10 +110,10 @@ def answer(seed: int) -> list[Fault]:
     random = rng("answers", seed)
     data = question(random)
     for name, options in random.sample(METHODS, 4):
-        solved = house.solve(data, name, time_limit_s=10, **options)
+        solved = client.solve(data, name, time_limit_s=10, **options)
         if solved.record is None or solved.record.status != "unsupported":
             break
-    found = house.conduct(solved)
+    found = client.conduct(solved)
     if not solved.found:
         return found
     for wrong in (*faults_of(data, solved), *_times(data, solved)):
@@ -122,7 +122,7 @@ def answer(seed: int) -> list[Fault]:
     return found
 
 
-def faults_of(data: Data, solved: house.Solved) -> list[str]:
+def faults_of(data: Data, solved: client.Answered) -> list[str]:
     """Say what is wrong with an answer."""
     made = solved.answer
     want = wanted(data)
@@ -180,7 +180,7 @@ def _trees(posed: Any, packing: Any, want: Mapping[Condition, Fraction]) -> list
     return found
 
 
-def _times(data: Data, solved: house.Solved) -> list[str]:
+def _times(data: Data, solved: client.Answered) -> list[str]:
     """Compute the time of steps and the flow time of trees anew, and try every cut."""
     made, posed, told = solved.answer, solved.instance, solved.record.objective
     exact: Fraction | None = None
@@ -197,11 +197,11 @@ def _times(data: Data, solved: house.Solved) -> list[str]:
     if exact is not None and abs(Fraction(told) - exact) > exact / 10**9:
         return [f"ends at {float(exact)!r}"]
     least = cut(posed, wanted(data))
-    return [f"a cut: {float(least)!r}"] if told < float(least) * (1 - house.ROUNDING) else []
+    return [f"a cut: {float(least)!r}"] if told < float(least) * (1 - client.ROUNDING) else []
 
 
 def cut(posed: Any, want: Mapping[Condition, Fraction]) -> Fraction:
-    """Give the largest time of any set of nodes that bytes must leave."""
+    """Largest time of any set of nodes that bytes must leave."""
     network, best = posed.network, Fraction(0)
     rank = {node: r for r, node in enumerate(network.rank_nodes)}
     for inside in subsets(len(network.nodes)):
@@ -236,10 +236,10 @@ def expressions(seed: int) -> list[Fault]:
         "1 s",
         "--quiet",
     )
-    status, _, err = house.command(*words)
-    if status in house.WRONG_STATUS:
+    status, _, err = client.command(*words)
+    if status in client.WRONG_STATUS:
         return [
-            Fault(house.WRONG_STATUS[status], house.written(words), err.strip()[-200:], "an answer or a reason", 14)
+            Fault(client.WRONG_STATUS[status], client.written(words), err.strip()[-200:], "an answer or a reason", 14)
         ]
     return []
 
@@ -253,10 +253,10 @@ def small(seed: int) -> list[Fault]:
         for arc in ((str(a), str(b), "1 B/s"), (str(b), str(a), "1 B/s"))
     ]
     data = instance([*"0123"], arcs, KINDS[seed // len(METHODS) % 4], "4 B")
-    solved = house.solve(data, name, time_limit_s=10, **options)
+    solved = client.solve(data, name, time_limit_s=10, **options)
     wrong = [*faults_of(data, solved), *_times(data, solved)] if solved.found else []
     told = [Fault("wrong answer accepted", solved.question, solved.told, text, None) for text in wrong[:1]]
-    return house.conduct(solved) + told
+    return client.conduct(solved) + told
 
 
 CAMPAIGNS = (

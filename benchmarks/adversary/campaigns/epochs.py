@@ -8,18 +8,18 @@ from math import ceil
 from random import Random
 from typing import Any
 
-from .. import house, networks
-from ..fault import Campaign, Fault
-from ..lp import Program
-from ..networks import COPIED, Data, rng
-from ..replay import faults_in_epochs, sends_in_epochs
+from cwb.benchmarks.adversary import client, networks
+from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.lp import Program
+from cwb.benchmarks.adversary.networks import COPIED, Data, rng
+from cwb.benchmarks.adversary.replay import faults_in_epochs, sends_in_epochs
 
 #: Epochs beyond which a case is not followed.
 MOST = 10
 
 
 def demands(data: Data) -> list[tuple[int, frozenset[int]]]:
-    """Give source and targets of every chunk of a collective that is copied."""
+    """Source and targets of every chunk of a collective that is copied."""
     ranks = [i for i, node in enumerate(data["network"]["nodes"]) if node.get("kind") != "switch"]
     each = data["collective"].get("chunks", 1)
     everybody = frozenset(ranks)
@@ -53,12 +53,17 @@ class Net:
                     for k in range(*change["epochs"]):
                         self.factor[e, k] = self.factor.get((e, k), Fraction(1)) * Fraction(change["factor"])
         self.empty = {i for i, n in enumerate(nodes) if n.get("kind") == "switch" and n.get("buffer") == "0 B"}
+        self.room = {
+            i: int(networks.exact(n["buffer"]))
+            for i, n in enumerate(nodes)
+            if n.get("kind") == "switch" and n.get("buffer", "0 B") != "0 B"
+        }
         self.unicast = {i for i, n in enumerate(nodes) if n.get("kind") == "switch" and not n.get("multicast")}
         self.count = len(nodes)
 
 
 def fewest(net: Net, wanted: list[tuple[int, frozenset[int]]]) -> int | None:
-    """Give the fewest epochs of whole chunks, by a program for each number; None beyond :data:`MOST`."""
+    """Fewest epochs of whole chunks, by a program for each number; None beyond :data:`MOST`."""
     for epochs in range(1, MOST + 1):
         if _possible(net, wanted, epochs):
             return epochs
@@ -93,7 +98,35 @@ def _possible(net: Net, wanted: list[tuple[int, frozenset[int]]], epochs: int) -
                 return False
             program.row(row, low=1.0)
     _share(program, net, x, len(wanted), epochs)
+    for node, room in net.room.items():
+        _limit(program, node in net.unicast, node, room, (len(wanted), epochs), arriving, leaving)
     return program.solve() is not None
+
+
+def _limit(
+    program: Program,
+    unicast: bool,
+    node: int,
+    room: int,
+    size: tuple[int, int],
+    arriving: Mapping[tuple[int, int, int], list[int]],
+    leaving: Mapping[tuple[int, int, int], list[int]],
+) -> None:
+    """Let a switch hold no more chunks of 1 B than it can: what comes or leaves at an index, and what waits."""
+    chunks, epochs = size
+    held = {(c, k): program.variable() for c in range(chunks) for k in range(epochs + 1)}
+    for (c, k), now in held.items():
+        came, left = arriving.get((node, c, k), []), leaving.get((node, c, k), [])
+        for together in [came, left] if unicast else [[v] for v in came + left]:
+            program.row({now: -1.0} | dict.fromkeys(together, 1.0), high=0.0)
+        # No more than before, less what has left if that was all there is of it, and what has come.
+        row = {now: 1.0} | dict.fromkeys(came, -1.0)
+        if k:
+            row |= {held[c, k - 1]: -1.0}
+            row |= dict.fromkeys(leaving.get((node, c, k - 1), []) if unicast else [], 1.0)
+        program.row(row, high=0.0)
+    for k in range(epochs + 1):
+        program.row({held[c, k]: 1.0 for c in range(chunks)}, high=float(room))
 
 
 def _share(program: Program, net: Net, x: Mapping[tuple[int, int, int], int], chunks: int, epochs: int) -> None:
@@ -117,7 +150,7 @@ def _held(
     leaving: Mapping[tuple[int, int, int], list[int]],
     copies: int,
 ) -> list[dict[int, float]]:
-    """Give rows that are at most 0: a chunk leaves a node only if it has come there, as often as it came where nothing is copied.
+    """Rows that are at most 0: a chunk leaves a node only if it has come there, as often as it came where nothing is copied.
 
     Elsewhere what has come once may start over a link as often as there are ``copies``.
     """
@@ -129,7 +162,7 @@ def _held(
 
 
 def fewest_fluid(net: Net, wanted: list[tuple[int, frozenset[int]]]) -> int | None:
-    """Give the fewest epochs where chunks may be split and nothing is copied, by a linear program for each number."""
+    """Fewest epochs where chunks may be split and nothing is copied, by a linear program for each number."""
     flows = [(source, target) for source, targets in wanted for target in targets]
     groups: dict[tuple[int, int], int] = {}
     for pair in flows:
@@ -170,7 +203,7 @@ def fewest_fluid(net: Net, wanted: list[tuple[int, frozenset[int]]]) -> int | No
 
 
 def question(random: Random, kinds: tuple[str, ...]) -> tuple[Data, Fraction]:
-    """Give a small instance with chunks of 1 B, and an epoch."""
+    """A small instance with chunks of 1 B, and an epoch."""
     kind, count, each = random.choice(kinds), random.choice((2, 3, 3, 4)), random.choice((1, 1, 2))
     if kind in ("all_to_all", "all_gather") and count > 3:
         each = 1
@@ -222,27 +255,42 @@ def milp(
     if legacy:
         net.unicast |= net.empty  # hyper-edges stand for switches that do not copy
     best = fewest(net, demands(data))
-    solved = house.solve(data, "teccl-milp", time_limit_s=20, **options)
-    found = house.conduct(solved, defect)
+    solved = client.solve(data, "teccl-milp", time_limit_s=20, **options)
+    found = client.conduct(solved, defect)
     decides = options.get("objective") != "paper" and not legacy
     refuses = solved.record is not None and solved.record.status == "infeasible"
     if best is not None and (decides or refuses):
-        found += house.claims(solved, best * epoch, "program over time", defect)
+        found += client.claims(solved, best * epoch, "program over time", defect)
     if best is not None and not legacy:
-        found += house.impossible(solved, best * epoch, "program over time", defect)
+        found += client.impossible(solved, best * epoch, "program over time", defect)
     if solved.found:
         found += replayed(solved, defect)
     return found
 
 
-def replayed(solved: house.Solved, defect: int | None) -> list[Fault]:
-    """Hold a schedule that the judge let pass against the replay."""
+def replayed(solved: client.Answered, defect: int | None) -> list[Fault]:
+    """Hold a schedule that the verifier let pass against the replay."""
     timing = solved.instance.timing
     if timing is None or timing.fluid or timing.semantics.value != "store-and-forward":
         return []
     sends = sends_in_epochs(solved.answer, timing.epoch_s)
     wrong = ["off the grid"] if sends is None else faults_in_epochs(solved.instance, solved.answer.chunks, sends)
     return [Fault("wrong schedule accepted", solved.question, solved.told, wrong[0], defect)] if wrong else []
+
+
+def buffers(seed: int) -> list[Fault]:
+    """Random stars round a switch with room for one to three chunks, for ``teccl-milp`` and ``pccl``."""
+    random = rng("buffers", seed)
+    count = random.choice((2, 3, 3, 4))
+    kind = random.choice(COPIED)
+    each = 1 if count == 4 or kind in ("all_to_all", "all_gather") else random.choice((1, 2))
+    data = networks.star(random, count, kind=kind, chunks=each)
+    data["network"]["nodes"][count]["buffer"] = f"{random.choice((1, 1, 2, 3))} B"
+    options: dict[str, Any] = {"epoch_duration": "1 s", "timing": "store-and-forward"}
+    found = client.conduct(client.solve(data, "pccl", steps=100, time_limit_s=10), 23)
+    if fewest(Net(data, Fraction(1), []), demands(data)) is not None:
+        found += milp(data, Fraction(1), options, [], 23)
+    return found
 
 
 def split(seed: int) -> list[Fault]:
@@ -258,13 +306,13 @@ def fluid(data: Data, epoch: Fraction, changes: list[dict[str, Any]], defect: in
     options: dict[str, Any] = {"epoch_duration": f"{float(epoch)} s", "timing": "store-and-forward"}
     if changes:
         options["bandwidth"] = changes
-    solved = house.solve(data, "teccl-lp", time_limit_s=20, **options)
-    found = house.conduct(solved, defect)
+    solved = client.solve(data, "teccl-lp", time_limit_s=20, **options)
+    found = client.conduct(solved, defect)
     best = fewest_fluid(Net(data, epoch, changes), demands(data))
     if best is not None:
-        found += house.claims(solved, best * epoch, "flow over time", defect)
-        if solved.found and solved.record.objective < float(best * epoch) * (1 - house.ROUNDING):
-            found += house.impossible(solved, best * epoch, "flow over time", defect)
+        found += client.claims(solved, best * epoch, "flow over time", defect)
+        if solved.found and solved.record.objective < float(best * epoch) * (1 - client.ROUNDING):
+            found += client.impossible(solved, best * epoch, "flow over time", defect)
     return found
 
 
@@ -283,21 +331,21 @@ def compared(data: Data, epoch: str, defect: int | None) -> list[Fault]:
     """Ask ``teccl-milp``, ``teccl`` and ``ten-ilp`` the same, in seconds."""
     options = {"epoch_duration": epoch, "timing": "store-and-forward"}
     runs = [
-        house.solve(data, "teccl-milp", **options),
-        house.solve(data, "teccl", **options),
-        house.solve(data, "ten-ilp"),
+        client.solve(data, "teccl-milp", **options),
+        client.solve(data, "teccl", **options),
+        client.solve(data, "ten-ilp"),
     ]
-    found = [fault for solved in runs for fault in house.conduct(solved)]
+    found = [fault for solved in runs for fault in client.conduct(solved)]
     for solved in runs:
         if solved.found and solved.record.status == "optimal":
             found += replayed(solved, defect)
-    right = [s for s in runs if s.found and abs(s.record.objective - round(s.record.objective)) < house.ROUNDING]
+    right = [s for s in runs if s.found and abs(s.record.objective - round(s.record.objective)) < client.ROUNDING]
     if not right:
         return found
     best = min(right, key=lambda s: s.record.objective)
     known = f"{best.record.model}: {best.record.objective!r}"
     for solved in runs:
-        found += house.claims(solved, best.record.objective, best.record.model, defect)
+        found += client.claims(solved, best.record.objective, best.record.model, defect)
         record = solved.record
         if (
             solved.found
@@ -312,6 +360,7 @@ def compared(data: Data, epoch: str, defect: int | None) -> list[Fault]:
 
 CAMPAIGNS = (
     Campaign("whole", "program over time of whole chunks, replay", whole, range(30), 1500, cpu_s=120, batch=8),
+    Campaign("buffers", "program over time of whole chunks, replay", buffers, range(10), 500, cpu_s=120, batch=4),
     Campaign("split", "flow over time", split, range(20), 1500, cpu_s=120, batch=8),
     Campaign("between", "answers of other methods", between, range(10), 500, cpu_s=180, batch=4),
 )

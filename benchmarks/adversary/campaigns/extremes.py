@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import house, networks
-from ..fault import Campaign, Fault
-from ..networks import Data, instance, rng
+from cwb.benchmarks.adversary import client, networks
+from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.networks import Data, instance, rng
 
 #: Methods and what they schedule, with options that keep them short.
 METHODS: tuple[tuple[str, Mapping[str, Any], tuple[str, ...]], ...] = (
@@ -69,7 +69,7 @@ def extreme(seed: int) -> list[Fault]:
 
 def asked(data: Data, name: str, options: Mapping[str, Any]) -> list[Fault]:
     """Ask, with five seconds to answer in."""
-    return house.conduct(house.solve(data, name, time_limit_s=5, **options), 13)
+    return client.conduct(client.solve(data, name, time_limit_s=5, **options), 13)
 
 
 CAMPAIGNS = (

@@ -11,14 +11,13 @@ from random import Random
 from typing import Any
 
 import cwb
-from cwb.bench import Request, run
+from cwb.benchmarks.adversary import certificates, client, makers
+from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.networks import rng
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.record import append_record
+from cwb.harness import Request, run
 from cwb.schedules.files import write_schedule
-
-from .. import certificates, house, makers
-from ..fault import Campaign, Fault
-from ..networks import rng
 
 ODD: tuple[Any, ...] = (
     "text",
@@ -50,7 +49,7 @@ def mutated(seed: int) -> list[Fault]:
         return []
     network = made.instance.network
     certificate = certificates.in_epochs(random, len(network.nodes), len(network.links), made.ends, fluid=False)
-    file = house.folder() / "mutated.json"
+    file = client.folder() / "mutated.json"
     write_schedule(file, made.instance, made.timed(), certificate, {"bound_s": float(made.ends * made.unit_s)})
     data = json.loads(file.read_text())
     told = [_change(random, data) for _ in range(random.randint(1, 2))]
@@ -62,18 +61,18 @@ def mutated(seed: int) -> list[Fault]:
 
 def judged(data: Any, told: str) -> list[Fault]:
     """Check and simulate a file."""
-    file = house.folder() / "mutated.json"
+    file = client.folder() / "mutated.json"
     file.write_text(json.dumps(data))
     found = []
     for command in ("check", "simulate"):
-        status, _, err = house.command(command, str(file), "--json")
+        status, _, err = client.command(command, str(file), "--json")
         if status == 1:
             found.append(
                 Fault("internal error", f"cwb {command} of {told}", err.strip()[-300:], "exit status 0, 2 or 5", 13)
             )
     claimed = data.get("extra", {}).get("bound_s") if isinstance(data.get("extra"), dict) else None
     if "extra.bound_s" in told and not isinstance(claimed, int | float):
-        status, _, err = house.command("check", str(file))
+        status, _, err = client.command("check", str(file))
         if status == 0 and claimed is not None:
             found.append(Fault("claim not read", f"cwb check of {told}", "right", "a bound is a number", 13))
     return found
@@ -111,11 +110,11 @@ def one_row(table: str, method: str, nodes: int, factor: int) -> list[Fault]:
     other = replace(record, seed=1, key="1", objective=record.objective * factor, metrics=times)
     cells = []
     for records in ((record,), (record, other)):
-        file = house.folder() / "records.jsonl"
+        file = client.folder() / "records.jsonl"
         file.unlink(missing_ok=True)
         for each in records:
             append_record(file, replace(each, bound=None, gap=None))
-        status, out, err = house.command("table", table, str(file), "--format", "csv")
+        status, out, err = client.command("table", table, str(file), "--format", "csv")
         if status:
             return [Fault("exit status", f"cwb table {table}", f"{status} {err.strip()[-200:]}", "0", 21)]
         lines = list(csv.reader(line for line in out.splitlines() if line and not line.startswith("#")))

@@ -8,15 +8,14 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from cwb.bench import Request, run
+from cwb.benchmarks.adversary import client
+from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.networks import rng
+from cwb.benchmarks.adversary.replay import sends_in_steps
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
-
-from .. import house
-from ..fault import Campaign, Fault
-from ..networks import rng
-from ..replay import sends_in_steps
+from cwb.harness import Request, run
 
 #: 1 B/s a link and 1 s of latency, so that the metrics are those of the finder.
 RATE, LATENCY = Fraction(1), Fraction(1)
@@ -49,11 +48,11 @@ def size(nodes: int, degree: int, *, circulants: bool) -> list[Fault]:
         "--no-schedule",
         "--json",
     )
-    status, out, err = house.command(*words)
+    status, out, err = client.command(*words)
     if status:
-        wrong = status in house.WRONG_STATUS
+        wrong = status in client.WRONG_STATUS
         return (
-            [Fault("exit status", house.written(words), f"{status} {err.strip()[-200:]}", "a frontier", 20)]
+            [Fault("exit status", client.written(words), f"{status} {err.strip()[-200:]}", "a frontier", 20)]
             if wrong
             else []
         )
@@ -67,8 +66,8 @@ def _dominates(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bool:
 
 
 def _misjudged(found: dict[str, Any], words: tuple[str, ...]) -> list[Fault]:
-    from cwb.bench.networks import generated, network_of
-    from cwb.models.topology.finder import Job, find
+    from cwb.finder.finder import Job, find
+    from cwb.harness.networks import generated, network_of
 
     nodes, degree = found["nodes"], found["degree"]
     job = Job(
@@ -84,14 +83,14 @@ def _misjudged(found: dict[str, Any], words: tuple[str, ...]) -> list[Fault]:
         told = row["T_L"], Fraction(row["T_B"])
         if told not in (value, scheduled(choice.candidate, network)) or _dominates(value, told):
             text = f"{row['topology']} ({row['T_L']}, {row['T_B']})"
-            faults.append(Fault("row misjudged", house.written(words), text, f"bfb: {value[0]}, {value[1]}", 20))
+            faults.append(Fault("row misjudged", client.written(words), text, f"bfb: {value[0]}, {value[1]}", 20))
     return faults
 
 
 def scheduled(candidate: Any, network: Topology) -> tuple[int, Fraction]:
-    """Give T_L and T_B of the all-gather that the finder makes for a network: its steps, and the fullest links of all of them."""
-    from cwb.bench.networks import generated
-    from cwb.models.topology.build import schedule
+    """T_L and T_B of the all-gather that the finder makes for a network: its steps, and the fullest links of all of them."""
+    from cwb.finder.build import schedule
+    from cwb.harness.networks import generated
 
     made = schedule(candidate, generated, Instance("row", network, Demand(CollectiveKind.ALL_GATHER, Fraction(1))))
     load: dict[int, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
@@ -103,7 +102,7 @@ def scheduled(candidate: Any, network: Topology) -> tuple[int, Fraction]:
 
 def _beaten(found: dict[str, Any], words: tuple[str, ...], nodes: int, degree: int) -> list[Fault]:
     """Only where it is said that no other network is better."""
-    text = house.command("find-topology", "--help")[1]
+    text = client.command("find-topology", "--help")[1]
     if "no other one beats" not in " ".join(text.split()):
         return []
     best = min(row["all_reduce_s"] for row in found["frontier"])
@@ -114,20 +113,20 @@ def _beaten(found: dict[str, Any], words: tuple[str, ...], nodes: int, degree: i
         value = measured(circulant(nodes, offsets))
         if value is not None:
             time = 2 * (value[0] * alpha + value[1] * ratio)
-            if float(time) < best * (1 - house.ROUNDING):
+            if float(time) < best * (1 - client.ROUNDING):
                 told = f"directed circulant {list(offsets)}: {float(time)!r} s"
-                return [Fault("frontier beaten", house.written(words), f"best {best!r} s", told, 20)]
+                return [Fault("frontier beaten", client.written(words), f"best {best!r} s", told, 20)]
     return []
 
 
 def circulant(nodes: int, offsets: tuple[int, ...]) -> Topology:
-    """Give the network in which everybody sends to those that are some offsets on."""
+    """Network in which everybody sends to those that are some offsets on."""
     links = [Link(str(u), str((u + o) % nodes), RATE, LATENCY) for u in range(nodes) for o in offsets]
     return Topology(tuple(Node(str(i)) for i in range(nodes)), tuple(links))
 
 
 def measured(network: Topology) -> tuple[int, Fraction] | None:
-    """Give T_L and T_B of an all-gather by ``bfb``."""
+    """T_L and T_B of an all-gather by ``bfb``."""
     instance = Instance("row", network, Demand(CollectiveKind.ALL_GATHER, Fraction(1)))
     record = run(instance, Request("bfb", options={"schedule": False})).record
     if "T_L" not in record.metrics:

@@ -6,9 +6,9 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from .. import house, trees
-from ..fault import Campaign, Fault
-from ..networks import Data, directed, rng
+from cwb.benchmarks.adversary import client, trees
+from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.networks import Data, directed, rng
 
 #: Bytes of the collective of :func:`adversary.networks.directed`.
 SIZE = 12
@@ -29,21 +29,21 @@ def forest(seed: int) -> list[Fault]:
 def asked(data: Data, rates: trees.Rates, kind: str, name: str, options: dict[str, Any]) -> list[Fault]:
     """Ask a method, and hold it against all arborescences and all cuts."""
     count = len(data["network"]["nodes"])
-    solved = house.solve(data, name, time_limit_s=20, **options)
-    found = house.conduct(solved)
+    solved = client.solve(data, name, time_limit_s=20, **options)
+    found = client.conduct(solved)
     if not solved.found:
         return found
     if kind == "all_reduce":
         rate = trees.all_reduce_by_pairs(count, rates)
-        return found + (house.claims(solved, SIZE / rate, "in-trees and out-trees") if rate else [])
+        return found + (client.claims(solved, SIZE / rate, "in-trees and out-trees") if rate else [])
     roots = {0: Fraction(SIZE)} if kind == "broadcast" else dict.fromkeys(range(count), Fraction(SIZE, count))
     seen = {(b, a): r for (a, b), r in rates.items()} if kind == "reduce_scatter" else rates
     x = trees.gather_rate(count, seen, roots)
     if x:
-        found += house.claims(solved, 1 / x, "all arborescences")
+        found += client.claims(solved, 1 / x, "all arborescences")
     cut = trees.gather_cut(count, seen, roots, range(count))
     if cut is not None:
-        found += house.impossible(solved, cut, "every cut")
+        found += client.impossible(solved, cut, "every cut")
     return found
 
 
@@ -52,8 +52,8 @@ def routed(seed: int) -> list[Fault]:
     random = rng("all-to-all", seed)
     count = random.choice((2, 3, 4))
     data, rates = directed(random, count, kind="all_to_all", high=random.choice((1, 4, 10**6)))
-    solved = house.solve(data, "all-to-all-mcf", time_limit_s=20)
-    found = house.conduct(solved)
+    solved = client.solve(data, "all-to-all-mcf", time_limit_s=20)
+    found = client.conduct(solved)
     best = concurrent_flow(random, count, rates)
     if best is None or solved.record is None or solved.record.bound is None:
         return found
@@ -64,8 +64,8 @@ def routed(seed: int) -> list[Fault]:
 
 
 def concurrent_flow(_: Random, count: int, rates: trees.Rates) -> float | None:
-    """Give the least time of one byte between every pair, by arcs and sources."""
-    from ..lp import Program
+    """Least time of one byte between every pair, by arcs and sources."""
+    from cwb.benchmarks.adversary.lp import Program
 
     program = Program()
     time = program.variable(1.0)

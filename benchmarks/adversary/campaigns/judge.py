@@ -1,4 +1,4 @@
-"""The judge alone: schedules that are right and wrong, and certificates that say too much."""
+"""The verifier alone: schedules that are right and wrong, and certificates that say too much."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from cwb.benchmarks.adversary import certificates, client, clock, makers
+from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.networks import rng
+from cwb.benchmarks.adversary.replay import faults_in_epochs
 from cwb.core.instance import plain
 
-from .. import certificates, clock, house, makers
-from ..fault import Campaign, Fault
-from ..networks import rng
-from ..replay import faults_in_epochs
 
-
-def _told(made: makers.Made, certificate: Any = None) -> str:
+def _told(made: makers.MadeSchedule, certificate: Any = None) -> str:
     """Write a schedule down, briefly."""
     network = plain(made.instance.network)
     links = [[a["source"], a["target"], a["bandwidth_Bps"], a["latency_s"]] for a in network["links"]]
@@ -29,7 +28,7 @@ def _told(made: makers.Made, certificate: Any = None) -> str:
     return json.dumps(data, separators=(",", ":"))
 
 
-def _undetermined(made: makers.Made) -> bool:
+def _undetermined(made: makers.MadeSchedule) -> bool:
     """Whether the rules leave open what is right: sums and their parts in switches that do not copy, or that one part passes."""
     nodes = made.instance.network.nodes
     switches = {i for i, node in enumerate(nodes) if node.kind.value == "switch"}
@@ -55,10 +54,12 @@ def schedules(seed: int) -> list[Fault]:  # noqa: PLR0911 (one for each way to d
     for _ in range(random.randrange(3)):
         if made.sends:
             made = makers.mutated(random, made)
+    if not made.chunks.reduced.any() and random.random() < 0.5:
+        made = makers.limited(random, made)
     if not made.sends or _undetermined(made):
         return []
     wrong = faults_in_epochs(made.instance, made.chunks, made.sends)
-    verdict, crash = house.verdict(made.instance, made.timed())
+    verdict, crash = client.verdict(made.instance, made.timed())
     defect = 8 if inside else None
     if crash:
         return [Fault("internal error", _told(made), crash, "a verdict", defect)]
@@ -98,7 +99,7 @@ def network_bounds(seed: int) -> list[Fault]:
     certificate = certificates.in_seconds(random, len(topology.nodes), len(topology.ranks), len(topology.links))
     time = clock.completion(made.instance, answer)
     found = proved_too_much(made, answer, certificate, time, None)
-    verdict, crash = house.verdict(made.instance, answer)
+    verdict, crash = client.verdict(made.instance, answer)
     if not crash and verdict is not None and verdict.ok:
         off = abs(Fraction(verdict.objective) - time)
         if off > Fraction(1, 10**9) * time:
@@ -107,10 +108,10 @@ def network_bounds(seed: int) -> list[Fault]:
 
 
 def proved_too_much(
-    made: makers.Made, answer: Any, certificate: Any, time: Fraction, defect: int | None
+    made: makers.MadeSchedule, answer: Any, certificate: Any, time: Fraction, defect: int | None
 ) -> list[Fault]:
     """Judge a right schedule with a certificate."""
-    verdict, crash = house.verdict(made.instance, answer, certificate)
+    verdict, crash = client.verdict(made.instance, answer, certificate)
     if crash:
         return [Fault("internal error", _told(made, certificate), crash, "a verdict", defect)]
     if verdict is None or verdict.bound is None:
@@ -121,7 +122,7 @@ def proved_too_much(
             if text
             else []
         )
-    if not verdict.bound <= float(time) * (1 + house.ROUNDING):
+    if not verdict.bound <= float(time) * (1 + client.ROUNDING):
         known = f"a right schedule ends at {float(time)!r} s"
         return [Fault("proves too much", _told(made, certificate), f"proves {verdict.bound!r} s", known, defect)]
     return []

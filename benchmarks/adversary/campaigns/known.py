@@ -8,18 +8,27 @@ from fractions import Fraction
 from random import Random
 
 import numpy as np
+from cwb.benchmarks.adversary import client, makers, trees
+from cwb.benchmarks.adversary.campaigns import (
+    epochs,
+    extremes,
+    files,
+    finder,
+    judge,
+    simulate,
+    synthesis,
+    training,
+    wan,
+)
+from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.networks import Data, instance
+from cwb.benchmarks.adversary.replay import Send, faults_in_epochs
 from cwb.core import bounds
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks
 from cwb.core.timing import Semantics, Timing
 from cwb.core.topology import Link, Node, Topology
-
-from .. import house, makers, trees
-from ..fault import Campaign, Fault
-from ..networks import Data, instance
-from ..replay import Send, faults_in_epochs
-from . import epochs, extremes, files, finder, judge, simulate, synthesis, training, wan
 
 #: What was wrong, by number.
 DEFECTS: Mapping[int, str] = {
@@ -45,6 +54,7 @@ DEFECTS: Mapping[int, str] = {
     20: "`find-topology`: rows misjudged, networks beaten, bandwidths that are no decimals",
     21: "tables: means beside values of one seed",
     22: "`teccl-milp`: sums that it leaves out, told as optima",
+    23: "judge: two copies in a limited switch that does not copy counted as one",
 }
 
 
@@ -129,7 +139,7 @@ def split_through_a_switch() -> list[Fault]:
                 {**link, "bandwidth": link["bandwidth"].replace(" B/s", " GB/s")} for link in data["network"]["links"]
             ]
             data["collective"]["size"] = size.replace(" B", " GB")
-            found += house.conduct(house.solve(data, "teccl-lp", time_limit_s=20), 7)
+            found += client.conduct(client.solve(data, "teccl-lp", time_limit_s=20), 7)
     return found
 
 
@@ -138,14 +148,14 @@ def sums_in_a_switch() -> list[Fault]:
     seeds = range(1000)
     made = next(m for s in seeds if (m := makers.in_switch(Random(s))).instance.network.nodes[-1].buffer_bytes == 0)  # noqa: S311
     wrong = faults_in_epochs(made.instance, made.chunks, made.sends)
-    verdict, crash = house.verdict(made.instance, made.timed(), bounds.PartitionCertificate(((0,), (1,))))
+    verdict, crash = client.verdict(made.instance, made.timed(), bounds.PartitionCertificate(((0,), (1,))))
     if crash or (verdict is not None and verdict.ok and wrong):
         return [Fault("wrong schedule accepted", "sums in a switch", crash or "right", wrong[0], 8)]
     return []
 
 
-def _line(count: int, rate: Fraction, chunks: int, *, fluid: bool) -> makers.Made:
-    """Give a broadcast down a one-way line, chunk after chunk, in epochs of a second."""
+def _line(count: int, rate: Fraction, chunks: int, *, fluid: bool) -> makers.MadeSchedule:
+    """A broadcast down a one-way line, chunk after chunk, in epochs of a second."""
     topology = Topology(
         tuple(Node(str(i)) for i in range(count)), tuple(Link(str(i), str(i + 1), rate) for i in range(count - 1))
     )
@@ -154,7 +164,7 @@ def _line(count: int, rate: Fraction, chunks: int, *, fluid: bool) -> makers.Mad
     ones, zeros = np.ones(chunks, dtype=np.int64), np.zeros(chunks, dtype=np.int64)
     moved = Chunks(ones, Fraction(1), ((0,), tuple(range(count))), zeros, ones, zeros.astype(np.bool_))
     sends = [Send(c, i, i + 1, False, (i,), c + i, c + i + 1) for c in range(chunks) for i in range(count - 1)]
-    return makers.Made(Instance("line", topology, demand, timing=timing), moved, sends, Fraction(1))
+    return makers.MadeSchedule(Instance("line", topology, demand, timing=timing), moved, sends, Fraction(1))
 
 
 def copies_of_split_chunks() -> list[Fault]:
@@ -225,11 +235,11 @@ def disconnected() -> list[Fault]:
 def bound_in_words() -> list[Fault]:
     """A schedule file whose claimed bound is a text."""
     made = _line(2, Fraction(1), 1, fluid=False)
-    file = house.folder() / "words.json"
+    file = client.folder() / "words.json"
     from cwb.schedules.files import write_schedule
 
     write_schedule(file, made.instance, made.timed(), None, {"bound_s": "a lot"})
-    status, out, err = house.command("check", str(file))
+    status, out, err = client.command("check", str(file))
     if status == 0:
         return [Fault("claim not read", "cwb check of extra.bound_s = 'a lot'", out.strip(), "a bound is a number", 13)]
     return (
@@ -240,7 +250,7 @@ def bound_in_words() -> list[Fault]:
 
 
 def a_million_nodes() -> list[Fault]:
-    """The loader says what it makes, and a limit of a second counts for it too; the alarm of the case is the judge of that."""
+    """The loader says what it makes, and a limit of a second counts for it too; the alarm of the case is the verifier of that."""
     words = (
         "solve",
         "--model",
@@ -253,26 +263,26 @@ def a_million_nodes() -> list[Fault]:
         "--time-limit",
         "1 s",
     )
-    status, out, err = house.command(*words)
+    status, out, err = client.command(*words)
     said = "1,000,000" in out + err or "4,000,000" in out + err
     if status not in (2, 4, 7) or not said:
         text = f"exit status {status}, {err.strip()[-200:]!r}"
-        return [Fault("loads in silence", house.written(words), text, "the number of nodes, and an end", 14)]
+        return [Fault("loads in silence", client.written(words), text, "the number of nodes, and an end", 14)]
     return []
 
 
 def three_equal_steps() -> list[Fault]:
     """An instance that is shipped: three steps, and a bound of two and a third."""
     import cwb
-    from cwb.bench import Request, run
+    from cwb.harness import Request, run
 
-    solved = house.Solved("cwb solve --model pccl pccl-figure-6-13 -O steps=2000")
-    with house.watched(solved):
+    solved = client.Answered("cwb solve --model pccl pccl-figure-6-13 -O steps=2000")
+    with client.watched(solved):
         done = run(cwb.load("pccl-figure-6-13"), Request("pccl", options={"steps": 2000}, time_limit_s=20))
         solved.instance, solved.record, solved.answer = done.instance, done.record, done.answer
     if not solved.found:
-        return house.conduct(solved, 15)
-    return house.conduct(solved, 15) + synthesis.whole_steps(solved, Fraction(solved.record.objective) / 3)
+        return client.conduct(solved, 15)
+    return client.conduct(solved, 15) + synthesis.whole_steps(solved, Fraction(solved.record.objective) / 3)
 
 
 def ring_of_two_rates() -> list[Fault]:
@@ -317,10 +327,10 @@ def beaten_by_circulants() -> list[Fault]:
 
 def thirds_of_bandwidth() -> list[Fault]:
     """A network of three links a node is written."""
-    file = house.folder() / "network.json"
+    file = client.folder() / "network.json"
     words = ("find-topology", "--nodes", "7", "--degree", "3", "--all-to-all-limit", "0", "-o", str(file))
-    status, _, err = house.command(*words)
-    return [Fault("exit status", house.written(words), f"{status} {err.strip()}", "a file", 20)] if status else []
+    status, _, err = client.command(*words)
+    return [Fault("exit status", client.written(words), f"{status} {err.strip()}", "a file", 20)] if status else []
 
 
 def mean_of_seeds() -> list[Fault]:
@@ -335,6 +345,22 @@ def sums_on_a_line() -> list[Fault]:
 
 
 #: The defect and the case, by seed.
+def two_copies_in_a_buffer_for_one() -> list[Fault]:
+    """A chunk reaches a switch that does not copy at 1 and at 2, and leaves for two ranks at 3."""
+    posed = client.load(_star(3, "1 B/s", "broadcast", "1 B", buffer="1 B", multicast=False))
+    posed = posed.with_changes(timing=Timing(Semantics.STORE_AND_FORWARD, Fraction(1)))
+    one, zero = np.ones(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    chunk = Chunks(one, Fraction(1), ((0,), (0, 1, 2)), zero, one, np.zeros(1, dtype=np.bool_))
+    hops = [(0, 3, 0, 0), (0, 3, 0, 1), (3, 1, 3, 3), (3, 2, 5, 3)]
+    sends = [Send(0, source, target, False, (link,), at, at + 1) for source, target, link, at in hops]
+    made = makers.MadeSchedule(posed, chunk, sends, Fraction(1))
+    wrong = faults_in_epochs(posed, chunk, sends)
+    verdict, crash = client.verdict(posed, made.timed())
+    if crash or (verdict is not None and verdict.ok):
+        return [Fault("wrong schedule accepted", "two copies in a buffer for one", crash or "right", wrong[0], 23)]
+    return []
+
+
 CASES: tuple[tuple[int, Callable[[], list[Fault]]], ...] = (
     (1, floor_of_a_ring),
     (1, floor_of_a_triangle),
@@ -367,6 +393,7 @@ CASES: tuple[tuple[int, Callable[[], list[Fault]]], ...] = (
     (20, thirds_of_bandwidth),
     (21, mean_of_seeds),
     (22, sums_on_a_line),
+    (23, two_copies_in_a_buffer_for_one),
 )
 
 

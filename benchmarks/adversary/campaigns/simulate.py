@@ -9,12 +9,11 @@ from random import Random
 from typing import Any
 
 import cwb
-from cwb.bench import Request, run
+from cwb.benchmarks.adversary import client, clock
+from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.networks import rng
 from cwb.core.collective import CollectiveKind, Demand
-
-from .. import clock, house
-from ..fault import Campaign, Fault
-from ..networks import rng
+from cwb.harness import Request, run
 
 TEXTBOOK = ("ring", "direct", "rhd", "bruck", "bruck", "dbt", "knomial", "torus-rings")
 
@@ -78,21 +77,21 @@ def one_clock(seed: int) -> list[Fault]:
     name, options, kinds = random.choice(MAKERS)
     spec, kind = _network(random), random.choice(kinds)
     size = random.choice(("1 KiB", "1 MiB", "1 GiB"))
-    file = house.folder() / "schedule.json"
+    file = client.folder() / "schedule.json"
     file.unlink(missing_ok=True)
     words = ["solve", "--model", name, spec, "--collective", kind, "--size", size, "--json", "-o", str(file), "--quiet"]
     words += [word for key, value in options.items() for word in ("-O", f"{key}={value}")]
-    question = house.written(tuple(words))
-    status, out, err = house.command(*words)
-    if status in house.WRONG_STATUS:
-        return [Fault(house.WRONG_STATUS[status], question, err.strip()[-300:], "exit status 0", None)]
+    question = client.written(tuple(words))
+    status, out, err = client.command(*words)
+    if status in client.WRONG_STATUS:
+        return [Fault(client.WRONG_STATUS[status], question, err.strip()[-300:], "exit status 0", None)]
     if status or not file.exists():
         return []
     record = json.loads(out)
     told = record["metrics"].get("completion_time_s")
     times = {
-        "simulate": house.command("simulate", str(file), "--json"),
-        "check": house.command("check", str(file), "--json"),
+        "simulate": client.command("simulate", str(file), "--json"),
+        "check": client.command("check", str(file), "--json"),
     }
     found = []
     for command, (code, text, error) in times.items():

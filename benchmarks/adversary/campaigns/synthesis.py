@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from .. import house, networks
-from ..fault import Campaign, Fault
-from ..networks import Data, instance, rng
+from cwb.benchmarks.adversary import client, networks
+from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.networks import Data, instance, rng
 
 
 def relay(data: Data) -> Fraction | None:
-    """Give the time of an all-gather by a greedy of ours: chunk after chunk over its fastest ways, each link one chunk at a time."""
+    """Time of an all-gather by a greedy of ours: chunk after chunk over its fastest ways, each link one chunk at a time."""
     nodes = [node["name"] for node in data["network"]["nodes"]]
     shard = networks.exact(data["collective"]["size"]) / len(nodes)
     links = [
@@ -66,10 +66,10 @@ def _decimal(value: Fraction) -> str:
 
 def fastest(data: Data, defect: int | None, options: Mapping[str, Any]) -> list[Fault]:
     """Ask ``tacos`` for an all-gather, and hold it against the relay."""
-    solved = house.solve(data, "tacos", time_limit_s=10, **options)
-    found = house.conduct(solved, defect)
+    solved = client.solve(data, "tacos", time_limit_s=10, **options)
+    found = client.conduct(solved, defect)
     best = relay(data)
-    return found + (house.claims(solved, best, "relay", defect) if best is not None else [])
+    return found + (client.claims(solved, best, "relay", defect) if best is not None else [])
 
 
 def ports(seed: int) -> list[Fault]:
@@ -90,8 +90,8 @@ def ports(seed: int) -> list[Fault]:
 
 def through(data: Data, least: Fraction, options: Mapping[str, Any]) -> list[Fault]:
     """Ask ``tacos`` on a star, and hold it against what a port takes; a time-out where there is no limit is a fault too."""
-    solved = house.solve(data, "tacos", **options)
-    found = house.conduct(solved, 18) + house.impossible(solved, least, "ingress of a rank", 18)
+    solved = client.solve(data, "tacos", **options)
+    found = client.conduct(solved, 18) + client.impossible(solved, least, "ingress of a rank", 18)
     record = solved.record
     if record is not None and record.status == "limit" and "time" in record.message:
         found.append(Fault("time-out without a limit", solved.question, record.message, "no limit was set", 18))
@@ -109,17 +109,17 @@ def equal(seed: int) -> list[Fault]:
     ]
     kind = random.choice(("all_gather", "all_to_all"))
     data = instance([*map(str, range(count))], arcs, kind, f"{count} GB")
-    solved = house.solve(data, "pccl", steps=300, time_limit_s=20)
-    return house.conduct(solved) + whole_steps(solved, Fraction(1))
+    solved = client.solve(data, "pccl", steps=300, time_limit_s=20)
+    return client.conduct(solved) + whole_steps(solved, Fraction(1))
 
 
-def whole_steps(solved: house.Solved, step_s: Fraction) -> list[Fault]:
+def whole_steps(solved: client.Answered, step_s: Fraction) -> list[Fault]:
     """Hold status and bound against a bound that is rounded up to whole steps."""
     record = solved.record
     if not solved.found or record.bound is None:
         return []
-    steps = -int(-Fraction(record.bound * (1 - house.ROUNDING)) / step_s // 1)
-    if record.status != "optimal" and record.objective <= float(steps * step_s) * (1 + house.ROUNDING):
+    steps = -int(-Fraction(record.bound * (1 - client.ROUNDING)) / step_s // 1)
+    if record.status != "optimal" and record.objective <= float(steps * step_s) * (1 + client.ROUNDING):
         return [Fault("optimum not told", solved.question, solved.told, f"{steps} steps of {float(step_s)!r} s", 15)]
     return []
 

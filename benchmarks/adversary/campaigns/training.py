@@ -9,11 +9,10 @@ from random import Random
 from typing import Any
 
 import cwb
-from cwb.bench import Request, run
-
-from .. import house
-from ..fault import Campaign, Fault
-from ..networks import rng
+from cwb.benchmarks.adversary import client
+from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.networks import rng
+from cwb.harness import Request, run
 
 #: Instances and options whose plans are found once in a process.
 QUESTIONS: tuple[tuple[str, dict[str, str]], ...] = (
@@ -26,7 +25,7 @@ QUESTIONS: tuple[tuple[str, dict[str, str]], ...] = (
 
 @cache
 def answered(index: int) -> Any:
-    """Give a plan with its certificate."""
+    """A plan with its certificate."""
     name, options = QUESTIONS[index]
     return run(cwb.load(name), Request("libra", options=options))
 
@@ -53,7 +52,7 @@ def proves(index: int, certificate: Any, changes: str) -> list[Fault]:
     """Judge a plan with a certificate, and hold what it proves against the plan."""
     name, options = QUESTIONS[index]
     done = answered(index)
-    verdict, crash = house.verdict(done.instance, done.answer, certificate)
+    verdict, crash = client.verdict(done.instance, done.answer, certificate)
     question = f"cwb solve --model libra {name} {options}, certificate with {changes}"
     if crash:
         return [Fault("internal error", question, crash, "a verdict", 11)]
@@ -61,7 +60,7 @@ def proves(index: int, certificate: Any, changes: str) -> list[Fault]:
         text = next((v for v in verdict.violations if "contradict" in v), None) if verdict else None
         return [Fault("contradiction", question, text, f"a plan of {done.record.objective!r}", 11)] if text else []
     top = done.record.objective
-    if not isfinite(verdict.bound) or verdict.bound > top * (1 + house.ROUNDING):
+    if not isfinite(verdict.bound) or verdict.bound > top * (1 + client.ROUNDING):
         return [Fault("proves too much", question, f"proves {verdict.bound!r}", f"a plan of {top!r}", 11)]
     return []
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from .. import house, trees
-from ..fault import Campaign, Fault
-from ..networks import Data, rng, wan
+from cwb.benchmarks.adversary import client, trees
+from cwb.benchmarks.adversary.fault import Campaign, Fault
+from cwb.benchmarks.adversary.networks import Data, rng, wan
 
 #: Bytes of the all-reduce of :func:`adversary.networks.wan`.
 SIZE = 10**9
@@ -49,12 +49,12 @@ def limited(
     if floor:
         asked["min_rate"] = f"{floor} {unit}"
     count = len(data["network"]["nodes"])
-    solved = house.solve(data, "mtree", **asked)
-    found = house.conduct(solved, defect)
+    solved = client.solve(data, "mtree", **asked)
+    found = client.conduct(solved, defect)
     rate = trees.plan(count, rates, most=trees_most, high=height, floor=floor)
     best = None if rate is None else Fraction(SIZE) / (rate * UNITS[unit])
     if best is not None:
-        found += house.claims(solved, best, "trees, all of them tried", defect)
+        found += client.claims(solved, best, "trees, all of them tried", defect)
     return found
 
 
@@ -73,11 +73,11 @@ def floors(seed: int) -> list[Fault]:
 
 
 def recomputed(data: Data, defect: int, **options: Any) -> list[Fault]:
-    """Ask whether the judge computes the bound of ``mtree`` from its certificate, or the record says whose word it is."""
-    solved = house.solve(data, "mtree", **options)
+    """Ask whether the verifier computes the bound of ``mtree`` from its certificate, or the record says whose word it is."""
+    solved = client.solve(data, "mtree", **options)
     if solved.record is None or solved.record.bound is None or solved.answer is None:
         return []
-    verdict, crash = house.verdict(solved.instance, solved.answer, solved.certificate)
+    verdict, crash = client.verdict(solved.instance, solved.answer, solved.certificate)
     if crash or verdict is None:
         return [Fault("internal error", solved.question, str(crash), "a verdict", defect)]
     if verdict.bound is None and getattr(solved.record, "proof", None) != "attested":
@@ -103,10 +103,10 @@ def directions(seed: int) -> list[Fault]:
 
 def asymmetric(data: Data, rate: float | None, name: str, defect: int, unit: str = "MB/s") -> list[Fault]:
     """Ask a method, and hold it against a rate that trees of directed links reach."""
-    solved = house.solve(data, name, **METHODS[name])
-    found = house.conduct(solved, defect)
+    solved = client.solve(data, name, **METHODS[name])
+    found = client.conduct(solved, defect)
     if rate is not None:
-        found += house.claims(solved, SIZE / (rate * UNITS[unit]), "in-trees and out-trees", defect)
+        found += client.claims(solved, SIZE / (rate * UNITS[unit]), "in-trees and out-trees", defect)
     return found
 
 
@@ -115,7 +115,7 @@ def rescaled(seed: int) -> list[Fault]:
     random = rng("rescaled", seed)
     data, _ = wan(random, 3, asymmetric=False, unit="MB/s")
     name = random.choice(("mtree", "wan-ring", "single-tree", "forestcoll-allreduce", "forestcoll"))
-    first = house.solve(data, name)
+    first = client.solve(data, name)
     scale = random.choice((3, 7, 1000, 10**6, 999_983))
     other = {**data, "collective": {**data["collective"], "size": f"{SIZE * scale} B"}}
     links = [
@@ -123,8 +123,8 @@ def rescaled(seed: int) -> list[Fault]:
         for link in data["network"]["links"]
     ]
     other["network"] = {**data["network"], "links": links}
-    second = house.solve(other, name)
-    found = house.conduct(first) + house.conduct(second)
+    second = client.solve(other, name)
+    found = client.conduct(first) + client.conduct(second)
     if first.found and second.found:
         for what in ("status", "objective", "bound"):
             a, b = getattr(first.record, what), getattr(second.record, what)

@@ -23,3 +23,27 @@ def digraph():
         return graph
 
     return convert
+
+
+@pytest.fixture(scope="session")
+def simple():
+    """Turn a topology into a networkx digraph; no link is doubled."""
+
+    def convert(topology):
+        pairs = [(int(link.source), int(link.target)) for link in topology.links]
+        assert len(set(pairs)) == len(pairs)
+        return nx.DiGraph(pairs)
+
+    return convert
+
+
+@pytest.fixture(scope="session")
+def undirected(simple):
+    """Turn a topology whose links come in opposite pairs, none of them doubled, into a networkx graph."""
+
+    def convert(topology):
+        graph = simple(topology)
+        assert {(b, a) for a, b in graph.edges} == set(graph.edges)
+        return nx.Graph(graph.edges)
+
+    return convert

@@ -110,7 +110,7 @@ def test_mixed_boxes_are_those_of_the_machines(make):
 
 
 def ends(links):
-    """Give the ends and the bandwidth of every link."""
+    """Ends and the bandwidth of every link."""
     return [(link.source, link.target, link.bandwidth_Bps) for link in links]
 
 

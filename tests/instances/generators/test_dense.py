@@ -6,12 +6,11 @@ import networkx as nx
 import pytest
 from cwb.core.errors import InputError
 from cwb.instances.generators.dense import circulant, directed_circulant
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 
 @given(st.integers(2, 30), st.data())
-@settings(deadline=None)
 def test_circulant_by_its_definition(n, data):
     """Node i is connected with i + a and i - a for every offset, without parallel links, as networkx has it."""
     offsets = data.draw(st.lists(st.integers(1, n // 2), min_size=1, max_size=4, unique=True))
@@ -23,7 +22,6 @@ def test_circulant_by_its_definition(n, data):
 
 
 @given(st.integers(2, 30), st.data())
-@settings(deadline=None)
 def test_directed_circulant_by_its_definition(n, data):
     """Node i sends to i + a for every offset, and every node can reach every other one."""
     offsets = data.draw(st.lists(st.integers(1, n - 1), min_size=1, max_size=4, unique=True))

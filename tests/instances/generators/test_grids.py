@@ -5,21 +5,21 @@ from math import prod
 import networkx as nx
 import pytest
 from cwb.instances.generators.grids import mesh, ring, torus
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 sizes = st.lists(st.integers(2, 5), min_size=1, max_size=4)
 
 
 def edges(topology):
-    """Give the links as a set of pairs of ranks; there must be no parallel ones."""
+    """Links as a set of pairs of ranks; there must be no parallel ones."""
     pairs = {(int(link.source), int(link.target)) for link in topology.links}
     assert len(pairs) == len(topology.links)
     return pairs
 
 
 def by_coordinates(shape, neighbours):
-    """Give the links of a grid from its definition: two nodes that differ in one coordinate, and there as allowed."""
+    """Links of a grid from its definition: two nodes that differ in one coordinate, and there as allowed."""
     found = set()
     for rank in range(prod(shape)):
         stride = 1
@@ -31,7 +31,6 @@ def by_coordinates(shape, neighbours):
 
 
 @given(sizes)
-@settings(deadline=None)
 def test_torus_by_its_definition(shape):
     """Every node is connected with the next and the previous one in every dimension; for size 2 they are one."""
     expected = by_coordinates(shape, lambda place, size: {(place + 1) % size, (place - 1) % size})
@@ -39,7 +38,6 @@ def test_torus_by_its_definition(shape):
 
 
 @given(sizes)
-@settings(deadline=None)
 def test_mesh_by_its_definition(shape):
     """Every node is connected with the next and the previous one in every dimension, where there is one."""
     expected = by_coordinates(shape, lambda place, size: {place + 1, place - 1} & set(range(size)))

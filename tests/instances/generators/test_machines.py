@@ -10,7 +10,7 @@ GB = 10**9
 
 
 def rates(topology):
-    """Give the bandwidth in GB/s for every pair that has a link; there must be no parallel ones."""
+    """Bandwidth in GB/s for every pair that has a link; there must be no parallel ones."""
     found = {(link.source, link.target): link.bandwidth_Bps / GB for link in topology.links}
     assert len(found) == len(topology.links)
     return found
@@ -189,7 +189,8 @@ def test_amd_of_figure_15(make):
 
 
 def test_amd_of_the_published_code(make):
-    """Counted one place too low, GPU 15 is a switch with an uplink and small switch 7 a GPU without one; small switch 0 has links of 50 GB/s."""
+    """Counted one place too low, GPU 15 is a switch with an uplink and small switch 7 a GPU without one; small switch 0
+    has links of 50 GB/s."""
     topology = make("amd(2, variant=repo)")
     assert len(topology.ranks) == 32
     assert {"box0.switch7", "box1.switch7"} <= set(topology.ranks)
@@ -211,7 +212,8 @@ def test_gpu0_switch_is_the_published_ndv2(make):
 
 @pytest.mark.parametrize(("text", "inside", "outside"), [("internal1(2)", 16, 16), ("internal2(4)", 8, 16)])
 def test_internal_topologies_of_table_2(text, inside, outside, make):
-    """Chassis have 8 and 2 links among 4 and 2 GPUs, of 0.6 us; each GPU has one to and one from the switch, of 0.75 us."""
+    """Chassis have 8 and 2 links among 4 and 2 GPUs, of 0.6 us; each GPU has one to and one from the switch, of 0.75
+    us."""
     links = make(text).links
     assert sum(link.latency_s * 10**7 == 6 for link in links) == inside
     assert sum(link.latency_s * 10**8 == 75 for link in links) == outside

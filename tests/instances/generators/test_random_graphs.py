@@ -7,12 +7,11 @@ import pytest
 from cwb.core.errors import InputError
 from cwb.instances.generators import random_graphs
 from cwb.instances.generators.random_graphs import random_regular
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 
 @given(st.integers(4, 24), st.integers(3, 23), st.integers(0, 2**63 - 1))
-@settings(deadline=None)
 def test_is_simple_regular_and_connected(n, degree, seed):
     """Every node has the wanted number of different neighbours in both directions, and all are connected."""
     assume(degree < n and n * degree % 2 == 0)

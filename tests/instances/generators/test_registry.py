@@ -182,7 +182,7 @@ keywords = st.sampled_from(sorted({name for topology in SMALL for name in hints(
 
 
 @given(st.sampled_from(list(SMALL)), st.lists(arguments, max_size=4), st.dictionaries(keywords, arguments, max_size=3))
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_any_arguments_make_a_topology_or_are_refused(name, positional, given_by_name):
     """Random arguments raise nothing but an InputError of one line."""
     expression = parse_expression(str(Expression(name, tuple(positional), given_by_name)))

@@ -16,7 +16,7 @@ def out_rate(topology, name):
 
 
 def neighbours(topology, name):
-    """Give the targets of a node's links, in order; a parallel link would repeat one."""
+    """Targets of a node's links, in order; a parallel link would repeat one."""
     return sorted(link.target for link in topology.links if link.source == name)
 
 

@@ -51,7 +51,7 @@ def ratio(inside, ranks, capacities):
 
 
 def capacities_GBps(topology):
-    """Give the capacity of every pair of connected nodes in GB/s."""
+    """Capacity of every pair of connected nodes in GB/s."""
     found = {}
     for link in topology.links:
         pair = (link.source, link.target)

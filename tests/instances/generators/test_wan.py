@@ -18,7 +18,8 @@ def pairs(topology):
 @pytest.mark.parametrize(("name", "nodes", "links", "word"), FAMILIES)
 @pytest.mark.parametrize("seed", range(10))
 def test_capacities_are_drawn_from_the_grid(name, nodes, links, word, seed, make):
-    """Sizes are the paper's, capacities those of numpy's generator, multiples of 10 Mb/s within the skewness, both ways the same."""
+    """Sizes are the paper's, capacities those of numpy's generator, multiples of 10 Mb/s within the skewness, both ways
+    the same."""
     topology = make(f"{name}(0.7, {seed})")
     assert (len(topology.nodes), len(topology.links)) == (nodes, 2 * links)
     rates = [int(link.bandwidth_Bps * 8 / 10**6) for link in pairs(topology)]
@@ -38,7 +39,8 @@ def test_random_graphs_are_those_of_networkx(name, nodes, links, seed, make):
 
 
 def test_latency_falls_with_capacity(make):
-    """The fastest link has 50 ms, the slowest 400 ms, and in between latency is linear in one over the capacity; equal links have 50 ms."""
+    """The fastest link has 50 ms, the slowest 400 ms, and in between latency is linear in one over the capacity; equal
+    links have 50 ms."""
     links = make("gscale()").links
     by_rate = {link.bandwidth_Bps: link.latency_s for link in links}
     assert by_rate[max(by_rate)] == Fraction(1, 20)

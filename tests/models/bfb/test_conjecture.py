@@ -10,10 +10,10 @@ import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.instances import load
-from cwb.models.bfb.choices import choices_of
-from cwb.models.bfb.fast import balance
+from cwb.models.bfb.extract import read
 from cwb.models.bfb.formulation import build_lp
-from cwb.models.bfb.lp import read
+from cwb.models.bfb.problem import choices_of
+from cwb.models.bfb.solve import balance
 
 
 def network(n, offsets):

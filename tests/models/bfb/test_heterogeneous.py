@@ -9,8 +9,8 @@ import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.topology import Link, Node, Topology
-from cwb.models import registry
-from cwb.models.bfb.choices import choices_of
+from cwb.harness import registry
+from cwb.models.bfb.problem import choices_of
 from cwb.schedules import judge
 
 GB = 10**9

@@ -5,15 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from cwb.bench import Request, run_one
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.method import Status
+from cwb.harness import Request, registry, run_one
 from cwb.instances import load
-from cwb.models import registry
-from cwb.models.bfb import answer
-from cwb.models.bfb.fast import balance
+from cwb.models.bfb import extract
+from cwb.models.bfb.solve import balance
 from cwb.schedules import judge
 
 COLLECTIVES = ["all_gather", "reduce_scatter", "all_reduce"]
@@ -83,7 +82,7 @@ def test_one_way_links_run_backwards_on_the_transposed_network(kind, pose, rando
     """On networks of one-way links reductions use the balance of the transposed network, and both parts of an all_reduce the same chunks."""
     from random import Random
 
-    from cwb.models.common.compose import transpose
+    from cwb.algorithms.schedules.compose import transpose
 
     for seed in range(8):
         topology = random_digraph(9, 3, Random(seed))  # noqa: S311
@@ -131,7 +130,7 @@ def test_without_a_schedule_there_are_metrics_alone(pose):
 
 def test_a_large_schedule_is_made_if_it_is_asked_for(pose, monkeypatch):
     """A large schedule has to be asked for; else there are the metrics, with the number of sends as the reason."""
-    monkeypatch.setattr(answer, "SENDS_UNASKED", 1000)
+    monkeypatch.setattr(extract, "SENDS_UNASKED", 1000)
     outcome = run(pose("torus(8,8)"))
     assert (outcome.status, outcome.answer) == (Status.FEASIBLE, None)
     assert "the schedule has 16,128 sends; expected at most 1,000, or -O schedule=true" in outcome.message
@@ -141,7 +140,7 @@ def test_a_large_schedule_is_made_if_it_is_asked_for(pose, monkeypatch):
 
 def test_a_schedule_that_is_too_large_is_not_made(pose, monkeypatch):
     """Beyond the limit there are the metrics, and the status says that not all was done that was asked for."""
-    monkeypatch.setattr(answer, "MAX_SENDS", 1000)
+    monkeypatch.setattr(extract, "MAX_SENDS", 1000)
     outcome = run(pose("torus(8,8)"), schedule=True)
     assert (outcome.status, outcome.answer) == (Status.LIMIT, None)
     assert outcome.message.endswith("16,128 sends; expected at most 1,000")

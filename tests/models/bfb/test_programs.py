@@ -9,13 +9,11 @@ from random import Random
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
-from cwb.models import registry
-from cwb.models.bfb.choices import choices_of
-from cwb.models.bfb.chunked import rounding_bound
-from cwb.models.bfb.fast import balance
+from cwb.harness import registry
+from cwb.models.bfb.extract import read, rounded
 from cwb.models.bfb.formulation import build_lp
-from cwb.models.bfb.lp import read
-from cwb.models.bfb.solved import rounded
+from cwb.models.bfb.problem import choices_of
+from cwb.models.bfb.solve import balance, rounding_bound
 from cwb.schedules import judge
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,6 +33,7 @@ def run(name, instance, **options):
     return method.run(instance, solvers.get("highs"), Budget(), method.options.model_validate(options))
 
 
+@pytest.mark.slow
 def test_the_linear_program_has_the_value_of_the_formula_on_300_digraphs(random_digraph):
     """On random regular digraphs of degree 1 to 5, with parallel links, T_B of LP (1) and of theorem 19 are the same fraction."""
     source = Random(5)  # noqa: S311

@@ -112,7 +112,7 @@ def next_edge(remaining: Capacities, tree: Growing, refused: set[Edge]) -> Edge:
 
 
 def expand(trees: Iterable[Tree], logical: Logical) -> list[PhysicalTree]:
-    """Give every edge of every tree its own share of the edge's paths."""
+    """Every edge of every tree its own share of the edge's paths."""
     left = {edge: list(pieces) for edge, pieces in logical.paths.items()}
     return [
         PhysicalTree(tree.root, tree.multiplicity, {e: take(left[e], tree.multiplicity) for e in tree.edges})

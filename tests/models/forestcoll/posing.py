@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from cwb.bench.run import Request, Run, run
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import TreePacking
+from cwb.harness.run import FinishedRun, Request, run
 from cwb.instances import load
 
 SIZE = Fraction(10**9)
@@ -21,7 +21,7 @@ def pose(network: Topology | str, kind: str = "all_gather", ranks=None, size: Fr
     return Instance("posed", topology, Demand(CollectiveKind(kind), size, ranks=ranks))
 
 
-def forest(instance: Instance, seed: int = 0, time_limit_s: float | None = None, **options) -> Run:
+def forest(instance: Instance, seed: int = 0, time_limit_s: float | None = None, **options) -> FinishedRun:
     """Run forestcoll and the judge."""
     return run(instance, Request("forestcoll", options=options, seed=seed, time_limit_s=time_limit_s))
 

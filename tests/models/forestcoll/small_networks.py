@@ -5,10 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import chain, combinations, permutations
 
+import numpy as np
+from cwb.algorithms.graphs.maxflow import RootedFlow
+from cwb.algorithms.graphs.network import Network, exact_array
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from cwb.models.forestcoll.scaled import scale
+from cwb.models.forestcoll.problem import from_all_ranks
 from hypothesis import strategies as st
 
 
@@ -54,6 +57,13 @@ def graphs(draw, *, two_way=None, switches=None, ranks=(2, 6), balanced=True):
     return network(count, nodes - count, links)
 
 
+def feasible(nodes, arcs, supply):
+    """Whether every node can receive all supplies over arcs (tail, head, capacity), each for itself (theorem 1)."""
+    tail, head, capacity = zip(*arcs, strict=True)
+    graph = Network.merged(nodes, np.array(tail), np.array(head), exact_array(capacity))
+    return RootedFlow(graph, exact_array(supply), np.arange(nodes)).violation() is None
+
+
 def subsets(items):
     """All subsets that are not empty."""
     items = list(items)
@@ -62,24 +72,24 @@ def subsets(items):
 
 def cuts(net):
     """For every set of nodes with some but not all ranks: how many ranks, and the capacities out of it."""
-    ranks = set(net.ranks)
+    ranks = set(net.rank_nodes)
     for chosen in map(set, subsets(range(net.nodes))):
         if chosen & ranks and not ranks <= chosen:
-            ends = zip(net.tail, net.head, net.capacity, strict=True)
+            ends = zip(net.tail, net.head, net.bandwidths, strict=True)
             yield len(chosen & ranks), [c for a, b, c in ends if a in chosen and b not in chosen]
 
 
 def slowest_cut(topology):
     """1/x* by its definition, in the unit of the scaled network."""
-    return max(Fraction(count, sum(leaving)) for count, leaving in cuts(scale(topology)))
+    return max(Fraction(count, sum(leaving)) for count, leaving in cuts(from_all_ranks(topology)))
 
 
 def smallest_scale(topology, k):
     """U* by its definition: the smallest j / b_e at which every cut has room for k trees of each of its ranks."""
-    net = scale(topology)
+    net = from_all_ranks(topology)
     all_cuts = list(cuts(net))
     most = max(-(-k * count // sum(leaving)) for count, leaving in all_cuts) + k * net.nodes
-    tried = sorted({Fraction(j, c) for c in set(net.capacity) for j in range(1, most * c + 1)})
+    tried = sorted({Fraction(j, c) for c in set(net.bandwidths) for j in range(1, most * c + 1)})
     return next(U for U in tried if all(sum(U * c // 1 for c in leaving) >= k * count for count, leaving in all_cuts))
 
 
@@ -97,12 +107,12 @@ def partitions(items):
 
 def strength(topology):
     """Bandwidth between the parts over their number less one, of both directions of a link together, at least over all partitions."""
-    net = scale(topology)
+    net = from_all_ranks(topology)
     best = None
     for parts in partitions(list(range(net.nodes))):
         if len(parts) > 1:
             of = {v: i for i, part in enumerate(parts) for v in part}
-            ends = zip(net.tail, net.head, net.capacity, strict=True)
+            ends = zip(net.tail, net.head, net.bandwidths, strict=True)
             between = sum(c for a, b, c in ends if of[a] != of[b])
             value = Fraction(between, 2 * (len(parts) - 1))
             best = value if best is None else min(best, value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from cwb.bench import Request, run
 from cwb.core.collective import CollectiveKind, Demand
+from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.schedules.collective import exact_bound
 from cwb.schedules.verify import heaviest_load

@@ -11,22 +11,21 @@ from math import lcm
 
 import pytest
 from cwb import solvers
+from cwb.algorithms.bounds.schedule_bounds import cut_bound
 from cwb.core.bounds import CutCertificate, PartitionCertificate
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.topology import NodeKind
 from cwb.instances import load
-from cwb.models.common.schedule_bounds import cut_bound
-from cwb.models.forestcoll.allreduce_bounds import best_certificate, narrowest_cut, strong_components
-from cwb.models.forestcoll.allreduce_lp import solve_allreduce
-from cwb.models.forestcoll.allreduce_plan import common_denominator
-from cwb.models.forestcoll.exact_flow import feasible
-from cwb.models.forestcoll.lp import Trees, search
-from cwb.models.forestcoll.scaled import scale
+from cwb.models.forestcoll.bounds import best_certificate, narrowest_cut, strong_components
+from cwb.models.forestcoll.extract import common_denominator
+from cwb.models.forestcoll.problem import from_all_ranks
+from cwb.models.forestcoll.solve_allreduce import solve_allreduce
+from cwb.models.forestcoll.solve_lp import CutOracle, search
 from cwb.schedules.collective import exact_bound
 from hypothesis import given, settings
-from small_networks import cuts, graphs, network, posed, strength
+from small_networks import cuts, feasible, graphs, network, posed, strength
 
 HIGHS = solvers.get("highs")
 GB = 10**9
@@ -64,8 +63,7 @@ def check(topology, plan):
     supply = [int(x * scale_up) for x in plan.root]
     for capacity, turned in ((plan.broadcast, False), (plan.reduce, True)):
         arcs = [(b, a, c) if turned else (a, b, c) for (a, b), c in capacity.items()]
-        tail, head, values = zip(*arcs, strict=True)
-        assert feasible(len(supply), tail, head, [int(c * scale_up) for c in values], supply)
+        assert feasible(len(supply), [(a, b, int(c * scale_up)) for a, b, c in arcs], supply)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +89,9 @@ def test_machines(expression, best, two_stages, kind, parts):
     assert exact_bound(instance, found.certificate) == 1 / best
     check(instance.network, found.plan)
     assert best * (1 - Fraction(1, 10**6)) * GB <= found.plan.rate_Bps <= best * GB
-    net = scale(instance.network)
-    per_rank = search(Trees(net), HIGHS, Budget()).U * net.seconds_per_gigabyte
-    assert len(net.ranks) / (2 * per_rank) == two_stages
+    net = from_all_ranks(instance.network)
+    per_rank = search(CutOracle(net), HIGHS, Budget()).U * net.seconds_per_gigabyte
+    assert len(net.rank_nodes) / (2 * per_rank) == two_stages
 
 
 def test_the_plan_of_eight_and_eight_is_exact():
@@ -134,9 +132,9 @@ def test_plans_hold_and_bounds_are_bounds(topology):
 def test_the_optimum_is_no_less_than_two_stages(topology):
     """Where every node receives as much as it sends, trees may take a reduce-scatter and an all-gather in turn, or do better."""
     rate = solve_allreduce(posed(topology), HIGHS, Budget()).rate_Bps
-    net = scale(topology)
-    stages = [search(Trees(stage), HIGHS, Budget()).U for stage in (net, net.transposed())]
-    assert rate >= float(len(net.ranks) * net.unit_Bps / sum(stages)) * (1 - 1e-6)
+    net = from_all_ranks(topology)
+    stages = [search(CutOracle(stage), HIGHS, Budget()).U for stage in (net, net.transposed())]
+    assert rate >= float(len(net.rank_nodes) * net.unit_Bps / sum(stages)) * (1 - 1e-6)
 
 
 @settings(max_examples=20, deadline=None)
@@ -146,7 +144,7 @@ def test_capacities_are_multiples_of_one_kth(topology):
     found = solve_allreduce(posed(topology), HIGHS, Budget(), k=7)
     check(topology, found.plan)
     unit = found.plan.unit_Bps
-    assert unit == scale(topology).unit_Bps / 7
+    assert unit == from_all_ranks(topology).unit_Bps / 7
     for values in (found.plan.root, found.plan.broadcast.values(), found.plan.reduce.values()):
         assert all((value / unit).denominator == 1 for value in values)
     assert found.plan.rate_Bps <= 12 / found.bound_s
@@ -192,7 +190,7 @@ def test_a_denominator_is_found_where_there_is_one():
 
 def test_strong_components():
     """Nodes that reach each other over the given links are together, and every node is in one component."""
-    net = scale(network(5, 0, [(3, 1, 1), (1, 0, 1), (0, 1, 1), (0, 4, 1), (4, 3, 1)]))
+    net = from_all_ranks(network(5, 0, [(3, 1, 1), (1, 0, 1), (0, 1, 1), (0, 4, 1), (4, 3, 1)]))
     assert sorted(map(sorted, strong_components(net, [0, 1, 2, 3]))) == [[0, 1], [2], [3], [4]]
     assert sorted(map(sorted, strong_components(net, list(net.links)))) == [[0, 1, 3, 4], [2]]
 
@@ -201,7 +199,7 @@ def test_strong_components():
 @given(graphs())
 def test_the_narrowest_cut_is_that_of_all_cuts(topology):
     """No set of nodes with some but not all ranks has less bandwidth out of it."""
-    net = scale(topology)
+    net = from_all_ranks(topology)
     seconds, _ = cut_bound(posed(topology), narrowest_cut(net))
     assert seconds == Fraction(12, min(sum(leaving) for _, leaving in cuts(net))) / net.unit_Bps
 
@@ -210,7 +208,7 @@ def test_the_narrowest_cut_is_that_of_all_cuts(topology):
 @given(graphs(two_way=True, switches=0))
 def test_good_partitions_are_found_without_dual_values_too(topology):
     """Wrong dual values cost sharpness only: what is found bounds the time, and is a bound of some partition."""
-    instance, net = posed(topology), scale(topology)
+    instance, net = posed(topology), from_all_ranks(topology)
     seconds, certificate = best_certificate(instance, net, {})
     assert seconds <= 12 / strength(topology)
     assert exact_bound(instance, certificate) == seconds

@@ -8,11 +8,12 @@ import oracle
 import pytest
 from cwb.core.budget import Budget
 from cwb.core.errors import Unsupported
+from cwb.core.pipelining import ENOUGH, PIECES
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from cwb.models.forestcoll.forest import ENOUGH, PIECES, latency_of, solve_forest
+from cwb.models.forestcoll.method import ForestOptions
 from cwb.models.forestcoll.optimum import fixed_k, optimum, smallest_k
-from cwb.models.forestcoll.options import ForestOptions
 from cwb.models.forestcoll.problem import pose as posed_ways
+from cwb.models.forestcoll.solve import latency_of, solve_forest
 from cwb.schedules.verify import heaviest_load, verify
 from networks import FAMILIES, random_cuts, random_network, random_unit, seeded
 from oracle import to_topology
@@ -30,6 +31,7 @@ def solve(topology, k="optimal", ranks=None, **options):
     return instance, problem, best, solved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_link_carries_more_than_it_may(family):
     """The judge accepts the trees, the most loaded link needs the stated time exactly, and each carries at most floor(U b_e) copies."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 import networks
 import oracle
 import pytest
-from cwb.models.common.ratio_cuts import Unreachable
+from cwb.algorithms.graphs.maxflow import Unreachable
 from cwb.models.forestcoll.optimum import fixed_k, optimum, smallest_k, smallest_room, unbalanced
 from cwb.models.forestcoll.problem import pose as posed_ways
 from networks import FAMILIES, random_cuts, random_network, random_unit, seeded
@@ -33,6 +33,7 @@ def cases(count, seed, *, groups=True):
         yield problem, Network(group, others, found.capacity), unit
 
 
+@pytest.mark.slow
 def test_optimum_is_the_oracles():
     """The ratio, U and k are those of algorithm 1 and proposition 3, and the set that is told has this ratio; groups too."""
     for problem, network, unit in cases(60, 1):
@@ -63,6 +64,7 @@ def test_one_root(kind):
         assert optimum(problem).ratio / problem.unit_Bps == Fraction(1, cut)
 
 
+@pytest.mark.slow
 def test_fixed_k_is_the_oracles():
     """With whole trees on every single one of parallel links, U is algorithm 3's and that of brute force, and the told set needs it."""
     rng = seeded(3)
@@ -95,6 +97,7 @@ def test_smallest_room():
         assert smallest_room(rates, copies) == wanted
 
 
+@pytest.mark.slow
 def test_smallest_k_is_the_smallest():
     """No smaller number of trees is as fast, and this one is; numbers that leave a switch unbalanced do not count."""
     smaller = 0

@@ -33,6 +33,8 @@ from oracle import (
 )
 from oracle_forest import Growing, PhysicalTree, build_forest, check_forest, solve
 
+pytestmark = pytest.mark.slow  # forests of real machines, checked by brute force
+
 GB = 10**9
 
 
@@ -197,7 +199,10 @@ def test_forests_of_random_networks_are_optimal():
 
 
 def test_forests_of_a_fixed_k_and_of_random_demands():
-    """The same for few trees a root on networks with equal directions, and for as many trees as each root demands."""
+    """The same for few trees a root on networks with equal directions, and for as many trees as each root demands.
+
+    ``check_forest`` asserts it.
+    """
     rng = seeded(3)
     for network in (n for i, n in enumerate(seeded_networks(18, seed=3)) if FAMILIES[i % len(FAMILIES)] != "one-way"):
         for k, weights in (
@@ -212,7 +217,7 @@ def test_forests_of_a_fixed_k_and_of_random_demands():
 @settings(max_examples=10, deadline=None)
 @given(network=networks())
 def test_forests_of_any_network(network):
-    """Hypothesis finds no network whose forest is not what was promised."""
+    """Hypothesis finds no network whose forest is not what was promised; ``check_forest`` asserts it."""
     forest = solve(network)
     check_forest(network, forest.demand, forest.scale, forest.trees)
 
@@ -222,7 +227,7 @@ def test_forests_of_any_network(network):
     [("dgx_a100(boxes=1)", None), ("mi250(boxes=1)", 1), ("mi250_8(boxes=2)", 2), ("dgx_a100(boxes=2)", None)],
 )
 def test_forests_of_published_networks(expression, k):
-    """The trees of one and two boxes of real machines keep their promise."""
+    """The trees of one and two boxes of real machines keep their promise; ``check_forest`` asserts it."""
     network, _ = load_network(expression)
     forest = solve(network, k)
     check_forest(network, forest.demand, forest.scale, forest.trees)

@@ -8,18 +8,20 @@ from fractions import Fraction
 
 import oracle
 import pytest
-from cwb.bench import Request, run_one
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
+from cwb.harness import Request, run_one
 from cwb.instances import load
-from cwb.models.forestcoll.run import busiest_s
+from cwb.models.forestcoll.solve import busiest_s
 from cwb.schedules.verify import heaviest_load
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import FAMILIES, random_cuts, random_network, random_unit, seeded
 from oracle import Network
 from posing import SIZE, forest, pose, star
+
+pytestmark = pytest.mark.slow  # random networks, checked by brute force
 
 KINDS = ("all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduce")
 COUNTS = ("optimal", "optimal", "smallest", 1, 2, 3, 4)
@@ -112,14 +114,14 @@ def test_random_networks():
 
 @pytest.mark.slow
 def test_more_random_networks():
-    """The same on 420 more."""
+    """The same on 420 more; ``check`` asserts it."""
     run_seeds(range(80, 500))
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.randoms(use_true_random=False), st.sampled_from(FAMILIES))
 def test_any_random_network(rng, family):
-    """The same for what hypothesis draws."""
+    """The same for what hypothesis draws; ``check`` asserts it."""
     check(rng, family)
 
 

@@ -1,104 +1,24 @@
-"""Small LIBRA instances, and random ones for properties."""
+"""Fixtures that make small LIBRA instances."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-import hypothesis.strategies as st
+import libra_instances
 import pytest
-from cwb.core.collective import CollectiveKind
-from cwb.core.cost import CostModel
-from cwb.core.design import Design, Objective
-from cwb.core.fabric import parse_fabric
-from cwb.core.instance import Instance
-from cwb.core.workload import Communication, Layer, Phase, TrainingLoop, Workload
-
-GB = Fraction(10**9)
-KINDS = [
-    CollectiveKind.ALL_REDUCE,
-    CollectiveKind.REDUCE_SCATTER,
-    CollectiveKind.ALL_GATHER,
-    CollectiveKind.ALL_TO_ALL,
-    CollectiveKind.POINT_TO_POINT,
-]
 
 
-def two_dimensional(objective: Objective = Objective.PERF, loop: TrainingLoop = TrainingLoop.NO_OVERLAP) -> Instance:
-    """RI(4)_SW(2), 3 GB/s in all, one layer with 8 GB all-reduces of both groups: every number in the model is simple."""
-    reduce_tp = Communication(CollectiveKind.ALL_REDUCE, 8 * GB, "tp")
-    reduce_dp = Communication(CollectiveKind.ALL_REDUCE, 8 * GB, "dp")
-    layer = Layer(
-        "layer",
-        forward=Phase(Fraction(1), (reduce_tp,)),
-        input_gradient=Phase(Fraction(1), (reduce_tp,)),
-        weight_gradient=Phase(Fraction(2), (reduce_dp,)),
-    )
-    prices = {
-        "inter-node": {"link": Fraction(1, 10**9)},
-        "inter-pod": {c: Fraction(1, 10**9) for c in ("link", "switch", "nic")},
-    }
-    return Instance(
-        "two-dimensional",
-        parse_fabric("RI(4)_SW(2)"),
-        workloads=(Workload("work", (layer,), {"tp": (4, 1), "dp": (4, 2)}, loop),),
-        cost_model=CostModel(prices),
-        design=Design(objective, total_Bps=4 * GB, constraints=("B1 >= B2", "B2 <= 2 GB/s")),
-    )
-
-
-@st.composite
-def random_instances(draw: st.DrawFn, objective: Objective = Objective.PERF) -> Instance:
-    """Fabrics of up to four dimensions with a few layers of any collectives, in either loop."""
-    count = draw(st.integers(1, 4))
-    blocks = [
-        f"{draw(st.sampled_from(['RI', 'FC', 'SW']))}({draw(st.sampled_from([2, 4, 6, 8]))})" for _ in range(count)
-    ]
-    fabric = parse_fabric("_".join(blocks))
-    in_network = {i for i, d in enumerate(fabric.dimensions) if d.block.value == "SW" and draw(st.booleans())}
-    fabric = fabric.with_in_network(frozenset(in_network))
-    divisors = {2: [1, 2], 4: [1, 2, 4], 6: [1, 2, 3, 6], 8: [1, 2, 4, 8]}
-    groups = {name: tuple(draw(st.sampled_from(divisors[d.size])) for d in fabric.dimensions) for name in ("tp", "dp")}
-
-    def phase() -> Phase:
-        communications = draw(
-            st.lists(
-                st.builds(
-                    Communication,
-                    st.sampled_from(KINDS),
-                    st.integers(2**10, 2**32).map(Fraction),
-                    st.sampled_from(["tp", "dp"]),
-                ),
-                max_size=2,
-            )
-        )
-        return Phase(Fraction(draw(st.integers(0, 10**6)), 10**6), tuple(communications))
-
-    layers = tuple(
-        Layer(f"l{i}", phase(), phase(), phase(), repeat=draw(st.integers(1, 3)))
-        for i in range(draw(st.integers(1, 3)))
-    )
-    prices = {
-        d.tier: {c: Fraction(draw(st.integers(1, 100)), 10**9) for c in ("link", "switch", "nic")}
-        for d in fabric.dimensions
-    }
-    return Instance(
-        "random",
-        fabric,
-        workloads=(
-            Workload("w", layers, groups, draw(st.sampled_from(TrainingLoop)), Fraction(draw(st.integers(1, 3)))),
-        ),
-        cost_model=CostModel(prices),
-        design=Design(objective, total_Bps=Fraction(draw(st.integers(1, 2000))) * GB),
-    )
-
-
-@pytest.fixture(scope="session", name="two_dimensional")
-def two_dimensional_fixture() -> object:
+@pytest.fixture(scope="session")
+def two_dimensional() -> object:
     """The small instance's maker."""
-    return two_dimensional
+    return libra_instances.two_dimensional
 
 
-@pytest.fixture(scope="session", name="random_instances")
-def random_instances_fixture() -> object:
+@pytest.fixture(scope="session")
+def unequal_traffic() -> object:
+    """The maker of an instance with a message that a computation hides."""
+    return libra_instances.unequal_traffic
+
+
+@pytest.fixture(scope="session")
+def random_instances() -> object:
     """The random instances' strategy."""
-    return random_instances
+    return libra_instances.random_instances

@@ -9,8 +9,8 @@ from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.method import Status
 from cwb.instances import load
-from cwb.models.libra.direct import solve_direct
 from cwb.models.libra.problem import pose_problem
+from cwb.models.libra.solve import solve_direct
 
 
 class Boasting:

@@ -8,9 +8,9 @@ from pathlib import Path
 import clarabel
 import numpy as np
 import pytest
-from cwb.bench import Request, run_one
 from cwb.core.design import Objective
 from cwb.core.errors import InputError
+from cwb.harness import Request, run_one
 from cwb.instances import load
 from cwb.models.libra.problem import ILL_POSED, pose_problem
 from hypothesis import given, settings
@@ -134,6 +134,38 @@ def test_the_small_instance_by_hand(two_dimensional):
     record = run_one(two_dimensional(), Request("libra"))
     assert record.objective == pytest.approx(14.5, rel=1e-8)
     assert record.metrics["bandwidth_GBps"] == pytest.approx([24 / 7, 4 / 7], rel=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["highs", "scip"])
+def test_a_dimension_of_hardly_any_traffic(solver, unequal_traffic):
+    """Dimension 4 needs 10 KB/s of 667 GB/s for a message that a computation hides: it gets them, and the gap closes."""
+    record = run_one(unequal_traffic(objective=Objective.PERF_PER_COST), Request("libra", solver))
+    assert record.status == "optimal"
+    assert record.verified is True, record.violations
+    assert record.objective == pytest.approx(5655681.2107, rel=1e-7)
+    assert record.metrics["bandwidth_GBps"][3] == pytest.approx(1.04e-5, rel=0.1)
+    assert record.metrics["iterations"] < 500
+
+
+@pytest.mark.parametrize("objective", Objective)
+@pytest.mark.parametrize("hidden_bytes", [1, 10**12])
+@pytest.mark.parametrize("constraints", [(), ("B2 <= 10 GB/s",), ("B3 <= 30 KB/s",)], ids=str)
+def test_traffic_and_limits_of_many_scales(objective, hidden_bytes, constraints, unequal_traffic):
+    """A message of one byte or a terabyte, and a limit far below the other dimensions', leave the optimum provable."""
+    instance = unequal_traffic(hidden_bytes, 667 * 10**9, *constraints, objective=objective)
+    record = run_one(instance, Request("libra"))
+    assert record.status == "optimal"
+    assert record.verified is True, record.violations
+    assert record.gap <= GAPS[objective.value]
+
+
+@pytest.mark.parametrize(("name", "cap"), [("4d", "B4 <= 20 KB/s"), ("msft-1t-4d", "B1 <= 20 KB/s")])
+@pytest.mark.parametrize("objective", OBJECTIVES.values())
+def test_a_limit_far_below_the_total(name, cap, objective):
+    """The dimension with the limit determines the time, 1e5 times the one without: it is the unit of time."""
+    record = solve(name, objective=objective, constraints=cap)
+    assert record.status == "optimal"
+    assert record.verified is True, record.violations
 
 
 def test_of_equally_fast_plans_the_cheapest_is_taken():

@@ -5,13 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from cwb.bench import Request, run_one
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.method import Status
 from cwb.core.solver import Capability, SolverResult, Termination
+from cwb.harness import Request, registry, run_one
 from cwb.instances import load
-from cwb.models import registry
 
 ALL_TO_ALL = Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**20))
 

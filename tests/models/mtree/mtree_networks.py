@@ -6,9 +6,12 @@ from fractions import Fraction
 from itertools import combinations
 from random import Random
 
+from cwb.algorithms.trees.network import pose
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
+from cwb.harness import Request, run
+from cwb.instances import load
 
 
 def instance(nodes, edges, size=10**9):
@@ -29,6 +32,35 @@ def random_edges(nodes, more, seed, largest=9):
         one, other = source.sample(range(nodes), 2)
         edges.append((one, other, source.randint(1, largest), source.randint(1, 9)))
     return edges
+
+
+def small(seed):
+    """A random network of five or six sites, and what trees see of it."""
+    nodes = 5 + seed % 2
+    edges = random_edges(nodes, 3 + seed % 3, seed)
+    return nodes, edges, pose(instance(nodes, edges))
+
+
+def one_way_links(nodes, links):
+    """An all-reduce of 1 GB; links are (from, to, MB/s)."""
+    topology = Topology(
+        tuple(Node(str(v)) for v in range(nodes)),
+        tuple(Link(str(a), str(b), Fraction(rate * 10**6), Fraction(1, 1000)) for a, b, rate in links),
+    )
+    return Instance("unequal", topology, Demand(CollectiveKind.ALL_REDUCE, Fraction(10**9)))
+
+
+def solve(asked, model="mtree", seed=0, **options):
+    """Run a method on an instance or a named network, by default with an all-reduce of 1 GB."""
+    loaded = load(asked) if isinstance(asked, str) else asked
+    if loaded.demand is None:
+        loaded = loaded.with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(10**9)))
+    return run(loaded, Request(model, options=options, seed=seed))
+
+
+def rate(done):
+    """Rate of a run in Mb/s."""
+    return done.record.metrics["allreduce_rate_Bps"] * 8e-6
 
 
 def all_trees(nodes, edges):

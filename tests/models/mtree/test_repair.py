@@ -10,17 +10,15 @@ from random import Random
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cwb.bench import Request, run
+from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.trees import RatedTrees
 from cwb.cli.repair import repair
-from cwb.core.errors import InputError, Unsupported
-from cwb.core.trees import TreeKind, TreePacking
+from cwb.core.errors import InputError
+from cwb.harness import Request, run
 from cwb.instances import load
-from cwb.models.common.wan.network import pose
-from cwb.models.common.wan.trees import Rated
-from cwb.models.mtree import repair_search
-from cwb.models.mtree.changes import changed
-from cwb.models.mtree.previous import PreviousTree, described, survivors
-from cwb.models.mtree.repair_pool import grafts
+from cwb.models.mtree import repair as repair_method
+from cwb.models.mtree.repair import grafts
+from cwb.models.mtree.repair_input import PreviousTree, changed, described, survivors
 from cwb.schedules.files import write_schedule
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,7 +113,7 @@ def test_the_best_repair_is_found_and_proved(seed, most):
 @pytest.mark.parametrize(("seed", "most_height"), [(100, None), (101, None), (103, None), (100, 2), (101, 2), (103, 2)])
 def test_bounds_hold_where_trees_are_not_listed(monkeypatch, seed, most_height):
     """On networks too large to list all trees the value is at most the best, and the bound at least."""
-    monkeypatch.setattr(repair_search, "every_tree", lambda _: None)
+    monkeypatch.setattr(repair_method, "every_tree", lambda _: None)
     asked, previous, changes, left = a_case(seed)
     trees = all_trees(5, left)
     low = [tree for tree in trees if most_height is None or height(5, left, tree) <= most_height]
@@ -131,8 +129,8 @@ def test_bounds_hold_where_trees_are_not_listed(monkeypatch, seed, most_height):
 @pytest.mark.parametrize("seed", [20, 21, 23])
 def test_the_exact_model_agrees_with_trying_everything(monkeypatch, seed):
     """The model of link patterns alone, without the pool and without grafts, finds the best repair."""
-    monkeypatch.setattr(repair_search, "_NEW", 0)
-    monkeypatch.setattr(repair_search, "_ROUNDS", 0)
+    monkeypatch.setattr(repair_method, "_NEW", 0)
+    monkeypatch.setattr(repair_method, "_ROUNDS", 0)
     asked, previous, changes, left = a_case(seed)
     trees = all_trees(5, left)
     _, old = rows_of(asked, changes, previous)
@@ -186,68 +184,11 @@ def test_grafts_span_and_keep_what_has_room():
     wan = pose(instance(4, edges))
     found = [tuple(row) for row in grafts(wan, wan.hops(None), 0, None, [np.array([0, 2])]).tolist()]
     assert (0, 1, 2) in found
-    plan = Rated(np.array([[0, 1, 2]]), (Fraction(8),))
+    plan = RatedTrees(np.array([[0, 1, 2]]), (Fraction(8),))
     beside = [tuple(row) for row in grafts(wan, wan.hops(None), 0, plan, [np.array([0, 2])]).tolist()]
     assert {len(row) for row in beside} == {3}
     assert any(3 in row for row in beside)
     assert all(height(4, edges, row) <= 1 for row in grafts(wan, wan.hops(1), 0, plan, []).tolist())
-
-
-def test_changes_are_read():
-    """A factor, a rate, traffic of others and a failure, for both directions, one after the other; a site's name may have hyphens."""
-    asked = instance(3, [(0, 1, 100, 1), (1, 2, 80, 1), (0, 2, 60, 1)])
-    network = changed(asked, ["0-1=0.5", "2-1=20 Mb/s", "0-2=-10 Mb/s", "0-1=0.5"]).network
-    assert [int(link.bandwidth_Bps * 8 / 10**6) for link in network.links] == [25, 25, 20, 20, 50, 50]
-    assert len(changed(asked, ["0-1=0", "0-2=-60 Mb/s"]).network.links) == 2
-    from cwb.core.topology import Link, Node, Topology
-
-    names = ("a-b", "c", "a")
-    links = tuple(Link(x, y, Fraction(8)) for x, y in (("a-b", "c"), ("c", "a-b"), ("a", "c"), ("c", "a")))
-    hyphens = asked.with_changes(network=Topology(tuple(map(Node, names)), links))
-    assert [link.bandwidth_Bps for link in changed(hyphens, ["a-b-c=0.5"]).network.links] == [4, 4, 8, 8]
-
-
-@pytest.mark.parametrize("text", ["0-1", "0-1=", "0-7=0.5", "=0.5", "0-1=fast", "0-1=-0.5", "0-1=--1 Mb/s", "0-1=1e9"])
-def test_bad_changes_are_told(text):
-    """What is no change is an input error that names its place and shows what is expected."""
-    with pytest.raises(InputError, match=r"-O: changes\[1\]: .*a-b=0.5"):
-        changed(instance(2, [(0, 1, 1, 1)]), ["0-1=1", text])
-
-
-def test_a_fabric_has_no_links_to_change():
-    """Dimensions are no explicit network."""
-    with pytest.raises(Unsupported):
-        changed(load("RI(4)_SW(2)"), ["0-1=0"])
-
-
-@pytest.mark.parametrize(
-    ("previous", "problem"),
-    [
-        ([], "missing"),
-        ([{"links": [["0", "1", 0]], "root": "0"}], "no spanning tree"),
-        ([{"links": [["0", "1", 0], ["0", "1", 1]], "root": "0"}], "no spanning tree"),
-        ([{"links": [["0", "1", 0], ["1", "x", 0]], "root": "0"}], "unknown site 'x'"),
-        ([{"links": [["0", "1", 0], ["1", "2", 0]], "root": "9"}], "unknown site '9'"),
-        ([{"links": [["0", "1"]], "root": "0"}], "previous"),
-    ],
-)
-def test_bad_plans_are_told(previous, problem):
-    """An old tree that is none is an input error."""
-    with pytest.raises(InputError, match=problem):
-        mended(instance(3, [(0, 1, 1, 1), (1, 2, 1, 1)]), previous, [])
-
-
-def test_trees_of_paths_are_no_plan():
-    """Trees whose edges take several links are refused, since it is links that fail."""
-    asked = instance(3, [(0, 1, 1, 1), (1, 2, 1, 1)])
-    two = np.array([0, 2])
-    column = np.array([0])
-    packing = TreePacking(
-        asked.sha256, TreeKind.OUT, column, column + 1, Fraction(1),
-        np.array([0, 1]), column, column + 2, two, np.array([0, 2]),
-    )  # fmt: skip
-    with pytest.raises(InputError, match="edges of several links"):
-        described(pose(asked), packing)
 
 
 def test_the_command_reads_a_plan_and_writes_a_new_one(tmp_path):

@@ -7,16 +7,17 @@ from fractions import Fraction
 
 import pytest
 from cwb import solvers
-from cwb.bench.clock import WallClock
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.fabric import WiredFabric, parse_fabric
 from cwb.core.instance import Instance
 from cwb.core.method import Outcome
-from cwb.models.multirail import methods
+from cwb.harness.clock import WallClock
+from cwb.heuristics.multirail.method import BLUECONNECT, THEMIS
+from cwb.models.multirail.method import THEMIS_LP
 
 GIB = 2**30
-METHODS = {m.name: m for m in (methods.BLUECONNECT, methods.THEMIS, methods.THEMIS_LP)}
+METHODS = {m.name: m for m in (BLUECONNECT, THEMIS, THEMIS_LP)}
 
 
 def make_fabric(notation: str, gib_per_s, latency_s=None) -> WiredFabric:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import pyomo.environ as pyo
 import pytest
 from cwb import solvers
 from cwb.core.answers import ChunkOrders, to_json
@@ -13,11 +12,10 @@ from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
 from cwb.core.method import Status
 from cwb.core.solver import Capability
+from cwb.heuristics.multirail.method import BLUECONNECT, THEMIS
 from cwb.instances import load
-from cwb.models.multirail.formulation import build
-from cwb.models.multirail.methods import BLUECONNECT, THEMIS, THEMIS_LP
-from cwb.models.multirail.options import Options
-from cwb.models.multirail.options import pose as pose_options
+from cwb.models.multirail.method import THEMIS_LP, FabricOptions
+from cwb.models.multirail.method import pose as pose_options
 from cwb.schedules.multirail import evaluate, weighted_bound_s
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -117,15 +115,6 @@ def test_nobody_beats_the_linear_program(fabric, pose, solve, sizes, rates, late
         assert time_us(posed, found) >= float(proved * 10**6) * (1 - 1e-12)
 
 
-def test_the_model_is_written_as_its_golden_file(fabric, pose, golden, tmp_path):
-    """The linear program of a small fabric, all constraints by name, gives the LP file that was checked by hand."""
-    model = build(pose(fabric("RI(4)_SW(2)", (3, 1), (0, Fraction(1, 8))), 2, size=8 * 2**30))
-    assert [c.name for c in model.component_objects(pyo.Constraint)] == ["all_data", "busiest"]
-    path = tmp_path / "model.lp"
-    model.write(str(path), io_options={"symbolic_solver_labels": True})
-    golden("multirail/themis-lp.lp", path.read_text())
-
-
 def test_options_state_the_network_and_the_chunks(pose, solve):
     """Bandwidths, latencies and chunks given as options are part of the posed problem."""
     posed, outcome = solve(
@@ -146,7 +135,7 @@ def test_options_state_the_network_and_the_chunks(pose, solve):
 def test_wrong_options_are_input_errors(pose, options, problem):
     """A fabric without bandwidths, and lists of the wrong length, are told with the option."""
     with pytest.raises(InputError, match=problem):
-        pose_options(pose(parse_fabric("RI(4)_SW(2)")), Options.model_validate(options))
+        pose_options(pose(parse_fabric("RI(4)_SW(2)")), FabricOptions.model_validate(options))
 
 
 def test_reasons(fabric, pose):

@@ -4,59 +4,26 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import pyomo.environ as pyo
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.method import Status
 from cwb.instances import load
-from cwb.models.common.hyper_edges import edges_of
-from cwb.models.common.whole_chunks import whole_chunks
-from cwb.models.sccl.formulation import Steps, build
-from cwb.models.sccl.method import METHOD, Options, run
+from cwb.models.sccl.method import METHOD, ScclOptions, run
 from cwb.schedules import judge
 from pydantic import ValidationError
-
-CONSTRAINTS = ["start", "receive", "has_first", "bandwidth", "rounds", "post"]
 
 
 def asked(network, kind=CollectiveKind.ALL_GATHER, size=200_000, chunks=1):
     return load(network).with_changes(demand=Demand(kind, Fraction(size), chunks))
 
 
-def small():
-    """A broadcast on a line of three, in two steps and three rounds."""
-    instance = asked("line(3)", CollectiveKind.BROADCAST)
-    return build(Steps(whole_chunks(instance)[0], edges_of(instance.network), [1, 1, 2, 2], 2, 3))
-
-
-def lp_text(model, folder):
-    path = folder / "model.lp"
-    model.write(str(path), io_options={"symbolic_solver_labels": True})
-    return path.read_text()
-
-
-@pytest.mark.parametrize("name", CONSTRAINTS)
-def test_each_constraint_is_written_as_its_golden_file(name, golden, tmp_path):
-    """Every constraint, alone in the model, gives the LP file that was checked by hand."""
-    model = small()
-    for constraint in model.component_objects(pyo.Constraint):
-        if constraint.name != name:
-            constraint.deactivate()
-    golden(f"sccl/{name}.lp", lp_text(model, tmp_path))
-
-
-def test_no_constraint_is_without_golden_file():
-    """The model has no constraint that the golden files leave out."""
-    assert [c.name for c in small().component_objects(pyo.Constraint)] == CONSTRAINTS
-
-
 @pytest.mark.parametrize(("chunks", "steps", "cost_us"), [(1, 2, 3.4), (2, 3, 5.1)])
 def test_dgx1_of_table_3(chunks, steps, cost_us):
     """Least steps on a DGX-1 with chunks of 25 KB cost what TE-CCL reports of it in table 3: 3.4 us for one chunk and 5.1 us for two."""
     instance = asked("dgx1()", size=200_000 * chunks, chunks=chunks)
-    outcome = run(instance, solvers.get("highs"), Budget(), Options())
+    outcome = run(instance, solvers.get("highs"), Budget(), ScclOptions())
     assert outcome.metrics["sccl_steps"] == steps
     assert outcome.metrics["steps_proved"]
     assert outcome.metrics["sccl_cost_s"] * 1e6 == pytest.approx(cost_us)
@@ -76,17 +43,17 @@ def test_dgx1_of_table_3(chunks, steps, cost_us):
 def test_known_optima(network, kind, steps, rounds):
     """Rings, lines, complete graphs and a square take the steps of their diameter where bandwidth allows it."""
     instance = asked(network, kind)
-    outcome = run(instance, solvers.get("highs"), Budget(), Options())
+    outcome = run(instance, solvers.get("highs"), Budget(), ScclOptions())
     assert (outcome.metrics["sccl_steps"], outcome.metrics["rounds"]) == (steps, rounds)
     assert not judge(instance, outcome.answer, outcome.certificate).violations
 
 
 def test_an_instance_that_is_too_small_is_said_to_be():
     """One step is too few for a ring of five, and a longer one is found with k = 1 where k = 0 needs more steps."""
-    outcome = run(asked("ring(5)"), solvers.get("highs"), Budget(), Options(mode="instance", steps=1, rounds=1))
+    outcome = run(asked("ring(5)"), solvers.get("highs"), Budget(), ScclOptions(mode="instance", steps=1, rounds=1))
     assert outcome.status is Status.LIMIT
     assert outcome.message == "no schedule of up to 1 steps was found"
-    tight = run(asked("dgx1()", size=400_000, chunks=2), solvers.get("highs"), Budget(), Options(k=1))
+    tight = run(asked("dgx1()", size=400_000, chunks=2), solvers.get("highs"), Budget(), ScclOptions(k=1))
     assert (tight.metrics["sccl_steps"], tight.metrics["rounds"]) == (2, 3)
 
 
@@ -95,6 +62,6 @@ def test_what_does_not_fit():
     assert METHOD.supports(asked("star(4)")) == "its steps know ranks and links, but no switches"
     assert "all_reduce" in (METHOD.supports(asked("ring(4)", CollectiveKind.ALL_REDUCE)) or "")
     with pytest.raises(ValidationError, match="instance needs steps"):
-        Options(mode="instance", steps=3, rounds=2)
+        ScclOptions(mode="instance", steps=3, rounds=2)
     with pytest.raises(ValidationError, match="least-steps has k"):
-        Options(steps=3)
+        ScclOptions(steps=3)

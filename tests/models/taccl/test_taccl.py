@@ -4,64 +4,26 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import pyomo.environ as pyo
 import pytest
 from cwb import solvers
+from cwb.algorithms.graphs.hyper_edges import edges_of
+from cwb.algorithms.schedules.commodities import commodities_of
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.instances import load
-from cwb.models.common.hyper_edges import edges_of
-from cwb.models.common.whole_chunks import whole_chunks
-from cwb.models.taccl import contiguity, routing
-from cwb.models.taccl.contiguity import Orders
-from cwb.models.taccl.method import METHOD, Options, run
-from cwb.models.taccl.ordering import symmetric
-from cwb.models.taccl.routing import Routing
-from cwb.models.taccl.sketch import parse_sketch
+from cwb.models.taccl.formulations import contiguity, routing
+from cwb.models.taccl.formulations.contiguity import QueueOrders
+from cwb.models.taccl.formulations.routing import RoutingProblem
+from cwb.models.taccl.method import METHOD, TacclOptions, parse_sketch
+from cwb.models.taccl.solve import run, symmetric
 from cwb.schedules import judge
 
-ROUTING = ["delivered", "relayed", "arrival", "busy", "last", "connection", "alike"]
-CONTIGUITY = ["data", "duration", "turn", "joined_begin", "joined_end", "last"]
 GATHER = CollectiveKind.ALL_GATHER
 
 
 def asked(network, kind=GATHER, size=400_000, chunks=1):
     return load(network).with_changes(demand=Demand(kind, Fraction(size), chunks))
-
-
-def small_routing():
-    """A broadcast among three ranks on a switch, with few connections and a symmetry of one pair."""
-    instance = asked("star(3, latency='1 s', bandwidth='1 B/s')", CollectiveKind.BROADCAST, 2)
-    edges = edges_of(instance.network)
-    return routing.build(Routing(whole_chunks(instance)[0], edges, instance.network, (((0, 0), (0, 1)),), "min"))
-
-
-def small_contiguity():
-    """Two sends over one edge, then one of them further."""
-    return contiguity.build(Orders([[0, 1], [2]], [1.0, 1.0, 2.0], [3.0, 4.0, 5.0], [None, None, 0], [0, 0, 1]))
-
-
-def lp_text(model, folder):
-    path = folder / "model.lp"
-    model.write(str(path), io_options={"symbolic_solver_labels": True})
-    return path.read_text()
-
-
-@pytest.mark.parametrize(("stage", "name"), [("routing", n) for n in ROUTING] + [("contiguity", n) for n in CONTIGUITY])
-def test_each_constraint_is_written_as_its_golden_file(stage, name, golden, tmp_path):
-    """Every constraint, alone in its model, gives the LP file that was checked by hand."""
-    model = small_routing() if stage == "routing" else small_contiguity()
-    for constraint in model.component_objects(pyo.Constraint):
-        if constraint.name != name:
-            constraint.deactivate()
-    golden(f"taccl/{stage}_{name}.lp", lp_text(model, tmp_path))
-
-
-def test_no_constraint_is_without_golden_file():
-    """The models have no constraint that the golden files leave out."""
-    assert [c.name for c in small_routing().component_objects(pyo.Constraint)] == ROUTING
-    assert [c.name for c in small_contiguity().component_objects(pyo.Constraint)] == CONTIGUITY
 
 
 @pytest.mark.parametrize(
@@ -78,7 +40,7 @@ def test_no_constraint_is_without_golden_file():
 def test_schedules_are_judged(network, kind, options):
     """What comes out is right, whatever the stages and the sketch."""
     instance = asked(network, kind)
-    outcome = run(instance, solvers.get("highs"), Budget(), Options(**options))
+    outcome = run(instance, solvers.get("highs"), Budget(), TacclOptions(**options))
     assert not judge(instance, outcome.answer, outcome.certificate).violations
 
 
@@ -88,7 +50,7 @@ def test_few_connections_are_fewer_than_many():
     for connections in ("min", "max"):
         instance = asked("star(4)", CollectiveKind.BROADCAST)
         edges = edges_of(instance.network)
-        model = routing.build(Routing(whole_chunks(instance)[0], edges, instance.network, (), connections))
+        model = routing.build(RoutingProblem(commodities_of(instance), edges, instance.network, (), connections))
         solvers.get("highs").solve(model, Budget())
         found.append(sum(any(model.x[c, e].value > 0.5 for c in model.C) for e in model.E))
     assert found[0] <= found[1]
@@ -96,11 +58,11 @@ def test_few_connections_are_fewer_than_many():
 
 def test_together_pays_the_latency_once():
     """Two short sends over one link of long latency go together: 1 + 10 instead of 20 or more."""
-    orders = Orders([[0, 1]], [10.0, 10.0], [0.5, 0.5], [None, None], [0, 0])
+    orders = QueueOrders([[0, 1]], [10.0, 10.0], [0.5, 0.5], [None, None], [0, 0])
     model = contiguity.build(orders)
     solvers.get("highs").solve(model, Budget())
     assert model.T.value == pytest.approx(11)
-    apart = contiguity.build(Orders([[0, 1]], [10.0, 10.0], [0.5, 0.5], [None, None], [0, 1]))
+    apart = contiguity.build(QueueOrders([[0, 1]], [10.0, 10.0], [0.5, 0.5], [None, None], [0, 1]))
     solvers.get("highs").solve(apart, Budget())
     assert apart.T.value == pytest.approx(21)
 
@@ -126,9 +88,9 @@ def test_wrong_sketches_are_told():
             parse_sketch(text, 4)
     instance = asked("line(4)")
     with pytest.raises(InputError, match="does not map edges"):
-        symmetric(instance.network, whole_chunks(instance)[0], edges_of(instance.network), 2)
+        symmetric(instance.network, commodities_of(instance), edges_of(instance.network), 2)
     with pytest.raises(InputError, match="leaves no edge"):
-        run(instance, solvers.get("highs"), Budget(), Options(sketch="avoid * -> *"))
+        run(instance, solvers.get("highs"), Budget(), TacclOptions(sketch="avoid * -> *"))
 
 
 def test_sums_are_not_supported():

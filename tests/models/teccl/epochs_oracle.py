@@ -1,7 +1,8 @@
 """Whether a number of epochs is enough, by trying everything, epoch by epoch; shares nothing with the models.
 
-Time is counted by the judge's grid. A state is what is where, what is on its way, and when links have started; all that can be done in an
-epoch is tried, and what reaches no destination in time is given up. Only for tiny problems; switches store everything or nothing.
+Time is counted by the judge's grid. A state is what is where, what is on its way, and when links have started; all
+that can be done in an epoch is tried, and what reaches no destination in time is given up. Only for tiny problems;
+switches store everything or nothing.
 """
 
 from __future__ import annotations
@@ -138,7 +139,8 @@ class Copies(Tries):
         return all(near[pair] <= self.epochs for pair in self.goal - state.got)
 
     def arrived(self, state, epoch):
-        """Take in what arrives at an index; then switches hand on, what takes no time arrives too, and rooms are counted."""
+        """Take in what arrives at an index; then switches hand on, what takes no time arrives too, and rooms are
+        counted."""
         world = self.world
         held, hand = Counter({(c, n): count for c, n, count in state.held}), Counter()
         for k, c, n in state.coming:
@@ -229,7 +231,8 @@ class Arrived(State):
 
 
 class Sums(Tries):
-    """Data that is summed: nodes hold sums of contributions, and send them whole, to be added or to replace what is there."""
+    """Data that is summed: nodes hold sums of contributions, and send them whole, to be added or to replace what is
+    there."""
 
     equal_coming = True
 
@@ -343,7 +346,8 @@ class Sums(Tries):
 
 
 def undominated(states, *, equal_held, equal_coming):
-    """Leave out states in which another one holds all that they hold, has all on its way, and has no link busy that they have not."""
+    """Leave out states in which another one holds all that they hold, has all on its way, and has no link busy that
+    they have not."""
     kept = []
     for state in sorted(states, key=lambda s: (-len(s.held), -len(s.coming), len(s.starts))):
         coming = Counter(state.coming)

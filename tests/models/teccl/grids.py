@@ -33,7 +33,8 @@ def on_grid(
 
 
 def with_room(instance, chunks):
-    """The same with ranks that have room for so many chunks of others; 0 is a rank that passes on at once, None has no limit."""
+    """The same with ranks that have room for so many chunks of others; 0 is a rank that passes on at once, None has no
+    limit."""
     nodes = tuple(
         replace(node, buffer_bytes=None if chunks is None else Fraction(1000) * chunks)
         if node.kind is NodeKind.COMPUTE
@@ -86,7 +87,8 @@ def small_networks(draw, ranks=(3, 4), switch=None):
 
 @st.composite
 def switch_trees(draw):
-    """Two to four ranks on one or two switches in a row, each with or without copies and storage, links of many rates."""
+    """Two to four ranks on one or two switches in a row, each with or without copies and storage, links of many
+    rates."""
     count, switches = draw(st.integers(2, 4)), draw(st.integers(1, 2))
     rate = st.sampled_from([Fraction(1, 2), Fraction(2, 3), Fraction(1), Fraction(2), Fraction(3)])
     wait = st.sampled_from([Fraction(0), Fraction(1, 20), Fraction(1)])

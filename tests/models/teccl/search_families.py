@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from cwb.algorithms.epochs.problem import EpochNetwork
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from cwb.models.teccl.search.problem import EpochNetwork
 
 FAMILIES = ("sparse", "cluster", "switch", "torus", "leafspine")
 

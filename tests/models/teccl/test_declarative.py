@@ -7,18 +7,18 @@ from fractions import Fraction
 
 import pytest
 from cwb import solvers
-from cwb.bench.run import Request, run
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.method import Status
 from cwb.core.timing import EPOCHS, BandwidthChange
 from cwb.core.topology import NodeKind
+from cwb.harness.run import Request, run
 from cwb.instances import load
-from cwb.models.teccl import astar, lp, milp
-from cwb.models.teccl.epochs import epoch_problem
-from cwb.models.teccl.milp_options import AstarOptions, LpOptions, MilpOptions
-from cwb.models.teccl.simple_bounds import lower_bound
+from cwb.models.teccl import solve_astar, solve_lp, solve_milp
+from cwb.models.teccl.bounds import lower_bound
+from cwb.models.teccl.method import AstarOptions, LpOptions, MilpOptions
+from cwb.models.teccl.problem import epoch_problem
 from cwb.schedules import judge
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from cwb.schedules.verify.grid import grid_of
@@ -32,9 +32,9 @@ KINDS = ["all_gather", "all_to_all", "broadcast", "scatter", "gather"]
 SUMS = ["reduce", "reduce_scatter", "all_reduce"]
 
 
-def solved(instance, module=milp, options=None):
+def solved(instance, module=solve_milp, options=None):
     """Run a method on a posed instance; its answer must be right."""
-    options = options or {milp: MilpOptions, lp: LpOptions, astar: AstarOptions}[module]()
+    options = options or {solve_milp: MilpOptions, solve_lp: LpOptions, solve_astar: AstarOptions}[module]()
     outcome = module.run(instance, HIGHS, Budget(), options)
     assert outcome.answer is not None, outcome.message
     verdict = judge(instance, outcome.answer, outcome.certificate)
@@ -79,6 +79,7 @@ def none_is_faster(instance, epochs):
         return True
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     small_networks(ranks=(2, 3)),
@@ -96,7 +97,8 @@ def none_is_faster(instance, epochs):
 def test_nothing_that_is_proved_is_undercut(
     topology, kind, chunks, semantics, epoch_us, changes, objective, room, data
 ):
-    """Schedules are verified, trying everything finds none below the bound, and where nothing is ruled out the fewest epochs are found."""
+    """Schedules are verified, trying everything finds none below the bound, and where nothing is ruled out the fewest
+    epochs are found."""
     instance = on_grid(topology, kind, chunks, semantics.value, epoch_us)
     changed = tuple(BandwidthChange(e, k, k + many, Fraction(factor, 2)) for e, k, many, factor in changes)
     assume(all(change.link < len(topology.links) for change in changed))
@@ -118,17 +120,18 @@ def test_nothing_that_is_proved_is_undercut(
 @settings(max_examples=12, deadline=None)
 @given(small_networks(ranks=(2, 3)), st.sampled_from(KINDS), st.integers(1, 2), st.sampled_from(EPOCHS))
 def test_every_model_is_right_and_no_bound_is_beyond_it(topology, kind, chunks, semantics):
-    """On random networks all models give verified schedules; A* is no better than the optimum, and splitting chunks no worse but for a last epoch."""
+    """On random networks all models give verified schedules; A* is no better than the optimum, and splitting chunks no
+    worse but for a last epoch."""
     instance = on_grid(topology, kind, chunks, semantics.value)
     problem = epoch_problem(instance)
     outcome, epochs = solved(instance)
     assert outcome.status is Status.OPTIMAL
     low, certificate = lower_bound(problem)
     assert low <= recomputed_epochs(instance, certificate) <= epochs
-    _, rounds = solved(instance, astar)
+    _, rounds = solved(instance, solve_astar)
     assert rounds >= epochs
     fluid = replace(instance, timing=replace(instance.timing, fluid=True))
-    flow, parts = solved(fluid, lp)
+    flow, parts = solved(fluid, solve_lp)
     assert flow.status is Status.OPTIMAL
     assert lower_bound(epoch_problem(fluid))[0] <= parts
 
@@ -136,10 +139,11 @@ def test_every_model_is_right_and_no_bound_is_beyond_it(topology, kind, chunks, 
 @pytest.mark.parametrize("buffer", [None, Fraction(0)])
 @pytest.mark.parametrize("kind", ["broadcast", "all_gather"])
 def test_a_switch_that_does_not_copy_gets_a_part_once_for_each_rank(kind, buffer):
-    """Where parts for two ranks share the link to a switch without multicast, both go over it: what takes two epochs up ends at index 3."""
+    """Where parts for two ranks share the link to a switch without multicast, both go over it: what takes two epochs
+    up ends at index 3."""
     star = [ends for i, rate in enumerate([1, 2, 2]) for ends in ((i, 3, rate, 0), (3, i, rate, 0))]
     instance = on_grid(network(3, star, (3,), multicast=False, buffer=buffer), kind, fluid=True)
-    outcome, found = solved(instance, lp)
+    outcome, found = solved(instance, solve_lp)
     assert (outcome.status, found) == (Status.OPTIMAL, 3)
 
 
@@ -153,15 +157,17 @@ def test_a_switch_that_does_not_copy_gets_a_part_once_for_each_rank(kind, buffer
     st.sampled_from([None, 0, 1]),
 )
 def test_parts_of_chunks_go_through_any_switches(topology, kind, chunks, semantics, objective, room):
-    """Through stars and trees of switches, with and without copies and storage, and over ranks with any room, the linear program's ways are right."""
+    """Through stars and trees of switches, with and without copies and storage, and over ranks with any room, the
+    linear program's ways are right."""
     instance = with_room(on_grid(topology, kind, chunks, semantics.value, fluid=True), room)
-    assert solved(instance, lp, LpOptions(objective=objective))[0].status is Status.OPTIMAL
+    assert solved(instance, solve_lp, LpOptions(objective=objective))[0].status is Status.OPTIMAL
 
 
 @settings(max_examples=10, deadline=None)
 @given(small_networks(ranks=(2, 3)), st.sampled_from(SUMS), st.sampled_from(EPOCHS))
 def test_sums_are_right(topology, kind, semantics):
-    """Reductions by both routes are verified, one model of both stages is no slower than two in a row, and the bound is the judge's."""
+    """Reductions by both routes are verified, one model of both stages is no slower than two in a row, and the bound
+    is the judge's."""
     instance = on_grid(topology, kind, semantics=semantics.value)
     _, epochs = solved(instance)
     low, certificate = lower_bound(epoch_problem(instance))
@@ -187,7 +193,8 @@ def test_the_judge_counts_the_same_epochs(topology, semantics, fluid, epoch_us):
 
 
 def test_objectives_agree_on_the_fewest_epochs():
-    """Counting late epochs in one model gives the makespan of the models of fixed length; the paper's objective is no faster."""
+    """Counting late epochs in one model gives the makespan of the models of fixed length; the paper's objective is no
+    faster."""
     instance = on_grid(with_switch(), chunks=2)
     _, epochs = solved(instance)
     _, late = solved(instance, options=MilpOptions(objective="late", epochs=epochs + 3))
@@ -243,7 +250,8 @@ def test_a_link_that_is_faster_for_a_while_is_used():
 
 
 def test_relays_and_buffers_that_are_limited():
-    """What the options say of ranks is on the instance that is judged, so that the bound is one of the instance, and met."""
+    """What the options say of ranks is on the instance that is judged, so that the bound is one of the instance, and
+    met."""
     chain = network(3, [(0, 1, 2, 0), (1, 2, 1, 0), (2, 0, 1, 0)])
     posed = on_grid(chain, "scatter", chunks=4, ranks=(0, 2), epoch_us=Fraction(1, 2))
     ways = {"free": {}, "held": {"buffer": 1}, "passed": {"relays": "pass"}}
@@ -297,7 +305,8 @@ ONCE_WRONG = {
 
 @pytest.mark.parametrize("name", ONCE_WRONG)
 def test_fewest_epochs_of_what_was_wrong_once(name):
-    """Horizons that are too small, windows beyond the starts, copies over one link, contributions on one link: the optimum, verified."""
+    """Horizons that are too small, windows beyond the starts, copies over one link, contributions on one link: the
+    optimum, verified."""
     (network, kind, size, chunks), options, epochs = ONCE_WRONG[name]
     demand = Demand(CollectiveKind(kind), Fraction(size), chunks)
     record = run(load(network).with_changes(demand=demand), Request("teccl-milp", options=options)).record
@@ -306,7 +315,8 @@ def test_fewest_epochs_of_what_was_wrong_once(name):
 
 
 def test_switches_in_both_ways_take_as_long():
-    """A switch without copies takes several copies of a chunk in one epoch where the link has room, as a switch and as hyper-edges."""
+    """A switch without copies takes several copies of a chunk in one epoch where the link has room, as a switch and as
+    hyper-edges."""
     star = [(i, 3, 2, 0) for i in range(3)] + [(3, i, 2, 0) for i in range(3)]
     for buffer in (Fraction(0), None):
         instance = on_grid(network(3, star, (3,), multicast=False, buffer=buffer), "broadcast")
@@ -316,7 +326,8 @@ def test_switches_in_both_ways_take_as_long():
 
 
 def test_contributions_are_added_where_they_meet():
-    """Two ranks' contributions are one chunk on a link that they share from a switch that stores, and two from one that does not."""
+    """Two ranks' contributions are one chunk on a link that they share from a switch that stores, and two from one
+    that does not."""
     up = [(0, 3, 1, 0), (1, 3, 1, 0), (3, 2, 1, 0), (2, 3, 1, 0), (3, 0, 1, 0), (3, 1, 1, 0)]
     for buffer, expected in ((Fraction(0), 3), (None, 2)):
         star = network(3, up, (3,), buffer=buffer)
@@ -325,24 +336,30 @@ def test_contributions_are_added_where_they_meet():
 
 
 def test_what_the_model_rules_out_is_not_infeasible():
-    """An all-reduce faster than sums at one rank may exist: then the model ends with a limit and the reason; below the bound, infeasible."""
+    """An all-reduce faster than sums at one rank may exist: then the model ends with a limit and the reason; below the
+    bound, infeasible."""
     pair = network(2, [(0, 1, 1, 1), (1, 0, 1, 1)])
     instance = on_grid(pair, "all_reduce")
-    outcome = milp.run(instance, HIGHS, Budget(), MilpOptions(epochs=3))
+    outcome = solve_milp.run(instance, HIGHS, Budget(), MilpOptions(epochs=3))
     assert (outcome.status, outcome.metrics["lower_bound_epochs"]) == (Status.LIMIT, 3)
     assert "each part of an all-reduce is summed at one rank" in outcome.message
     assert reachable(instance, 3)
-    assert milp.run(instance, HIGHS, Budget(), MilpOptions(epochs=2)).status is Status.INFEASIBLE
+    assert solve_milp.run(instance, HIGHS, Budget(), MilpOptions(epochs=2)).status is Status.INFEASIBLE
     reduce = on_grid(network(3, [(0, 1, 1, 0), (1, 2, 1, 0), (2, 0, 1, 0)]), "reduce")
-    assert milp.run(reduce, HIGHS, Budget(), MilpOptions(epochs=1)).status is Status.INFEASIBLE
+    assert solve_milp.run(reduce, HIGHS, Budget(), MilpOptions(epochs=1)).status is Status.INFEASIBLE
 
 
+@pytest.mark.slow
 def test_rounds_and_stages_keep_to_the_epochs_in_which_bandwidth_varies():
-    """What begins later, a round of the A* technique or the second stage of an all-reduce, has the bandwidth of its own epochs."""
+    """What begins later, a round of the A* technique or the second stage of an all-reduce, has the bandwidth of its
+    own epochs.
+
+    ``solved`` has the schedule judged.
+    """
     line = network(3, [(0, 1, 1, 0), (1, 0, 1, 0), (1, 2, 1, 0), (2, 1, 1, 0)])
     for kind, module, options in (
-        ("all_gather", astar, AstarOptions(round_epochs=2)),
-        ("all_reduce", milp, MilpOptions(all_reduce="stages")),
+        ("all_gather", solve_astar, AstarOptions(round_epochs=2)),
+        ("all_reduce", solve_milp, MilpOptions(all_reduce="stages")),
     ):
         for first in range(2, 6):
             instance = on_grid(line, kind, 2)
@@ -351,7 +368,11 @@ def test_rounds_and_stages_keep_to_the_epochs_in_which_bandwidth_varies():
 
 
 def test_stages_wait_for_links_that_are_still_busy():
-    """A switch hands a chunk to a rank before the link is free again: the second stage does not start over it in that time."""
+    """A switch hands a chunk to a rank before the link is free again: the second stage does not start over it in that
+    time.
+
+    ``solved`` has the schedule judged.
+    """
     slow = Fraction(1, 4)
     star = [(0, 2, 1, 0), (1, 2, 1, 0), (2, 0, slow, 0), (2, 1, slow, 0)]
     solved(on_grid(network(2, star, (2,)), "all_reduce"), options=MilpOptions(all_reduce="stages"))
@@ -359,12 +380,13 @@ def test_stages_wait_for_links_that_are_still_busy():
 
 @pytest.mark.parametrize("objective", ["makespan", "late"])
 def test_a_gap_ends_the_search_early(objective):
-    """With a gap no bound is proved beyond it: a schedule within it of the bound is the answer, as feasible, with both numbers."""
+    """With a gap no bound is proved beyond it: a schedule within it of the bound is the answer, as feasible, with both
+    numbers."""
     ring = [(i, (i + 1) % 5, 1, 0) for i in range(5)] + [(0, 2, Fraction(1, 2), 0)]
     instance = on_grid(network(5, ring), "all_gather", 2)
     exact, epochs = solved(instance)
     assert exact.status is Status.OPTIMAL
-    outcome = milp.run(instance, HIGHS, Budget(gap=0.4), MilpOptions(objective=objective))
+    outcome = solve_milp.run(instance, HIGHS, Budget(gap=0.4), MilpOptions(objective=objective))
     low, high = (round(x / float(instance.timing.epoch_s)) for x in (outcome.bound, outcome.objective))
     assert low <= epochs <= high <= low / 0.6
     assert outcome.status is (Status.OPTIMAL if low == high else Status.FEASIBLE)
@@ -372,7 +394,8 @@ def test_a_gap_ends_the_search_early(objective):
 
 
 def test_hyper_edges_are_switches_without_copies():
-    """The instance that is judged says that switches do not copy, so that the schedule of a switch that does is refused."""
+    """The instance that is judged says that switches do not copy, so that the schedule of a switch that does is
+    refused."""
     star = [(i, 3, 1, 0) for i in range(3)] + [(3, i, 1, 0) for i in range(3)]
     instance = on_grid(network(3, star, (3,)), "broadcast").with_changes(timing=None)
     ways = [{}, {"switches": "hyper-edges"}]
@@ -401,14 +424,14 @@ def test_limits_of_ranks_and_switches_are_kept(topology, kind, room, switch, epo
     assert outcome.status is Status.OPTIMAL
     assert epochs >= solved(instance)[1]
     if room and not switch:
-        solved(with_room(replace(instance, timing=replace(instance.timing, fluid=True)), room), lp)
+        solved(with_room(replace(instance, timing=replace(instance.timing, fluid=True)), room), solve_lp)
 
 
 def test_fewer_epochs_than_the_distance_are_infeasible():
     """K below the diameter is told as infeasible by all models, and is not an empty row."""
     instance = on_grid(with_switch(), chunks=2)
-    for module, options in ((milp, MilpOptions(epochs=1)), (lp, LpOptions(epochs=1))):
-        fluid = replace(instance, timing=replace(instance.timing, fluid=module is lp))
+    for module, options in ((solve_milp, MilpOptions(epochs=1)), (solve_lp, LpOptions(epochs=1))):
+        fluid = replace(instance, timing=replace(instance.timing, fluid=module is solve_lp))
         assert module.run(fluid, HIGHS, Budget(), options).status is Status.INFEASIBLE
 
 

@@ -1,4 +1,5 @@
-"""A limit of time keeps what has been found, and says so: solvers here end at theirs after a counted number of solves."""
+"""A limit of time keeps what has been found, and says so: solvers here end at theirs after a counted number of
+solves."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from cwb.core.method import Status
 from cwb.core.record import EXIT_STATUS
 from cwb.core.solver import Capability, SolverOptions, Termination
 from cwb.instances import load
-from cwb.models.teccl import alltoall, astar, lp, milp
-from cwb.models.teccl.milp_options import AstarOptions, LpOptions, MilpOptions, pose_model
+from cwb.models.teccl import solve_all_to_all, solve_astar, solve_lp, solve_milp
+from cwb.models.teccl.method import AllToAllOptions, AstarOptions, LpOptions, MilpOptions, pose_model
 from cwb.schedules import judge
 from grids import network, on_grid, with_switch
 
@@ -63,15 +64,15 @@ def ended(instance, module, options, after, keeps):
 
 
 DECLARATIVE = [
-    (milp, MilpOptions(), {}),
-    (milp, MilpOptions(objective="late"), {}),
-    (milp, MilpOptions(objective="paper"), {}),
-    (milp, MilpOptions(objective="paper", epochs=9), {}),
-    (milp, MilpOptions(all_reduce="stages"), {"kind": "all_reduce"}),
-    (lp, LpOptions(), {"fluid": True}),
-    (lp, LpOptions(objective="paper"), {"fluid": True}),
-    (lp, LpOptions(objective="paper", epochs=9), {"fluid": True}),
-    (astar, AstarOptions(), {}),
+    (solve_milp, MilpOptions(), {}),
+    (solve_milp, MilpOptions(objective="late"), {}),
+    (solve_milp, MilpOptions(objective="paper"), {}),
+    (solve_milp, MilpOptions(objective="paper", epochs=9), {}),
+    (solve_milp, MilpOptions(all_reduce="stages"), {"kind": "all_reduce"}),
+    (solve_lp, LpOptions(), {"fluid": True}),
+    (solve_lp, LpOptions(objective="paper"), {"fluid": True}),
+    (solve_lp, LpOptions(objective="paper", epochs=9), {"fluid": True}),
+    (solve_astar, AstarOptions(), {}),
 ]
 
 
@@ -80,7 +81,10 @@ DECLARATIVE = [
 @pytest.mark.parametrize(("module", "options", "posed"), DECLARATIVE)
 @pytest.mark.parametrize("topology", [ring(), with_switch()], ids=["ring", "switch"])
 def test_declarative_models(topology, module, options, posed, after, keeps):
-    """Whenever the solver ends, the answer is a verified schedule with two honest numbers, or nothing with a reason."""
+    """Whenever the solver ends, the answer is a verified schedule with two honest numbers, or nothing with a reason.
+
+    ``ended`` asserts it.
+    """
     ended(on_grid(topology, **posed), module, options, after, keeps)
 
 
@@ -89,7 +93,7 @@ def test_declarative_models(topology, module, options, posed, after, keeps):
 def test_all_to_all(after, keeps):
     """Flows that were checked before the limit are the answer."""
     instance = on_grid(ring(), "all_to_all", fluid=True)
-    outcome = ended(instance, alltoall, alltoall.Options(), after, keeps)
+    outcome = ended(instance, solve_all_to_all, AllToAllOptions(), after, keeps)
     assert (outcome.answer is None) == (after == 0)
 
 
@@ -97,19 +101,20 @@ def test_a_point_at_the_limit_is_an_answer():
     """The general form and the linear program take the point that a solver has when its time is over."""
     options = MilpOptions(objective="late", epochs=6, chunk_size="25 KB", chunks=2, epoch="slow")
     dgx1 = load("dgx1()").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)))
-    outcome = ended(pose_model(dgx1, options), milp, options, 0, keeps=True)
+    outcome = ended(pose_model(dgx1, options), solve_milp, options, 0, keeps=True)
     assert (outcome.status, outcome.metrics["lower_bound_epochs"]) == (Status.FEASIBLE, 4)
     assert "in the time that there was" in outcome.message
-    outcome = ended(on_grid(ring(), fluid=True), lp, LpOptions(), 0, keeps=False)
+    outcome = ended(on_grid(ring(), fluid=True), solve_lp, LpOptions(), 0, keeps=False)
     assert outcome.answer is None
     assert "no schedule found in time" in outcome.message
 
 
 def test_a_limit_is_not_taken_for_infeasibility():
-    """Where nothing is found out, the bound stays and no longer schedules are looked for: one solve, not models of ever more epochs."""
+    """Where nothing is found out, the bound stays and no longer schedules are looked for: one solve, not models of
+    ever more epochs."""
     instance = on_grid(ring())
     solver = Ends(0, keeps=False)
-    outcome = milp.run(instance, solver, Budget(), MilpOptions(objective="late"))
+    outcome = solve_milp.run(instance, solver, Budget(), MilpOptions(objective="late"))
     assert outcome.status is Status.LIMIT
     assert solver.solved == 1
-    assert outcome.metrics["lower_bound_epochs"] == milp.lower_bound(milp.epoch_problem(instance))[0]
+    assert outcome.metrics["lower_bound_epochs"] == solve_milp.lower_bound(solve_milp.epoch_problem(instance))[0]

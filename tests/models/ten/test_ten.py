@@ -16,10 +16,10 @@ from cwb.core.method import Status
 from cwb.core.timing import Semantics, Timing
 from cwb.core.topology import Link, Node, Topology
 from cwb.instances import load
-from cwb.models.ten import run as running
-from cwb.models.ten.greedy import finish, first_schedule
+from cwb.models.ten import solve
 from cwb.models.ten.method import METHOD
-from cwb.models.ten.problem import expanded
+from cwb.models.ten.problem import time_expanded
+from cwb.models.ten.solve import finish, first_schedule
 from cwb.schedules import judge
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -100,7 +100,7 @@ def test_optimum_of_an_all_gather_on_four_ranks(drawn):
 def test_the_first_schedule_is_right(drawn, kind, chunks):
     """Where no model is solved, the first schedule is the answer; the judge agrees with it, and with the bound of epochs."""
     instance = posed(network(*drawn), kind, 15, chunks)
-    problem = expanded(instance)
+    problem = time_expanded(instance)
     outcome = run(instance, budget=_spent())
     verdict = judge(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
@@ -189,7 +189,7 @@ def test_a_horizon_makes_one_model():
 
 def test_models_that_are_too_large_are_not_built(monkeypatch):
     """Then the first schedule is the answer, and the message says why."""
-    monkeypatch.setattr(running, "MAX_COLUMNS", 10)
+    monkeypatch.setattr(solve, "MAX_COLUMNS", 10)
     outcome = run(posed("torus(3,3)", size=9 * 10**4))
     assert outcome.status is Status.FEASIBLE
     assert "at most 10 are built" in outcome.message

@@ -24,7 +24,8 @@ LATENCY = Fraction(5, 10**7)
 
 
 def network(nodes, links, switches=0) -> Instance:
-    """An instance of links (source, target, bandwidth, latency) between numbered ranks, and switches that are numbered after them."""
+    """An instance of links (source, target, bandwidth, latency) between numbered ranks, and switches that are numbered
+    after them."""
     names = [str(i) for i in range(nodes + switches)]
     kinds = [NodeKind.COMPUTE] * nodes + [NodeKind.SWITCH] * switches
     made = tuple(Link(names[a], names[b], Fraction(bw), Fraction(lat)) for a, b, bw, lat in links)
@@ -196,7 +197,8 @@ def random_networks(draw, zero_latency=True):
 
 @st.composite
 def random_rows(draw, instance, most=12):
-    """Rows (step, chunk, path) over paths of one to three links that may be passed more than once only by different sends."""
+    """Rows (step, chunk, path) over paths of one to three links that may be passed more than once only by different
+    sends."""
     ends = instance.network.link_ends
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     rows = []

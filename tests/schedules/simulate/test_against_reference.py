@@ -17,6 +17,8 @@ from cwb.schedules.simulate.transfers import transfers_of
 from cwb.schedules.simulate.windows import simulate_by_windows
 from hypothesis import given, settings
 
+pytestmark = pytest.mark.slow  # a slow simulator
+
 #: Modes of any sends; shares are of trees alone.
 MODES = [mode for mode in SimulationMode if mode is not SimulationMode.SHARES]
 UNAWARE, AWARE, CUT, FAIR = MODES
@@ -28,7 +30,7 @@ QUEUED = [AWARE, CUT]
 def test_steps_end_when_the_slow_simulator_says(make, mode, barrier):
     """Schedules in steps end exactly as in the slow simulator, in every mode; shares of links up to rounding."""
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     @given(st.data())
     def check(data):
         instance = data.draw(make.random_networks())
@@ -48,7 +50,7 @@ def test_steps_end_when_the_slow_simulator_says(make, mode, barrier):
 def test_schedules_in_time_are_served_in_their_order(make, mode):
     """Schedules in time end exactly as in the slow simulator that serves links in the order of the starts."""
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     @given(st.data())
     def check(data):
         instance = data.draw(make.random_networks())
@@ -65,12 +67,13 @@ def test_schedules_in_time_are_served_in_their_order(make, mode):
 @pytest.mark.parametrize("mode", QUEUED)
 @pytest.mark.parametrize("hold_latency", [False, True])
 def test_all_ways_to_simulate_queues_agree(make, mode, hold_latency, monkeypatch):
-    """Level by level, window by window and event by event give the same times for every hop, and those of the slow simulator."""
+    """Level by level, window by window and event by event give the same times for every hop, and those of the slow
+    simulator."""
     monkeypatch.setattr("cwb.schedules.simulate.levels.WORTHWHILE", 0)
     monkeypatch.setattr("cwb.schedules.simulate.windows.TRIAL", 10**9)
     seen = {"levels": 0, "windows": 0}
 
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     @given(st.data())
     def check(data):
         instance = data.draw(make.random_networks())
@@ -97,9 +100,10 @@ def test_all_ways_to_simulate_queues_agree(make, mode, hold_latency, monkeypatch
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_order_in_which_sends_are_listed_does_not_matter_across_steps(make, mode):
-    """Listing the steps backwards gives the same times, send by send, and the same busy links; twice the same gives the same."""
+    """Listing the steps backwards gives the same times, send by send, and the same busy links; twice the same gives the
+    same."""
 
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(st.data())
     def check(data):
         instance = data.draw(make.random_networks())
@@ -120,7 +124,8 @@ def test_the_order_in_which_sends_are_listed_does_not_matter_across_steps(make, 
 @pytest.mark.parametrize("mode", QUEUED)
 @pytest.mark.parametrize("alike", [True, False])
 def test_many_sends_end_alike_in_windows_and_events(make, mode, alike, monkeypatch):
-    """A thousand sends over up to four hops, on links that are alike or not: windows and events agree bit by bit with numbers of any kind."""
+    """A thousand sends over up to four hops, on links that are alike or not: windows and events agree bit by bit with
+    numbers of any kind."""
     monkeypatch.setattr("cwb.schedules.simulate.windows.TRIAL", 10**9)
     generator = np.random.default_rng(1)
     n = 32
@@ -152,7 +157,8 @@ def test_many_sends_end_alike_in_windows_and_events(make, mode, alike, monkeypat
 
 
 def test_short_windows_are_left_to_the_event_loop(make):
-    """Where a link is so fast that hardly anything happens within its time, windows give up, and the answer is the event loop's."""
+    """Where a link is so fast that hardly anything happens within its time, windows give up, and the answer is the
+    event loop's."""
     instance = make.network(3, [(0, 1, 10**9, 0), (1, 2, 1, 0)])
     schedule = make.steps(instance, [1] * 300, [(0, i, (0, 1)) for i in range(300)])
     transfers, columns = transfers_of(instance, schedule), wires(instance.network)

@@ -44,7 +44,8 @@ def test_other_answers_and_networks_are_refused(case):
 @pytest.mark.parametrize("column", ["chunk", "source", "target", "path_links"])
 @pytest.mark.parametrize("value", [-1, 99])
 def test_numbers_out_of_range_are_refused(case, column, value):
-    """A chunk, node or link that does not exist is an error with its name, not an index error or a silent wrap-around."""
+    """A chunk, node or link that does not exist is an error with its name, not an index error or a silent
+    wrap-around."""
     instance, schedule = case
     wrong = getattr(schedule.sends, column).copy()
     wrong[1] = value

@@ -41,8 +41,9 @@ def relays(draw):
     return instance, Schedule(instance.sha256, chunks, sends, times, times + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(given_=relays())
 def test_compiled_and_interpreted_agree(mode, given_):
     """From any number of sends on the simulation may be compiled, and no time changes."""

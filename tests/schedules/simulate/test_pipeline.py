@@ -1,4 +1,5 @@
-"""The closed form of a forest in pieces, by hand and against the simulation in which every tree has its share of every link."""
+"""The closed form of a forest in pieces, by hand and against the simulation in which every tree has its share of every
+link."""
 
 from __future__ import annotations
 
@@ -21,6 +22,9 @@ from cwb.schedules.simulate.pipeline import pipeline
 from cwb.schedules.tree_levels import edge_depths
 from cwb.schedules.verify import heaviest_load
 from hypothesis import given, settings
+from tree_packings import packing
+
+pytestmark = pytest.mark.slow  # random forests are simulated
 
 AWARE, SHARES = SimulationMode.CONGESTION_AWARE, SimulationMode.SHARES
 COLLECTIVE = {
@@ -28,27 +32,6 @@ COLLECTIVE = {
     TreeKind.IN: CollectiveKind.REDUCE_SCATTER,
     TreeKind.BOTH: CollectiveKind.ALL_REDUCE,
 }
-
-
-def packing(instance, kind, trees, units, reduction=None):
-    """Trees as lists of (parent, child) over links between neighbours."""
-    if kind is TreeKind.BOTH:
-        there = packing(instance, TreeKind.IN, reduction or trees, units)
-        return replace(packing(instance, TreeKind.OUT, trees, units), kind=kind, reduction=there)
-    link = {ends: i for i, ends in enumerate(instance.network.link_ends)}
-    edges = [edge for tree in trees for edge in tree]
-    return TreePacking(
-        instance.sha256,
-        kind,
-        np.array([tree[0][0] for tree in trees]),
-        np.array(units),
-        instance.demand.size_bytes / sum(units),
-        np.concatenate([[0], np.cumsum([len(tree) for tree in trees])]),
-        np.array([p for p, _ in edges]),
-        np.array([c for _, c in edges]),
-        np.arange(len(edges) + 1),
-        np.array([link[(p, c) if kind is TreeKind.OUT else (c, p)] for p, c in edges]),
-    )
 
 
 def on(make, n, links, kind, size):
@@ -76,9 +59,10 @@ def by_hand(instance, made, pieces):
 
 @pytest.mark.parametrize("kind", TreeKind)
 def test_the_closed_form_by_hand(make, kind):
-    """On random forests with random latencies the arrays give what the formula gives leaf by leaf, for every number of pieces."""
+    """On random forests with random latencies the arrays give what the formula gives leaf by leaf, for every number of
+    pieces."""
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.data())
     def check(data):
         n = data.draw(st.integers(2, 6))
@@ -95,7 +79,7 @@ def test_the_closed_form_by_hand(make, kind):
 
         roots = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=4))
         units = data.draw(st.lists(st.integers(1, 5), min_size=len(roots), max_size=len(roots)))
-        made = packing(instance, kind, forest(roots), units, forest(roots))
+        made = packing(instance, kind, forest(roots), units, reduction=forest(roots))
         measured = pipeline(instance, made)
         for pieces in (1, 2, 16, 1024):
             assert measured.seconds(pieces)[0] == pytest.approx(float(by_hand(instance, made, pieces)), rel=1e-12)
@@ -111,7 +95,8 @@ def test_the_closed_form_by_hand(make, kind):
 
 
 def through_switches(make, data, kind):
-    """A random forest on a star of switches and a clique: edges of one to four links, some of them shared by edges of the same tree."""
+    """A random forest on a star of switches and a clique: edges of one to four links, some of them shared by edges of
+    the same tree."""
     n = data.draw(st.integers(2, 5))
     hub, far = n, n + 1
     latency = st.integers(0, 9).map(lambda x: Fraction(x, 4))
@@ -158,9 +143,10 @@ def through_switches(make, data, kind):
 
 @pytest.mark.parametrize("kind", TreeKind)
 def test_forests_take_what_the_simulation_of_shares_says(make, kind):
-    """On random forests of all kinds, over switches and links that a tree uses several times, closed form and simulation agree to 1e-12."""
+    """On random forests of all kinds, over switches and links that a tree uses several times, closed form and
+    simulation agree to 1e-12."""
 
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=80)
     @given(st.data())
     def check(data):
         instance, made = through_switches(make, data, kind)
@@ -177,9 +163,10 @@ def test_forests_take_what_the_simulation_of_shares_says(make, kind):
 
 @pytest.mark.parametrize("kind", TreeKind)
 def test_one_tree_is_a_schedule_like_any_other(make, kind):
-    """A tree alone on links of one speed takes exactly as long as where links serve one piece at a time, as those of schedules in steps do."""
+    """A tree alone on links of one speed takes exactly as long as where links serve one piece at a time, as those of
+    schedules in steps do."""
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.data())
     def check(data):
         n = data.draw(st.integers(2, 7))
@@ -200,7 +187,8 @@ def test_one_tree_is_a_schedule_like_any_other(make, kind):
 
 
 def test_a_ring_with_chains_both_ways_by_hand(make):
-    """Four chains each way round a ring of four: 3 links deep, 1.5 units of 16 bytes a link, T(C) = 3 a + (2 + C) F / C."""
+    """Four chains each way round a ring of four: 3 links deep, 1.5 units of 16 bytes a link, T(C) = 3 a + (2 + C) F /
+    C."""
     n, latency = 4, Fraction(1, 4)
     links = [(i, (i + s) % n, 2, latency) for i in range(n) for s in (1, n - 1)]
     instance = on(make, n, links, TreeKind.OUT, 64)
@@ -233,7 +221,8 @@ def test_trees_share_constant_bandwidths_only(make):
 
 
 def test_many_sizes_at_once(make):
-    """Only the flow time grows with the size: every size gives what an instance of that size gives, and more pieces pay the larger it is."""
+    """Only the flow time grows with the size: every size gives what an instance of that size gives, and more pieces pay
+    the larger it is."""
     links = [(i, j, 10**9, Fraction(1, 10**6)) for i in range(4) for j in range(4) if i != j]
     sizes = [2**k for k in range(31)]
     trees = [[(r, (r + 1) % 4), ((r + 1) % 4, (r + 2) % 4), ((r + 1) % 4, (r + 3) % 4)] for r in range(4)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
@@ -10,14 +9,15 @@ import numpy as np
 import pytest
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
-from cwb.core.pipelining import LatencyModel, path_seconds
+from cwb.core.pipelining import Forest, LatencyModel, Leaves
 from cwb.core.reserved import Reserved, equal_finish, forest_of, reserve
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking
+from cwb.exchange.perfetto import chrome_trace
 from cwb.schedules.simulate import simulate
-from cwb.schedules.simulate.chrome import chrome_trace
 from cwb.schedules.simulate.network import wires
 from cwb.schedules.simulate.reserved import simulate_reserved
+from tree_packings import packing
 
 COLLECTIVE = {
     TreeKind.OUT: CollectiveKind.BROADCAST,
@@ -27,35 +27,17 @@ COLLECTIVE = {
 OCCUPANCY, PROPAGATION = LatencyModel.OCCUPANCY, LatencyModel.PROPAGATION
 
 
+def path_seconds(links, waits_s, pace_s, flow_s, chunks):
+    """The closed form of a single path."""
+    path = Leaves(np.array([0]), np.array([links]), np.array([waits_s]), np.array([pace_s]))
+    return Forest((path,)).seconds(np.array([flow_s]), np.array([chunks]))[0]
+
+
 def network(make, source, nodes, kind):
     """A network of every pair of sites, with random latencies and bandwidths."""
     pairs = [(a, b) for a in range(nodes) for b in range(nodes) if a != b]
     links = [(a, b, source.randint(1, 9), Fraction(source.choice((0, source.randint(1, 400))), 1000)) for a, b in pairs]
     return make.network(nodes, links).with_changes(demand=Demand(COLLECTIVE[kind], Fraction(64)))
-
-
-def packing(instance, kind, trees, units):
-    """Trees as lists of (parent, child) from the root on; of in-out trees the reduction takes the same edges back."""
-    link = {ends: i for i, ends in enumerate(instance.network.link_ends)}
-    edges = [edge for tree in trees for edge in tree]
-
-    def one_way(way):
-        return TreePacking(
-            instance.sha256,
-            way,
-            np.array([tree[0][0] for tree in trees]),
-            np.array(units),
-            instance.demand.size_bytes / sum(units),
-            np.concatenate([[0], np.cumsum([len(tree) for tree in trees])]),
-            np.array([p for p, _ in edges]),
-            np.array([c for _, c in edges]),
-            np.arange(len(edges) + 1),
-            np.array([link[(p, c) if way is TreeKind.OUT else (c, p)] for p, c in edges]),
-        )
-
-    if kind is not TreeKind.BOTH:
-        return one_way(kind)
-    return replace(one_way(TreeKind.OUT), kind=kind, reduction=one_way(TreeKind.IN))
 
 
 def random_tree(source, nodes):
@@ -94,7 +76,8 @@ def test_paths_take_what_the_simulation_says(make, model):
 @pytest.mark.parametrize("kind", TreeKind)
 @pytest.mark.parametrize("model", LatencyModel)
 def test_trees_take_what_the_simulation_says(make, kind, model):
-    """200 random trees of each kind, in forests of up to three: the largest closed form is the event simulation to 1e-12, each in its own chunks."""
+    """200 random trees of each kind, in forests of up to three: the largest closed form is the event simulation to
+    1e-12, each in its own chunks."""
     source = Random(200)  # noqa: S311
     simulated = 0
     while simulated < 200:
@@ -113,7 +96,8 @@ def test_trees_take_what_the_simulation_says(make, kind, model):
 
 
 def test_the_longest_path_alone_is_not_enough(make):
-    """A short branch over a slow link can be the last: 2 links of 0.4 s behind one another take longer than 3 of 0.1 s."""
+    """A short branch over a slow link can be the last: 2 links of 0.4 s behind one another take longer than 3 of 0.1
+    s."""
     links = [(0, 1, 1, "1/10"), (1, 2, 1, "1/10"), (2, 3, 1, "1/10"), (0, 4, 1, "4/10")]
     instance = make.network(5, links).with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(10)))
     made = packing(instance, TreeKind.OUT, [[(0, 1), (1, 2), (2, 3), (0, 4)]], [1])
@@ -125,7 +109,8 @@ def test_the_longest_path_alone_is_not_enough(make):
 
 @pytest.mark.parametrize("model", LatencyModel)
 def test_an_edge_of_several_links_stores_on_each(make, model):
-    """A tree edge that passes another site is as many links of the path as it has, in the closed form and in the simulation."""
+    """A tree edge that passes another site is as many links of the path as it has, in the closed form and in the
+    simulation."""
     links = [(0, 1, 4, "1/4"), (1, 2, 4, "1/2"), (2, 3, 4, "1/8")]
     instance = make.network(4, links).with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(8)))
     made = TreePacking(
@@ -141,7 +126,8 @@ def test_an_edge_of_several_links_stores_on_each(make, model):
 @pytest.mark.parametrize("kind", TreeKind)
 @pytest.mark.parametrize("model", LatencyModel)
 def test_reserved_rates_fit_and_none_is_too_small(make, kind, model):
-    """Reserved rates overload no link and end all trees at the time that is told, and a shorter time needs more than a link has."""
+    """Reserved rates overload no link and end all trees at the time that is told, and a shorter time needs more than a
+    link has."""
     source = Random(5)  # noqa: S311
     for _ in range(25):
         nodes, trees = source.randint(3, 7), source.randint(1, 4)
@@ -174,7 +160,8 @@ def test_reserved_rates_fit_and_none_is_too_small(make, kind, model):
 
 @pytest.mark.parametrize("chunks", [None, 4])
 def test_a_split_that_equalizes_is_faster_and_all_trees_end_at_once(make, chunks):
-    """With the same rates, trees that have some of the data end together, and before the last tree of a split by rates; all data is given away."""
+    """With the same rates, trees that have some of the data end together, and before the last tree of a split by rates;
+    all data is given away."""
     source = Random(9)  # noqa: S311
     for _ in range(25):
         nodes, trees = source.randint(3, 7), source.randint(2, 4)
@@ -198,7 +185,8 @@ def test_a_split_that_equalizes_is_faster_and_all_trees_end_at_once(make, chunks
 
 
 def test_message_level_without_pipelining(make):
-    """One tree in one piece takes the same in all simulators: nothing meets; two equal trees over the same links share them."""
+    """One tree in one piece takes the same in all simulators: nothing meets; two equal trees over the same links share
+    them."""
     instance = make.network(3, [(0, 1, 2, "1/2"), (1, 2, 2, "1/4"), (2, 1, 2, "1/4"), (1, 0, 2, "1/2")])
     instance = instance.with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(8)))
     chain = [(0, 1), (1, 2)]
@@ -213,7 +201,8 @@ def test_message_level_without_pipelining(make):
 
 
 def test_traces_of_reserved_trees_can_be_drawn(make):
-    """A trace has the sends of every tree's own chunks, in the order of the answer, and its links are busy as long as bytes take."""
+    """A trace has the sends of every tree's own chunks, in the order of the answer, and its links are busy as long as
+    bytes take."""
     source = Random(3)  # noqa: S311
     instance = network(make, source, 4, TreeKind.BOTH)
     made = packing(instance, TreeKind.BOTH, [random_tree(source, 4) for _ in range(2)], [1, 3])

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cwb.bench import Request
-from cwb.bench import run as run_method
-from cwb.bench.demand import with_demand
 from cwb.core.instance import Instance
 from cwb.core.schedule import StepSchedule
 from cwb.core.topology import Topology
 from cwb.core.trace import SimulationMode
+from cwb.harness import Request
+from cwb.harness import run as run_method
+from cwb.harness.demand import with_demand
 from cwb.instances import load
 from cwb.schedules.simulate import run as simulation
 from cwb.schedules.simulate import simulate, ticks
@@ -51,7 +51,7 @@ def test_bruck_on_a_mesh_takes_69_microseconds(bruck: tuple[Instance, StepSchedu
     assert simulate(*bruck).completion_s == pytest.approx(69e-6, rel=1e-15)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     factor=st.builds(Fraction, st.integers(1, 10**15), st.integers(1, 10**15)),
     mode=st.sampled_from([AWARE, CUT]),
@@ -90,7 +90,7 @@ def test_large_schedules_without_a_common_unit_do_not_depend_on_it(
 
 
 def simulate_in_parts(instance: Instance, answer: StepSchedule) -> float:
-    """Give the completion in parts of the longest duration."""
+    """Completion in parts of the longest duration."""
     transfers = transfers_of(instance, answer)
     columns = ticks.counted(transfers, wires(instance.network), exact=True)  # type: ignore[arg-type]
     assert isinstance(columns, ticks.Counted)

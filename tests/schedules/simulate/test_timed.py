@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import runpy
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
-from cwb.bench import Request, run
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.trees import TreeKind, TreePacking
+from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.schedules.simulate.run import simulate
 from cwb.schedules.simulate.timed import timed
 from cwb.schedules.verify import verify
+from families import FAMILIES
 
 K = CollectiveKind
 
@@ -22,7 +21,8 @@ K = CollectiveKind
 @pytest.mark.parametrize("name", ["ring", "direct", "rhd", "bruck", "torus-rings", "swing"])
 @pytest.mark.parametrize("kind", [K.ALL_GATHER, K.REDUCE_SCATTER, K.ALL_REDUCE])
 def test_a_timed_schedule_is_right_and_ends_when_the_simulation_does(name, kind):
-    """The verifier, which checks every link's capacity in time, finds nothing wrong with the times of the congestion-aware simulation."""
+    """The verifier, which checks every link's capacity in time, finds nothing wrong with the times of the
+    congestion-aware simulation."""
     done = run(load("torus(4,4)").with_changes(demand=Demand(kind, Fraction(2**24), 2)), Request(name))
     schedule = timed(done.instance, done.answer)
     assert not verify(done.instance, schedule).violations
@@ -35,7 +35,8 @@ def test_a_timed_schedule_is_right_and_ends_when_the_simulation_does(name, kind)
     [(TreeKind.OUT, K.ALL_GATHER), (TreeKind.IN, K.REDUCE_SCATTER), (TreeKind.BOTH, K.ALL_REDUCE)],
 )
 def test_timed_trees_are_right(tree_kind, kind, pieces):
-    """Chains from every rank of a two-way ring of four, cut into pieces, are a right schedule in time of each collective."""
+    """Chains from every rank of a two-way ring of four, cut into pieces, are a right schedule in time of each
+    collective."""
     n, size = 4, Fraction(2**20)
     instance = load("ring(4)").with_changes(demand=Demand(kind, size))
     ends = {pair: index for index, pair in enumerate(instance.network.link_ends)}
@@ -57,7 +58,6 @@ def test_timed_trees_are_right(tree_kind, kind, pieces):
 @pytest.mark.parametrize("pieces", [1, 4])
 def test_timed_trees_that_reduce_along_other_trees(pieces):
     """Stars to the roots and chains from them are a right schedule in time, and so are chains through a switch."""
-    families = runpy.run_path(str(Path(__file__).parents[1] / "verify" / "families.py"))["FAMILIES"]
     for family in ("unlike_trees", "switched_trees"):
-        instance, packing = families[family]()
+        instance, packing = FAMILIES[family]()
         assert not verify(instance, timed(instance, packing, pieces=pieces)).violations

@@ -2,14 +2,15 @@
 
 With latency a, serialization s = (v / k) / bandwidth and k pieces, links in series are a flow shop with equal jobs: the
 first piece takes ``sum (a + s)``, and the slowest link lets one piece pass every ``max s``, or ``max (a + s)`` if it is
-held for the latency too, which is what equation (2) says. A tree takes as long as its slowest path between root and leaf,
-which need not be the longest one; an all-reduce as long as its slowest pair of a way up and a way down. Equations (7) and
+held for the latency too, which is what equation (2) says. A tree takes as long as its slowest path between root and
+leaf,
+which need not be the longest one; an all-reduce as long as its slowest pair of a way up and a way down. Equations (7)
+and
 (8) lack a factor v: the best number of pieces is ``sqrt((l - 1) v / (B max a))``.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 
@@ -22,32 +23,12 @@ from cwb.core.trees import TreeKind, TreePacking
 from cwb.schedules.simulate import simulate
 from cwb.schedules.simulate.trees import tree_sends
 from hypothesis import given, settings
+from tree_packings import packing
 
 AWARE, CUT = SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH
 
 #: Modes of any sends; shares are of trees alone.
 MODES = [mode for mode in SimulationMode if mode is not SimulationMode.SHARES]
-
-
-def packing(instance, kind, trees, units, unit=1, reduction=None):
-    """Trees as lists of (parent, child) over links between neighbours; in-out trees reduce along other trees if they are given."""
-    if kind is TreeKind.BOTH:
-        there = packing(instance, TreeKind.IN, reduction or trees, units, unit)
-        return replace(packing(instance, TreeKind.OUT, trees, units, unit), kind=kind, reduction=there)
-    link = {ends: i for i, ends in enumerate(instance.network.link_ends)}
-    edges = [edge for tree in trees for edge in tree]
-    return TreePacking(
-        instance.sha256,
-        kind,
-        np.array([tree[0][0] for tree in trees]),
-        np.array(units),
-        Fraction(unit),
-        np.concatenate([[0], np.cumsum([len(tree) for tree in trees])]),
-        np.array([p for p, _ in edges]),
-        np.array([c for _, c in edges]),
-        np.arange(len(edges) + 1),
-        np.array([link[(p, c) if kind is TreeKind.OUT else (c, p)] for p, c in edges]),
-    )
 
 
 def flow_shop(stages, pieces, hold):
@@ -58,7 +39,8 @@ def flow_shop(stages, pieces, hold):
 
 @st.composite
 def random_trees(draw, make, kind):
-    """A network in which every pair is linked both ways, with a random tree on it, and another one for the reduction of in-out trees."""
+    """A network in which every pair is linked both ways, with a random tree on it, and another one for the reduction of
+    in-out trees."""
     n = draw(st.integers(2, 6))
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
     latency, speed = st.integers(0, 4), st.integers(0, 2)
@@ -66,7 +48,7 @@ def random_trees(draw, make, kind):
     order = draw(st.permutations(range(n)))
     tree, there = ([(order[draw(st.integers(0, i - 1))], order[i]) for i in range(1, n)] for _ in range(2))
     there = there if kind is TreeKind.BOTH else tree
-    return instance, tree, there, packing(instance, kind, [tree], [16], reduction=[there])
+    return instance, tree, there, packing(instance, kind, [tree], [16], 1, [there])
 
 
 @pytest.mark.parametrize("kind", TreeKind)
@@ -75,7 +57,7 @@ def random_trees(draw, make, kind):
 def test_a_pipelined_tree_has_its_closed_form(make, kind, hold, mode):
     """Broadcast, reduction and all-reduce along a tree take exactly the closed form of their slowest path."""
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.data())
     def check(data):
         instance, tree, there, trees = data.draw(random_trees(make, kind))
@@ -102,22 +84,24 @@ def test_a_pipelined_tree_has_its_closed_form(make, kind, hold, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_root_waits_for_the_whole_sum(make, mode):
-    """A broadcast leaves the root when the slowest contribution has come, which the trees of the reduction alone decide."""
+    """A broadcast leaves the root when the slowest contribution has come, which the trees of the reduction alone
+    decide."""
     instance = make.network(4, [(a, b, 1, 0) for a in range(4) for b in range(4) if a != b])
     star, chain = [(0, 1), (0, 2), (0, 3)], [(0, 1), (1, 2), (2, 3)]
     for there, back, ends in ((chain, star, 8), (star, chain, 8), (star, star, 4), (chain, chain, 12)):
-        made = packing(instance, TreeKind.BOTH, [back], [2], reduction=[there])
+        made = packing(instance, TreeKind.BOTH, [back], [2], 1, [there])
         trace = simulate(instance, made, mode)
         assert trace.start_s[3:][[p == 0 for p, _ in back]].min() == trace.end_s[:3].max()
         assert trace.completion_s == ends
 
 
 def test_equation_2_on_the_path_of_figure_5(make):
-    """A path of seven links with different latencies takes MTree's equation (2) if links are held for their latencies."""
+    """A path of seven links with different latencies takes MTree's equation (2) if links are held for their
+    latencies."""
     latencies, bandwidth, volume = [2, 4, 1, 3, 6, 5, 7], 2, 32
     links = [(i, i + 1, bandwidth, a) for i, a in enumerate(latencies)]
     instance = make.network(8, links)
-    trees = packing(instance, TreeKind.OUT, [[(i, i + 1) for i in range(7)]], [volume])
+    trees = packing(instance, TreeKind.OUT, [[(i, i + 1) for i in range(7)]], [volume], 1)
     for pieces in (1, 2, 4, 16, 32):
         piece_s = Fraction(volume, pieces * bandwidth)
         equation_2 = sum(latencies) + 7 * piece_s + (pieces - 1) * (max(latencies) + piece_s)
@@ -127,17 +111,19 @@ def test_equation_2_on_the_path_of_figure_5(make):
 
 
 def test_the_best_number_of_pieces_grows_with_the_volume(make):
-    """The optimum of equation (4) is sqrt((l - 1) v / (B max alpha)); the printed one would be the same for every volume."""
+    """The optimum of equation (4) is sqrt((l - 1) v / (B max alpha)); the printed one would be the same for every
+    volume."""
     instance = make.line(5, 1, 4)
     for volume in (16, 64, 256):
-        trees = packing(instance, TreeKind.OUT, [[(i, i + 1) for i in range(4)]], [volume])
+        trees = packing(instance, TreeKind.OUT, [[(i, i + 1) for i in range(4)]], [volume], 1)
         times = {k: simulate(instance, trees, AWARE, pieces=k, hold_latency=True).completion_s for k in range(1, 33)}
         best = min(times, key=times.get)
         assert best in (isqrt(3 * volume // 4), isqrt(3 * volume // 4) + 1)
 
 
 def test_cut_through_does_not_store_on_the_way(make):
-    """An edge over several links takes the latencies and one serialization in cut-through, one per link otherwise; pieces follow each other."""
+    """An edge over several links takes the latencies and one serialization in cut-through, one per link otherwise;
+    pieces follow each other."""
     instance = make.line(4, 2, 1)
     one = np.array([0, 3])
     trees = TreePacking(
@@ -161,9 +147,10 @@ def test_cut_through_does_not_store_on_the_way(make):
 @pytest.mark.parametrize("kind", TreeKind)
 @pytest.mark.parametrize("mode", MODES)
 def test_trees_that_meet_take_what_the_slow_simulator_says(make, kind, mode):
-    """Two trees that share links, in-out trees with other ones for the reduction, take as long as the same sends in steps in the slow simulator."""
+    """Two trees that share links, in-out trees with other ones for the reduction, take as long as the same sends in
+    steps in the slow simulator."""
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(st.data())
     def check(data):
         n = data.draw(st.integers(2, 5))
@@ -176,7 +163,7 @@ def test_trees_that_meet_take_what_the_slow_simulator_says(make, kind, mode):
             return [(order[data.draw(st.integers(0, i - 1))], order[i]) for i in range(1, n)]
 
         trees, there = ([grown(root) for root in roots] for _ in range(2))
-        made = packing(instance, kind, trees, [4, 8], reduction=there)
+        made = packing(instance, kind, trees, [4, 8], 1, there)
         sends, sizes, level = tree_sends(instance.network, made, 2)
         schedule = StepSchedule(instance.sha256, make.chunks_of(sizes.astype(np.int64)), sends, level)
         expected = [float(end) for end in make.Slow(instance, schedule, mode).run()]

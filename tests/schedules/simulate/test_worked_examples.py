@@ -46,7 +46,8 @@ def test_two_flows_queue_with_congestion(make):
 
 
 def test_three_hops_are_stored_and_forwarded(make):
-    """Three hops take 60093 ns link by link and 21031 ns unaware or cut through, as the dissertation's program gives."""
+    """Three hops take 60093 ns link by link and 21031 ns unaware or cut through, as the dissertation's program
+    gives."""
     instance = make.line(4)
     schedule = make.steps(instance, [make.MiB], [(0, 0, (0, 1, 2))])
     times = {mode: int(simulate(instance, schedule, mode).completion_s * 1e9) for mode in MODES}
@@ -78,7 +79,8 @@ def test_direct_all_to_all_on_a_complete_graph_takes_one_message(make, mode):
 
 @pytest.mark.parametrize("flows", [1, 2, 3, 7])
 def test_flows_share_a_link_fairly(make, flows):
-    """k equal flows on one link all end at k S / B + alpha when they share it, and one after the other when they queue."""
+    """k equal flows on one link all end at k S / B + alpha when they share it, and one after the other when they
+    queue."""
     instance = make.line(2, 2**30, Fraction(1, 2**20))
     schedule = make.steps(instance, [make.MiB] * flows, [(0, i, (0,)) for i in range(flows)])
     shared = simulate(instance, schedule, FAIR)
@@ -96,7 +98,8 @@ def test_fair_shares_are_max_min(make):
 
 
 def test_given_order_is_kept(make):
-    """A schedule in time is served in the order of its starts, though a later send is ready earlier; times are those of the network."""
+    """A schedule in time is served in the order of its starts, though a later send is ready earlier; times are those of
+    the network."""
     instance = make.network(3, [(0, 1, 1, 0), (1, 2, 1, 0)])
     schedule = make.timed(instance, [1, 4], [(0, 1, 0, (0,)), (1, 2, 0, (1,)), (2, 6, 1, (1,))])
     trace = simulate(instance, schedule, AWARE)
@@ -106,7 +109,8 @@ def test_given_order_is_kept(make):
 
 
 def test_utilization_adds_up_to_the_busy_seconds(make):
-    """Over any number of bins, the utilization of a link sums to its busy seconds; a chain of two hops shows where it is when."""
+    """Over any number of bins, the utilization of a link sums to its busy seconds; a chain of two hops shows where it
+    is when."""
     instance = make.line(3, 1, 0)
     schedule = make.steps(instance, [4], [(0, 0, (0, 1))])
     trace = simulate(instance, schedule, AWARE)

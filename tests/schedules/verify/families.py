@@ -190,7 +190,8 @@ def timed_chain_all_reduce(n=4):
 
 
 def trees_of(instance, kind, trees, reduction=None):
-    """Make a packing of (root, units, [(parent, child, nodes of the path)]); in-out trees reduce along other trees if they are given."""
+    """Make a packing of (root, units, [(parent, child, nodes of the path)]); in-out trees reduce along other trees if
+    they are given."""
     if kind is TreeKind.BOTH:
         there = trees_of(instance, TreeKind.IN, reduction or trees)[1]
         return instance, replace(trees_of(instance, TreeKind.OUT, trees)[1], kind=kind, reduction=there)

@@ -1,4 +1,5 @@
-"""A second verifier, slow and plain: dictionaries and counters, one send after the other. What it finds is what words mean."""
+"""A second verifier, slow and plain: dictionaries and counters, one send after the other. What it finds is what words
+mean."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def links_suffice(instance, schedule) -> bool:
 
 
 def events(answer):
-    """Give (instant, reads, writes) in order; at equal times what arrives is there for what starts."""
+    """(instant, reads, writes) in order; at equal times what arrives is there for what starts."""
     count = range(len(answer.sends))
     if isinstance(answer, StepSchedule):
         at = [(2 * int(answer.step[i]), True, i) for i in count] + [
@@ -106,7 +107,7 @@ def replays(instance, answer) -> bool:
                 replay.write(instant, where, writers)
     except WrongError:
         return False
-    return buffers_suffice(instance.network, answer.chunks, replay.stays) and ends_right(replay)
+    return buffers_suffice(instance.network, answer.chunks, replay) and ends_right(replay)
 
 
 class Replay:
@@ -122,6 +123,7 @@ class Replay:
         self.brought, self.received, self.sent = {}, Counter(), Counter()
         self.fresh = set()  # chunks in switches that have not been sent on since they last changed
         self.stays, self.stay = [], {}  # [node, chunk, from, to], and the last of each (chunk, node)
+        self.passed = defaultdict(list)  # data in switches that do not copy: (instant, 1 for an arrival, -1 for a send)
 
     def read(self, instant, i):
         where = chunk, node = int(self.sends.chunk[i]), int(self.sends.source[i])
@@ -131,7 +133,9 @@ class Replay:
             self.sent[where] += 1
             insist(where in self.fresh if self.chunks.reduced[chunk] else self.sent[where] <= self.received[where])
             self.fresh.discard(where)
-        if where in self.stay:
+        if self.is_used_up(where):
+            self.passed[where].append((instant, -1))
+        elif where in self.stay:
             self.stays[self.stay[where]][3] = instant
 
     def write(self, instant, where, writers):
@@ -151,8 +155,16 @@ class Replay:
             self.holds[where] += brought[i]
         self.received[where] += len(writers)
         self.fresh.add(where)
-        self.stay[where] = len(self.stays)
-        self.stays.append([node, chunk, instant, instant])
+        if self.is_used_up(where):
+            self.passed[where].extend([(instant, 1)] * len(writers))
+        else:
+            self.stay[where] = len(self.stays)
+            self.stays.append([node, chunk, instant, instant])
+
+    def is_used_up(self, where) -> bool:
+        """Whether what is sent on is gone, so that the next send needs another arrival."""
+        chunk, node = where
+        return may_not_copy(self.topology.nodes[node]) and not self.chunks.reduced[chunk]
 
 
 def insist(condition) -> None:
@@ -164,15 +176,28 @@ def may_not_copy(node) -> bool:
     return node.kind is NodeKind.SWITCH and not node.multicast
 
 
-def buffers_suffice(topology, chunks, stays) -> bool:
-    """No switch holds more than it can at any instant."""
+def buffers_suffice(topology, chunks, replay) -> bool:
+    """No switch holds more than it can at any instant at which something arrives."""
     for number, node in enumerate(topology.nodes):
         if node.kind is NodeKind.SWITCH and node.buffer_bytes is not None:
-            here = [(first, last, chunks.size_bytes(chunk)) for at, chunk, first, last in stays if at == number]
-            for instant, _, _ in here:
-                if sum(size for first, last, size in here if first <= instant <= last) > node.buffer_bytes:
+            here = [(first, last, chunks.size_bytes(chunk)) for at, chunk, first, last in replay.stays if at == number]
+            used_up = [
+                (events, chunks.size_bytes(chunk)) for (chunk, at), events in replay.passed.items() if at == number
+            ]
+            instants = {first for first, _, _ in here} | {at for events, _ in used_up for at, way in events if way > 0}
+            for instant in instants:
+                held = sum(size for first, last, size in here if first <= instant <= last)
+                held += sum(size * copies_needed(events, instant) for events, size in used_up)
+                if held > node.buffer_bytes:
                     return False
     return True
+
+
+def copies_needed(events, instant) -> int:
+    """Copies without which some later instant has more sends than copies, but no fewer than arrive now."""
+    later = sorted(event for event in events if event[0] > instant)
+    short = [-sum(way for _, way in later[:count]) for count in range(len(later) + 1)]
+    return max(*short, sum(event == (instant, 1) for event in events), 0)
 
 
 def ends_right(replay) -> bool:

@@ -106,7 +106,8 @@ def test_ranks_do_not_pass_on_within_a_circuit():
 
 
 def test_a_switch_has_one_chunk_at_a_port():
-    """Two chunks into one rank at once are too many; at half of the rate, and in twice the time on the wire, both fit."""
+    """Two chunks into one rank at once are too many; at half of the rate, and in twice the time on the wire, both
+    fit."""
     both = [(0, 0, 2, (0, 5), 0.0, 3.0), (1, 1, 2, (1, 5), 0.0, 3.0)]
     rest = [row for row in GOOD_STAR if row[2] != 2]
     slow = [(chunk, source, target, path, 0.0, 4.0) for chunk, source, target, path, _, _ in both]
@@ -140,7 +141,8 @@ def test_chunks_are_whole():
 
 
 def test_bounds_round_ticks_down():
-    """On ticks that are no part of a link's 2 s, a cut proves no more than what holds without ticks, and links of no tick prove nothing."""
+    """On ticks that are no part of a link's 2 s, a cut proves no more than what holds without ticks, and links of no
+    tick prove nothing."""
     for epoch in (Fraction(3, 2), Fraction(4, 5), Fraction(1, 7), Fraction(3)):
         instance = posed(line()).with_changes(timing=Timing(Semantics.CIRCUIT, epoch))
         cut = recomputed_epochs(instance, EpochCut((2,), 2)) * epoch
@@ -151,7 +153,8 @@ def test_bounds_round_ticks_down():
 
 
 def test_a_link_that_is_too_slow_for_the_ticks_is_not_used():
-    """A link of 10^30 ticks is counted as more than a schedule may take, and a send over it is refused, however long."""
+    """A link of 10^30 ticks is counted as more than a schedule may take, and a send over it is refused, however
+    long."""
     network = line()
     links = (*network.links[:3], replace(network.links[3], bandwidth_Bps=Fraction(1, 10**30)))
     instance = posed(replace(network, links=links))
@@ -161,6 +164,7 @@ def test_a_link_that_is_too_slow_for_the_ticks_is_not_used():
 
 
 def test_rounded_ways_over_switches_may_be_slow():
-    """Where a way takes less than a tick at several rates, the slowest of them counts, which takes up the least of the links."""
+    """Where a way takes less than a tick at several rates, the slowest of them counts, which takes up the least of the
+    links."""
     instance = posed(star()).with_changes(timing=Timing(Semantics.CIRCUIT, Fraction(100)))
     assert not kinds(instance, [(c, a, b, path, 0.0, 100.0) for c, a, b, path, _, _ in GOOD_STAR])

@@ -82,7 +82,8 @@ def test_an_exponential_double_count_is_refused_at_once():
 
 
 def test_a_switch_without_multicast_may_not_copy():
-    """What a multicast switch sends to four ranks, another switch may not, and a smaller buffer does not hold two sums."""
+    """What a multicast switch sends to four ranks, another switch may not, and a smaller buffer does not hold two
+    sums."""
     for make in (multicast_broadcast, in_network_all_reduce):
         instance, answer = make()
         for change, kind in (({"multicast": False}, "multicast"), ({"buffer_bytes": UNIT / 2}, "buffer")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise
 
+import pytest
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.schedules.verify import verify
 from families import RATE, UNIT, TreeKind, instance_of, schedule_of, trees_of
@@ -47,6 +48,7 @@ def instance_and_rows(data):
     return instance, [(1, *row) for row in rows]
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_same_verdict_on_steps(data):
     """On random sends in steps, verifier and slow replay agree on what is right."""
@@ -57,6 +59,7 @@ def test_same_verdict_on_steps(data):
     assert verify(instance, answer).ok == is_valid(instance, answer)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_same_verdict_on_times(data):
     """On random sends in time, too fast, overlapping or too early, verifier and slow replay agree."""
@@ -72,7 +75,8 @@ def test_same_verdict_on_times(data):
 
 @given(data=st.data())
 def test_same_verdict_on_sums_grown_from_right_ones(data):
-    """On an all-reduce over a star of ranks with sends added and left out, verifier and slow replay agree; some are right."""
+    """On an all-reduce over a star of ranks with sends added and left out, verifier and slow replay agree; some are
+    right."""
     switch = Node("switch", NodeKind.SWITCH, multicast=data.draw(st.booleans()))
     instance = instance_of(network_with(switch), "all_reduce", 1)
     hub = data.draw(st.integers(0, 3))

@@ -1,0 +1,1 @@
+"""Lower bounds on any schedule of a collective, each with its certificate."""

@@ -1,0 +1,190 @@
+"""Networks as columns: links by the node that they enter, translations where there are any, and distances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import InputError, Unsupported
+from ...core.schedule import Ints
+
+#: Pairs of a node and one of those whose distances are needed; each takes 2 bytes.
+MAX_PAIRS = 2**27
+
+
+@dataclass(frozen=True, eq=False)
+class IncomingLinks:
+    """Links by the node that they enter.
+
+    Parameters
+    ----------
+    names : sequence
+        What nodes are called in messages.
+    source, link : array of int, shape (nodes, most links into a node)
+        Start and number of every link into a node; where a node has fewer, its own number and -1. If there are
+        translations, they carry the i-th link into a node to the i-th link into another.
+    degree : int
+        The most links into or out of a node.
+    digits : tuple of (stride, size)
+        Translations: the number of a node is a sum of digits times strides, and adding 1 to a digit, modulo its size,
+        carries links to links. Empty if none were found that reach every node from every other one.
+    """
+
+    names: Sequence[Any]
+    source: Ints
+    link: Ints
+    degree: int
+    digits: tuple[tuple[int, int], ...]
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.source)
+
+    @cached_property
+    def orbit(self) -> Ints:
+        """Nodes that translations carry to all others: node 0, or everybody where there are none."""
+        return np.arange(1 if self.digits else self.nodes)
+
+    @cached_property
+    def shifted(self) -> Ints:
+        """Node that each translation (column) carries each node (row) to; the identity alone where there are none."""
+        node = np.arange(self.nodes)
+        return moved(node[:, None], node[None, :], self.digits) if self.digits else node[:, None]
+
+    @cached_property
+    def known(self) -> Ints:
+        """Nodes to which distances are known: those of the orbit, and the sources of the links into them."""
+        return np.unique(np.concatenate([self.orbit, self.source[self.orbit].ravel()]))
+
+    @cached_property
+    def own(self) -> Ints:
+        """Place in ``known`` of every node of the orbit."""
+        return np.searchsorted(self.known, self.orbit)
+
+    @cached_property
+    def near(self) -> Ints:
+        """Place in ``known`` of the source of every link into the orbit; one row a node."""
+        return np.searchsorted(self.known, self.source[self.orbit])
+
+    @cached_property
+    def distance(self) -> NDArray[Any]:
+        """Distances in links to the known nodes (rows) from all nodes (columns).
+
+        Raises
+        ------
+        InputError
+            If a node cannot be reached from another one.
+        Unsupported
+            If there are too many pairs.
+        """
+        from .kernels import distances
+
+        if (pairs := self.nodes * len(self.known)) > MAX_PAIRS:
+            raise Unsupported(
+                f"{pairs:,} pairs of nodes of a graph without translations; expected at most {MAX_PAIRS:,}"
+            )
+        zero = np.int16(0) if self.nodes < 2**15 else np.int32(0)
+        found: NDArray[Any] = distances(self.source, self.known, zero)
+        apart = (found == 0).sum(axis=1) > 1
+        if apart.any():
+            row = int(np.argmax(apart))
+            b = int(self.known[row])
+            a = next(int(v) for v in np.flatnonzero(found[row] == 0) if v != b)
+            message = f"data cannot get from node {self.names[a]!r} to node {self.names[b]!r}"
+            raise InputError(message, place="network.links")
+        return found
+
+    @cached_property
+    def steps(self) -> int:
+        """Diameter: the largest distance, in links."""
+        return int(max(self.distance[row].max() for row in self.own))
+
+    @property
+    def distance_sum(self) -> int:
+        """Sum of the distances of all pairs, which bounds an all-to-all.
+
+        Each pair takes as many links as it is long.
+        """
+        to_orbit = sum(int(self.distance[row].sum(dtype=np.int64)) for row in self.own)
+        return to_orbit * (self.nodes // len(self.orbit))
+
+
+def graph_of(names: Sequence[Any], links: Any) -> IncomingLinks:
+    """Sort the links of a network by the node that they enter.
+
+    Parameters
+    ----------
+    names : sequence
+        What nodes are called in messages, one for each.
+    links : array_like of int, shape (links, 2)
+        Source and target of every link; parallel links are listed one by one.
+
+    Raises
+    ------
+    InputError
+        If a node has no link into it or out of it.
+    """
+    nodes = len(names)
+    source, target = np.array(links, dtype=np.int64).reshape(-1, 2).T
+    into, out = np.bincount(target, minlength=nodes), np.bincount(source, minlength=nodes)
+    for count, where in ((into, "into"), (out, "out of")):
+        if not count.all():
+            raise InputError(f"node {names[int(np.argmin(count))]!r} has no link {where} it", place="network.links")
+    digits = translations(source, target, nodes)
+    relative = moved(source, target, digits, -1) if digits else np.zeros_like(source)
+    order = np.lexsort((relative, target))
+    slot = np.arange(len(order)) - np.repeat(np.cumsum(into) - into, into)
+    sources = np.repeat(np.arange(nodes)[:, None], into.max(), axis=1)
+    numbers = np.full_like(sources, -1)
+    sources[target[order], slot], numbers[target[order], slot] = source[order], order
+    return IncomingLinks(names, sources, numbers, int(max(into.max(), out.max())), digits)
+
+
+def moved(node: Ints, by: Ints, digits: tuple[tuple[int, int], ...], sign: int = 1) -> Ints:
+    """Add, or subtract, the digits of other nodes, each modulo its size."""
+    parts = ((node // stride + sign * (by // stride)) % size * stride for stride, size in digits)
+    return np.asarray(sum(parts, np.int64(0)))
+
+
+def translations(source: Ints, target: Ints, nodes: int) -> tuple[tuple[int, int], ...]:
+    """Find digits whose shifts are automorphisms, the largest first; such a graph looks the same from every node.
+
+    Rings and circulant graphs have one digit, tori and hypercubes one for each dimension.
+
+    Returns
+    -------
+    tuple of (stride, size)
+        Digits that number all nodes, or none.
+    """
+    if len(set(np.bincount(target, minlength=nodes).tolist())) > 1:
+        return ()
+    edges = np.sort(source * nodes + target)
+    node = np.arange(nodes)
+    digits: list[tuple[int, int]] = []
+    stride = 1
+    while stride < nodes:
+        left = nodes // stride
+        for size in (left // k for k in range(1, left) if left % k == 0):
+            digit = node // stride % size
+            shift = node + ((digit + 1) % size - digit) * stride
+            if _carries(shift, source, target, edges):
+                digits.append((stride, size))
+                stride *= size
+                break
+        else:
+            return ()
+    return tuple(digits)
+
+
+def _carries(shift: Ints, source: Ints, target: Ints, edges: Ints) -> bool:
+    """Whether a permutation of the nodes carries links to links, of which the sorted list is known."""
+    nodes = len(shift)
+    few = shift[source[:1]] * nodes + shift[target[:1]]  # most permutations already fail at one link
+    found = edges[np.minimum(np.searchsorted(edges, few), len(edges) - 1)]
+    return bool((found == few).all()) and np.array_equal(np.sort(shift[source] * nodes + shift[target]), edges)

@@ -1,0 +1,305 @@
+"""Distances, classes of shards, and theorem 19 for every node and step.
+
+The smallest load, and whole pieces that attain it.
+
+Compiled by numba, and imported only when something is computed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def place(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
+    """Send whole pieces of classes of shards over links that each carry so many at most.
+
+    Fill ``sent`` (classes x links).
+
+    Returns
+    -------
+    array of bool
+        Links that are too few for the pieces that can come over them alone; none if all are sent.
+    """
+    classes, width = over.shape
+    free, left = _fill(over, counts, capacity, pieces, sent)
+    owner, origin, queue = np.empty((3, width), np.int64)
+    reached = np.zeros(width, np.bool_)
+    for c in range(classes):
+        while left[c]:
+            found = _search(c, over, sent, free, reached, owner, origin, queue)
+            if found < 0:
+                return reached
+            _move(c, found, left, free, sent, owner, origin)
+    reached[:] = False
+    return reached
+
+
+@njit(cache=True)
+def _fill(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
+    """Send what fits, classes with the least choice first.
+
+    Give what is free on every link, and what is left of every class.
+    """
+    classes, width = over.shape
+    sent[:] = 0
+    free = np.full(width, capacity)
+    left = counts * pieces
+    choice = np.zeros(classes, np.int64)
+    for c in range(classes):
+        for i in range(width):
+            choice[c] += over[c, i]
+    for size in range(1, choice.max() + 1):  # those that have least choice come first
+        for c in range(classes):
+            if choice[c] == size:
+                for i in range(width):
+                    if over[c, i]:
+                        amount = min(free[i], left[c])
+                        sent[c, i] += amount
+                        free[i] -= amount
+                        left[c] -= amount
+    return free, left
+
+
+@njit(cache=True)
+def _move(c: int, found: int, left: Any, free: Any, sent: Any, owner: Any, origin: Any) -> None:
+    """Send more of a class by moving pieces along the way to a link with room."""
+    amount, i = min(free[found], left[c]), found
+    while origin[i] >= 0:
+        amount = min(amount, sent[owner[i], origin[i]])
+        i = origin[i]
+    free[found] -= amount
+    left[c] -= amount
+    i = found
+    while i >= 0:
+        sent[owner[i], i] += amount
+        if origin[i] >= 0:
+            sent[owner[i], origin[i]] -= amount
+        i = origin[i]
+
+
+@njit(cache=True)
+def _search(c: int, over: Any, sent: Any, free: Any, reached: Any, owner: Any, origin: Any, queue: Any) -> Any:
+    """Find a link with room for more of a class, by moving others' pieces: that link or -1, and the links reached.
+
+    ``owner`` is whose pieces would take a link, and ``origin`` the link that they would leave, or -1.
+    """
+    classes, width = sent.shape
+    begin, end = 0, 0
+    for i in range(width):
+        reached[i] = over[c, i]
+        if reached[i]:
+            owner[i], origin[i], queue[end] = c, -1, i
+            end += 1
+    while begin < end:
+        i = queue[begin]
+        begin += 1
+        if free[i]:
+            return i
+        for k in range(classes):
+            if sent[k, i]:
+                for j in range(width):
+                    if over[k, j] and not reached[j]:
+                        reached[j] = True
+                        owner[j], origin[j], queue[end] = k, i, j
+                        end += 1
+    return -1
+
+
+@njit(cache=True)
+def least_load(over: Any, counts: Any, above: int, below: int) -> Any:
+    """Raise a load, ``above / below`` shards on a link, until it is enough for all classes.
+
+    Where it is not, a minimum cut names links with a larger quotient, and so on: Newton's method on the value of the
+    minimum cut, which needs no more rounds than there are links.
+    """
+    classes, width = over.shape
+    sent = np.empty((classes, width), np.int64)
+    links = np.zeros(width, np.bool_)
+    for c in range(classes):
+        for i in range(width):
+            links[i] |= over[c, i]
+    while True:
+        shards, size = _within(links, over, counts)
+        if not size:
+            return above, below
+        if shards * below > above * size:
+            above, below = shards, size
+        links = place(over, counts, above, below, sent)
+
+
+@njit(cache=True)
+def _within(links: Any, over: Any, counts: Any) -> Any:
+    """Count the shards that can come over some links alone, and these links."""
+    shards, size = 0, 0
+    for i in range(len(links)):
+        size += links[i]
+    for c in range(len(over)):
+        inside = True
+        for i in range(len(links)):
+            inside &= links[i] or not over[c, i]
+        if inside:
+            shards += counts[c]
+    return shards, size
+
+
+@njit(cache=True)
+def distances(source: Any, targets: Any, zero: Any) -> Any:
+    """Distances from all nodes (columns) to some (rows), 0 also where there is no path.
+
+    ``source`` are the ends of the links into every node.
+
+    ``zero`` is a number of the wanted type.
+    """
+    nodes, width = source.shape
+    distance = np.full((len(targets), nodes), zero)
+    queue = np.empty(nodes, np.int64)
+    for k in range(len(targets)):
+        row = distance[k]
+        queue[0] = targets[k]
+        begin, end = 0, 1
+        while begin < end:
+            u = queue[begin]
+            begin += 1
+            for i in range(width):
+                w = source[u, i]
+                if row[w] == 0 and w != targets[k]:
+                    row[w] = row[u] + 1
+                    queue[end] = w
+                    end += 1
+    return distance
+
+
+@njit(cache=True)
+def _refine(own: int, near: Any, distance: Any, steps: int) -> Any:
+    """Classes of shards that a node receives in the same step over the same links, split by one link after the other.
+
+    Returns
+    -------
+    label, step, parent, link, size
+        Class of every shard; of every class, the step, the class that it was split off, the link by which, and how many
+        shards it has.
+    """
+    nodes, width = distance.shape[1], len(near)
+    room = steps + 1 + nodes * width
+    step, parent, link, size = np.empty((4, room), np.int64)
+    split = np.full(room, -1)
+    label = distance[own].astype(np.int64)
+    count = steps + 1
+    for t in range(count):
+        step[t], parent[t], size[t] = t, -1, 0
+    for v in range(nodes):
+        size[label[v]] += 1
+    for i in range(width):
+        begin, nearer = count, distance[near[i]]
+        for v in range(nodes):
+            if nearer[v] < distance[own, v]:
+                old = label[v]
+                if split[old] < 0:
+                    split[old], step[count], parent[count], link[count], size[count] = count, step[old], old, i, 0
+                    count += 1
+                size[old] -= 1
+                size[split[old]] += 1
+                label[v] = split[old]
+        for c in range(begin, count):
+            split[parent[c]] = -1
+    return label, step[:count], parent, link, size
+
+
+@njit(cache=True)
+def _problems(own: int, near: Any, distance: Any, steps: int) -> Any:
+    """Classes of the shards that a node receives, step by step.
+
+    Returns
+    -------
+    first, over, counts, label
+        Classes of step t are ``first[t]`` to ``first[t + 1] - 1``; links that each can come over, and its number of
+        shards; class of every shard, -1 for the node's own.
+    """
+    label, step, parent, link, size = _refine(own, near, distance, steps)
+    first = np.zeros(steps + 2, np.int64)
+    for c in range(1, len(step)):
+        if size[c]:
+            first[step[c] + 1] += 1
+    first = np.cumsum(first)
+    over = np.zeros((first[-1], len(near)), np.bool_)
+    counts = np.empty(first[-1], np.int64)
+    number, end = np.full(len(step), -1), first.copy()
+    for c in range(1, len(step)):
+        if size[c]:
+            number[c] = end[step[c]]
+            end[step[c]] += 1
+            counts[number[c]] = size[c]
+            k = c
+            while parent[k] >= 0:
+                over[number[c], link[k]] = True
+                k = parent[k]
+    return first, over, counts, number[label]
+
+
+@njit(cache=True)
+def busiest(own: Any, near: Any, distance: Any, steps: int) -> Any:
+    """For every step, the largest load of a link into any of some nodes, as numerators and denominators."""
+    above, below = np.zeros(steps, np.int64), np.ones(steps, np.int64)
+    for u in range(len(own)):
+        first, over, counts, _ = _problems(own[u], near[u], distance, steps)
+        for t in range(1, steps + 1):
+            a, b = first[t], first[t + 1]
+            if a < b:
+                above[t - 1], below[t - 1] = least_load(over[a:b], counts[a:b], above[t - 1], below[t - 1])
+    return above, below
+
+
+@njit(cache=True)
+def receive(targets: Any, own: Any, near: Any, distance: Any, steps: int, pieces: int) -> Any:
+    """What some nodes receive: columns who, whose shard, slot of the link, step, first piece, piece behind the last."""
+    nodes = distance.shape[1]
+    columns, count = np.empty((6, nodes * len(own)), np.int64), 0
+    for u in range(len(own)):
+        problems = _problems(own[u], near[u], distance, steps)
+        room = count + nodes + problems[1].size
+        if room > columns.shape[1]:
+            larger = np.empty((6, 2 * room), np.int64)
+            for k in range(6):
+                for row in range(count):
+                    larger[k, row] = columns[k, row]
+            columns = larger
+        count = _split(targets[u], problems, pieces, columns, count)
+    return columns[:, :count]
+
+
+@njit(cache=True)
+def _split(target: int, problems: Any, pieces: int, columns: Any, count: int) -> int:
+    """Fill columns with what one node receives, from some place on, and give the place behind."""
+    first, over, counts, label = problems
+    ends = np.cumsum(counts)
+    at, shards = ends - counts, np.empty(len(label), np.int64)
+    for v in range(len(label)):
+        if label[v] >= 0:
+            shards[at[label[v]]] = v
+            at[label[v]] += 1
+    width = over.shape[1]
+    for t in range(len(first) - 1):
+        a, b = first[t], first[t + 1]
+        if a == b:
+            continue
+        above, below = least_load(over[a:b], counts[a:b], 0, 1)
+        sent = np.empty((b - a, width), np.int64)
+        place(over[a:b], counts[a:b], -(-pieces * above // below), pieces, sent)
+        for c in range(a, b):
+            shard, start = ends[c] - counts[c], 0
+            for i in range(width):
+                amount = sent[c - a, i]
+                while amount:
+                    taken = min(amount, pieces - start)
+                    columns[0, count], columns[1, count], columns[2, count] = target, shards[shard], i
+                    columns[3, count], columns[4, count], columns[5, count] = t - 1, start, start + taken
+                    count += 1
+                    amount -= taken
+                    start += taken
+                    if start == pieces:
+                        shard, start = shard + 1, 0
+    return count

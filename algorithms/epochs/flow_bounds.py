@@ -1,0 +1,261 @@
+"""Lower bounds on the makespan by maximum flows to one node, on the network itself and on the time-expanded network.
+
+Every bound is a test: if it says no for K, no schedule has a makespan of K or less. In a schedule of makespan K,
+trace every chunk that a node g lacks back from g to its source. Traces of different chunks use different starts, so
+all of them together are a flow of one unit for every chunk. The tests differ in what they ask of this flow.
+
+On the network itself, the question is how many starts a link has that can be of use. Let S be chunks that g lacks. On
+link e = (i, j), sorted by time, the n-th start that traces of S use is not before the n-th smallest distance from a
+source of S to i, nor before the (n - C)-th start plus w, where any w epochs take C starts; and it is not after K -
+delay - dist(j, g). So the traces load e with at most U_e(K) starts, and if a maximum flow from the sources to g
+within U(K) is less than the number of chunks in S, no schedule has makespan K. The least cut of that flow is the
+certificate: a set of nodes that holds too few of S's sources and whose links inwards have too few useful starts.
+
+On the network expanded in time, the traces of all chunks that g lacks are a flow over pairs (node, epoch). Where any
+w > 1 epochs take at most C starts, the starts on a link are grouped in blocks of w epochs from the earliest one that
+can be of use; a block has at most C starts, and all of them are taken to arrive as early as one at the block's
+beginning. Chunks wait at nodes that store, and also at the others that a block may have brought them to too early, or
+that they leave in a block; that only helps. So a maximum flow of less than one unit for every chunk proves that no
+schedule has this makespan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+from ...core.bounds import EpochWindowPrices
+from ...core.schedule import Bools, Ints
+from ..graphs.maxflow import RootedFlow
+from ..graphs.network import Network
+from .problem import FAR, EpochNetwork
+
+#: Sets of chunks tried for one node, by their distance.
+MOST_SETS = 24
+
+
+@dataclass(frozen=True, eq=False)
+class StaticCut:
+    """Why no schedule has the makespan ``epochs - 1`` or less.
+
+    Parameters
+    ----------
+    epochs : int
+        The bound.
+    sink : int
+        The node that traces lead to.
+    threshold : int
+        S has the chunks that the sink lacks and whose source is so many epochs away, or more.
+    side : array of bool, shape (nodes,)
+        The set of nodes around the sink.
+    """
+
+    epochs: int
+    sink: int
+    threshold: int
+    side: Bools
+
+
+class StaticBound:
+    """Tests of one network by static flows."""
+
+    def __init__(self, network: EpochNetwork) -> None:
+        self.network = network
+        ends, self._edge_of = np.unique(network.tail * network.nodes + network.head, return_inverse=True)
+        graph = Network(network.nodes, ends // network.nodes, ends % network.nodes, np.ones_like(ends))
+        self._flow = RootedFlow(graph, np.zeros(network.nodes, dtype=np.int64), ends[:0])
+        kinds = np.stack([network.tail, network.window, network.room], axis=1)
+        self._kinds, which = np.unique(kinds, axis=0, return_inverse=True)
+        self._kind_of = which.reshape(-1)
+
+    def capacities(self, sink: int, starts: Ints, epochs: int) -> Ints:
+        """U_e for every link.
+
+        Parameters
+        ----------
+        starts : array of int, shape (kinds, chunks)
+            Earliest n-th start on links of every kind.
+        """
+        network = self.network
+        last = epochs - network.delay - network.distance[network.head, sink]
+        capacity = np.zeros(network.links, dtype=np.int64)
+        order = np.argsort(self._kind_of, kind="stable")
+        first = np.searchsorted(self._kind_of[order], np.arange(len(self._kinds) + 1))
+        for kind, row in enumerate(starts):
+            links = order[first[kind] : first[kind + 1]]
+            capacity[links] = np.searchsorted(row, last[links], side="right")
+        return capacity
+
+    def improve(self, at_least: int, sinks: Ints) -> tuple[int, StaticCut | None]:
+        """Raise a bound by tests of some nodes; give it with the last cut that raised it."""
+        best, proof = at_least, None
+        for sink in sinks.tolist():
+            for chunks, threshold in self._sets(sink):
+                best, cut = self._raise(best, sink, chunks, threshold)
+                proof = cut or proof
+        return best, proof
+
+    def ordered(self, sinks: Ints) -> Ints:
+        """Nodes in the order of the bounds that they alone give, the largest first."""
+        own = [self.improve(0, np.array([sink]))[0] for sink in sinks.tolist()]
+        return sinks[np.argsort(-np.array(own, dtype=np.int64), kind="stable")]
+
+    def _sets(self, sink: int) -> Iterator[tuple[Ints, int]]:
+        """The chunks that a node lacks, then only those farther and farther away, each set with its distance."""
+        network = self.network
+        lacking = np.flatnonzero(network.lacking[:, sink])
+        if not len(lacking):
+            return
+        far = network.distance[network.source[lacking], sink]
+        steps = np.unique(far)
+        if len(steps) > MOST_SETS:
+            steps = steps[np.linspace(0, len(steps) - 1, MOST_SETS).astype(np.int64)]
+        for step in steps.tolist():
+            yield lacking[far >= step], step
+
+    def _raise(self, at_least: int, sink: int, chunks: Ints, threshold: int) -> tuple[int, StaticCut | None]:
+        network = self.network
+        releases = np.sort(network.distance[network.source[chunks]], axis=0).T
+        starts = start_times(np.ascontiguousarray(releases), self._kinds, FAR)
+        supply = np.bincount(network.source[chunks], minlength=network.nodes)
+        self._flow.sinks = np.array([sink])
+
+        def cut_at(epochs: int) -> Bools | None:
+            capacity = np.bincount(self._edge_of, self.capacities(sink, starts, epochs)).astype(np.int64)
+            self._flow.ask(capacity, supply)
+            violation = self._flow.violation()
+            return None if violation is None else violation.side
+
+        side = cut_at(at_least)
+        if side is None:
+            return at_least, None
+        low, step = at_least, 1
+        while (cut := cut_at(low + step)) is not None:
+            low, side, step = low + step, cut, 2 * step
+        high = low + step
+        while high - low > 1:
+            middle = (low + high) // 2
+            cut = cut_at(middle)
+            if cut is None:
+                high = middle
+            else:
+                low, side = middle, cut
+        return high, StaticCut(high, sink, threshold, side)
+
+
+@dataclass(frozen=True, eq=False)
+class ExpandedCut:
+    """Why no schedule has the makespan ``epochs - 1``: a cut over time around ``sink`` through too few blocks.
+
+    Every chunk from outside starts in one of the blocks: with a price of 1 for each of them, these windows prove the
+    same.
+
+    Parameters
+    ----------
+    epochs : int
+        The bound.
+    sink : int
+        The node.
+    link, start : array of int, shape (blocks,)
+        The blocks: the link and the first epoch.
+    """
+
+    epochs: int
+    sink: int
+    link: Ints
+    start: Ints
+
+    def certificate(self) -> EpochWindowPrices:
+        """The blocks as windows with prices."""
+        ones = (1,) * len(self.link)
+        return EpochWindowPrices(self.epochs, (self.sink,), tuple(self.link.tolist()), tuple(self.start.tolist()), ones)
+
+
+def expanded_edges(network: EpochNetwork, epochs: int) -> int:
+    """Edges of the network expanded in time, at most."""
+    return int((epochs // network.window).sum()) + network.nodes * epochs
+
+
+def improve(network: EpochNetwork, at_least: int, sink: int, below: int) -> tuple[int, ExpandedCut | None]:
+    """Raise a bound by flows to one node, epoch by epoch, as long as it is below a number."""
+    best, proof = at_least, None
+    while best < below and (cut := cut_at(network, sink, best)) is not None:
+        best, proof = cut.epochs, cut
+    return best, proof
+
+
+def cut_at(network: EpochNetwork, sink: int, epochs: int) -> ExpandedCut | None:
+    """The cut that shows why a node cannot have what it lacks after so many epochs; None if there is a flow."""
+    chunks = np.flatnonzero(network.lacking[:, sink])
+    if not len(chunks):
+        return None
+    release = network.distance[network.source[chunks]].min(axis=0)
+    link, begin, end = _blocks(network, sink, epochs, release)
+    tail, head, reach = network.tail[link], network.head[link], begin + network.delay[link]
+    width = epochs + 2
+    waits = network.stores.copy()
+    waits[network.head[network.window > 1]] = True
+    waits[network.tail[network.window > 1]] = True
+    sources = np.unique(network.source[chunks])
+    keys = np.unique(np.concatenate([tail * width + end, head * width + reach, sources * width, [sink * width]]))
+    node, same = keys // width, np.diff(keys // width) == 0
+    stays = np.flatnonzero(same & (waits[node[:-1]]))
+    at_sink = int(np.searchsorted(keys, sink * width + width) - 1)
+    tails = np.concatenate([np.searchsorted(keys, tail * width + end), stays]).astype(np.int64)
+    heads = np.concatenate([np.searchsorted(keys, head * width + reach), stays + 1]).astype(np.int64)
+    capacity = np.concatenate([np.minimum(network.room[link], len(chunks)), np.full(len(stays), len(chunks))])
+    supply = np.zeros(len(keys), dtype=np.int64)
+    counts = np.bincount(network.source[chunks], minlength=network.nodes)
+    supply[np.searchsorted(keys, sources * width)] = counts[sources]
+    graph = Network.merged(len(keys), tails, heads, capacity.astype(np.int64))
+    violation = RootedFlow(graph, supply, np.array([at_sink])).violation()
+    if violation is None:
+        return None
+    cut = np.flatnonzero(violation.side[heads[: len(link)]] & ~violation.side[tails[: len(link)]])
+    return ExpandedCut(epochs + 1, sink, link[cut], begin[cut])
+
+
+def _blocks(network: EpochNetwork, sink: int, epochs: int, release: Ints) -> tuple[Ints, Ints, Ints]:
+    """List the blocks of every link: the link, the first epoch, and the last from which a chunk is in time."""
+    first = release[network.tail]
+    last = epochs - network.delay - network.distance[network.head, sink]
+    useful = np.flatnonzero((first <= last) & (first < FAR))
+    count = (last - first)[useful] // network.window[useful] + 1
+    link = np.repeat(useful, count)
+    number = np.arange(len(link)) - np.repeat(np.cumsum(count) - count, count)
+    begin = first[link] + number * network.window[link]
+    return link, begin, np.minimum(begin + network.window[link] - 1, last[link])
+
+
+@numba.njit(cache=True)
+def start_times(releases: Any, kinds: Any, far: int) -> Any:
+    """The earliest n-th start on links of every kind.
+
+    Parameters
+    ----------
+    releases : array of int, shape (nodes, chunks)
+        When the chunks can be at every node, sorted.
+    kinds : array of int, shape (kinds, 3)
+        Tail, window and room.
+    far : int
+        A chunk released then or later never comes.
+
+    Returns
+    -------
+    array of int, shape (kinds, chunks)
+        Sorted; ``far`` where there is none.
+    """
+    count = releases.shape[1]
+    starts = np.empty((len(kinds), count), np.int64)
+    for kind in range(len(kinds)):
+        tail, window, room = kinds[kind]
+        for n in range(count):
+            start = releases[tail, n]
+            if n >= room:
+                start = max(start, starts[kind, n - room] + window)
+            starts[kind, n] = min(start, far)
+    return starts

@@ -1,0 +1,250 @@
+"""Kernels that insert chunks into a schedule: a lazy Dijkstra over all of them at once, against the reservations."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from .problem import ArcTable
+from .state import ABSENT, NEVER, SearchState, arc_price, best_start, retrace, take, withdraw
+
+
+class Heap(NamedTuple):
+    """Entries ``0 .. size - 1``, of which ``size`` is kept by the caller."""
+
+    key: Any
+    item: Any
+    epoch: Any
+
+
+def empty_heap(room: int) -> Heap:
+    """A heap with room for so many entries."""
+    return Heap(np.empty(room, np.float64), np.empty(room, np.int64), np.empty(room, np.int32))
+
+
+@numba.njit(cache=True)
+def enter(heap: Heap, size: int, key: float, item: int, epoch: int) -> int:
+    """Add an entry and give the new size."""
+    at = size
+    while at > 0:
+        above = (at - 1) // 2
+        if heap.key[above] < key or (heap.key[above] == key and heap.item[above] <= item):
+            break
+        heap.key[at], heap.item[at], heap.epoch[at] = heap.key[above], heap.item[above], heap.epoch[above]
+        at = above
+    heap.key[at], heap.item[at], heap.epoch[at] = key, item, epoch
+    return size + 1
+
+
+@numba.njit(cache=True)
+def drop_first(heap: Heap, size: int) -> int:
+    """Remove the smallest entry, which is entry 0, and give the new size."""
+    size -= 1
+    key, item, epoch = heap.key[size], heap.item[size], heap.epoch[size]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        if below + 1 < size and (
+            heap.key[below + 1] < heap.key[below]
+            or (heap.key[below + 1] == heap.key[below] and heap.item[below + 1] < heap.item[below])
+        ):
+            below += 1
+        if key < heap.key[below] or (key == heap.key[below] and item <= heap.item[below]):
+            break
+        heap.key[at], heap.item[at], heap.epoch[at] = heap.key[below], heap.item[below], heap.epoch[below]
+        at = below
+    heap.key[at], heap.item[at], heap.epoch[at] = key, item, epoch
+    return size
+
+
+class KeyWeights(NamedTuple):
+    """Weights of an arc's key: start + weight * price + slowness * delay - tail * reach of its head + noise."""
+
+    weight: float
+    slowness: float
+    tail: float
+    noise: float
+    seed: int
+
+
+@numba.njit(cache=True)
+def scattered(item: int, seed: int) -> float:
+    """A number from 0 up to 1 that looks random, the same for the same arguments."""
+    x = np.uint64(item) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed) * np.uint64(0xD1B54A32D192ED03)
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return float(x >> np.uint64(11)) / 9007199254740992.0
+
+
+@numba.njit(cache=True)
+def push_arcs(
+    arcs: ArcTable, state: SearchState, price: Any, keys: KeyWeights, heap: Heap, size: int, chunk: int, node: int
+) -> tuple[int, int]:
+    """Enter every arc from a node to one without the chunk.
+
+    Give the new size of the heap and how many arcs were looked at.
+    """
+    count = len(arcs.arc_head)
+    ready = state.arrival[chunk, node]
+    for arc in range(arcs.arc_first[node], arcs.arc_first[node + 1]):
+        to = arcs.arc_head[arc]
+        if state.arrival[chunk, to] < ABSENT:
+            continue
+        start, cost, hint = best_start(arcs, state, price, keys.weight, chunk, arc, ready, 0)
+        if start == NEVER:
+            continue
+        item = chunk * count + arc
+        key = start + cost + keys.slowness * arcs.arc_delay[arc] - keys.tail * arcs.reach[to]
+        size = enter(heap, size, key + keys.noise * scattered(item, keys.seed), item, hint)
+    return size, arcs.arc_first[node + 1] - arcs.arc_first[node]
+
+
+@numba.njit(cache=True)
+def insert(
+    arcs: ArcTable,
+    state: SearchState,
+    lacking: Any,
+    price: Any,
+    members: Any,
+    keys: KeyWeights,
+    heap: Heap,
+    target: int,
+    allowed: int,
+) -> tuple[int, int]:
+    """Deliver withdrawn chunks to all who lack them.
+
+    Parameters
+    ----------
+    lacking : array of bool, shape (chunks, nodes)
+        Who needs a chunk and does not hold it.
+    price : array of float, shape (links,)
+        Prices of the links.
+    members : array of int
+        The chunks to insert.
+    target, allowed : int
+        Epochs beyond ``target`` at all receivers may add up to ``allowed``; more than that is given up.
+
+    Returns
+    -------
+    tuple of int
+        Sum of the epochs beyond the target, -1 where it was given up; and the number of arcs looked at.
+    """
+    count, nodes = len(arcs.arc_head), state.arrival.shape[1]
+    left = np.zeros(len(members), np.int64)
+    place = np.zeros(state.arrival.shape[0], np.int64)
+    size, work, late = 0, 0, 0
+    for i in range(len(members)):
+        chunk = members[i]
+        place[chunk] = i
+        for node in range(nodes):
+            left[i] += lacking[chunk, node]
+    waiting = left.sum()
+    for i in range(len(members)):
+        for node in range(nodes):
+            if state.arrival[members[i], node] == 0 and state.arc[members[i], node] < 0:
+                size, seen = push_arcs(arcs, state, price, keys, heap, size, members[i], node)
+                work += seen
+    while waiting > 0 and size > 0:
+        key, item, epoch = heap.key[0], heap.item[0], heap.epoch[0]
+        size = drop_first(heap, size)
+        chunk, arc = item // count, item % count
+        to = arcs.arc_head[arc]
+        if state.arrival[chunk, to] < ABSENT or left[place[chunk]] == 0:
+            continue
+        work += 1
+        ready = state.arrival[chunk, arcs.arc_tail[arc]]
+        start, cost, hint = best_start(arcs, state, price, keys.weight, chunk, arc, ready, epoch)
+        if start == NEVER:
+            continue
+        now = start + cost + keys.slowness * arcs.arc_delay[arc] - keys.tail * arcs.reach[to]
+        now += keys.noise * scattered(item, keys.seed)
+        if now > key and size > 0 and now > heap.key[0]:
+            size = enter(heap, size, now, item, hint)
+            continue
+        take(arcs, state, chunk, arc, start)
+        if lacking[chunk, to]:
+            left[place[chunk]] -= 1
+            waiting -= 1
+            late += max(0, state.arrival[chunk, to] - target)
+            if late > allowed:
+                return -1, work
+        if left[place[chunk]] > 0:
+            size, seen = push_arcs(arcs, state, price, keys, heap, size, chunk, to)
+            work += seen
+    return (late if waiting == 0 else -1), work
+
+
+@numba.njit(cache=True)
+def prune(arcs: ArcTable, state: SearchState, lacking: Any, chunk: int) -> None:
+    """Take back what brings a chunk to nodes that neither need it nor pass it on to one that does."""
+    nodes = state.arrival.shape[1]
+    wanted = np.zeros(nodes, np.bool_)
+    useless = False
+    for node in range(nodes):
+        at = node
+        while lacking[chunk, node] and not wanted[at]:
+            wanted[at] = True
+            if state.arc[chunk, at] < 0:
+                break
+            at = arcs.arc_tail[state.arc[chunk, at]]
+    for node in range(nodes):
+        useless = useless or (state.arc[chunk, node] >= 0 and not wanted[node])
+    if useless:
+        arc, start = state.arc[chunk].copy(), state.start[chunk].copy()
+        arc[~wanted] = -1
+        withdraw(arcs, state, chunk)
+        retrace(arcs, state, chunk, arc, start)
+
+
+@numba.njit(cache=True)
+def cheapest_tree(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, load: Any, reached: Any) -> None:
+    """Grow a tree of cheap arcs from a chunk's holders to those who need it, and add its starts to the load."""
+    nodes = len(held)
+    left, size = 0, 0
+    for node in range(nodes):
+        reached[node] = held[node]
+        left += need[node] and not held[node]
+    for node in range(nodes):
+        if held[node]:
+            for arc in range(arcs.arc_first[node], arcs.arc_first[node + 1]):
+                size = enter(heap, size, arc_price(arcs, price, arc), arc, 0)
+    while left > 0 and size > 0:
+        arc = heap.item[0]
+        size = drop_first(heap, size)
+        to = arcs.arc_head[arc]
+        if reached[to]:
+            continue
+        reached[to] = True
+        left -= need[to]
+        for h in range(arcs.hop_first[arc], arcs.hop_first[arc + 1]):
+            load[arcs.hop_link[h]] += 1
+        for further in range(arcs.arc_first[to], arcs.arc_first[to + 1]):
+            if not reached[arcs.arc_head[further]]:
+                size = enter(heap, size, arc_price(arcs, price, further), further, 0)
+
+
+@numba.njit(cache=True)
+def spread_prices(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, rounds: int) -> Any:
+    """Prices under which cheapest trees spread over all links; ``price`` is where they start. Shape (links,)."""
+    chunks, nodes = held.shape
+    reached = np.zeros(nodes, np.bool_)
+    now = price.copy()
+    for _ in range(rounds):
+        load = np.zeros(len(price))
+        for chunk in range(chunks):
+            cheapest_tree(arcs, now, held[chunk], need[chunk], heap, load, reached)
+        load *= price
+        top = load.max()
+        if top <= 0:
+            break
+        for link in range(len(now)):
+            now[link] *= np.exp(0.5 * load[link] / top)
+        now *= price.sum() / now.sum()
+    return now

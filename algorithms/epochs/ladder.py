@@ -1,0 +1,167 @@
+"""Proof before search: bounds and constructions in turns, cheap ones first, until both sides meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from ...core.budget import Budget
+from ...core.schedule import Ints
+from . import flow_bounds, price_bounds
+from .flow_bounds import ExpandedCut, StaticBound, StaticCut
+from .price_bounds import WindowPrices
+from .problem import EpochNetwork
+from .search import EpochPlan, EpochSearch
+from .symmetries import examples, improve_by_symmetry
+
+#: Edges of the largest network over time that is tried.
+EXPANDED_EDGES = 200_000
+
+#: Starts in the largest program for prices that is tried, and in all of them together.
+PRICED_STARTS = 40_000
+ALL_PRICED_STARTS = 120_000
+
+#: Nodes that are tried in pairs, the most promising ones.
+PAIRED = 3
+
+#: Part of the effort that the search may take before prices are tried.
+FIRST_SEARCH = 0.25
+
+
+@dataclass(frozen=True)
+class FarPair:
+    """The way from a chunk's source to somebody who needs it is as long as the bound."""
+
+    epochs: int
+    source: int
+    target: int
+
+
+Proof = FarPair | StaticCut | ExpandedCut | WindowPrices
+
+
+@dataclass(eq=False)
+class LadderResult:
+    """Both sides: a bound with its proof, and a schedule.
+
+    Parameters
+    ----------
+    proof : FarPair, StaticCut, ExpandedCut or WindowPrices
+        What no schedule undercuts, and why.
+    search : EpochSearch
+        Has the best schedule and can go on.
+    """
+
+    proof: Proof
+    search: EpochSearch
+
+    @property
+    def bound(self) -> int:
+        """No schedule has a smaller makespan."""
+        return self.search.bound
+
+    @property
+    def makespan(self) -> int | None:
+        """Of the best schedule; None if there is none."""
+        return self.search.best
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the two meet."""
+        return self.search.done
+
+    @property
+    def open(self) -> bool:
+        """Whether they do not, and there is time left."""
+        return not self.search.done and not self.search.budget.exhausted
+
+    def raise_to(self, bound: int, proof: Proof | None) -> None:
+        """Take a better bound with its proof; None is no proof of anything new."""
+        if proof is not None:
+            self.search.bound, self.proof = bound, proof
+
+    def plan(self) -> EpochPlan | None:
+        """The best schedule."""
+        return self.search.plan()
+
+
+def solve(
+    network: EpochNetwork,
+    relaxed: EpochNetwork,
+    budget: Budget,
+    effort: int,
+    on_improvement: Callable[[EpochSearch], None] = lambda _: None,
+) -> LadderResult:
+    """Bound, construct, bound, search a little, bound; every step only as long as bound and schedule differ.
+
+    The search may go on from there.
+
+    Parameters
+    ----------
+    network : EpochNetwork
+        What schedules are made for; somebody lacks a chunk, and all who do can be reached.
+    relaxed : EpochNetwork
+        The same, or one with more nodes that store: what bounds are made for.
+    budget : Budget
+        Limits, seed, clock and progress.
+    effort : int
+        ArcTable that the search may look at: it ends there, at the same place on every machine.
+    on_improvement : callable
+        Called with the search whenever it has a better schedule.
+    """
+    clock = budget.clock
+    with clock.phase("bound"):
+        static = StaticBound(relaxed)
+        proof: Proof = _far_pair(relaxed)
+        sinks = examples(relaxed)
+        bound, cut = static.improve(proof.epochs, sinks)
+    with clock.phase("construct"):
+        search = EpochSearch(network, bound, budget, effort, on_improvement=on_improvement)
+        search.construct(1)
+        improve_by_symmetry(search)
+        search.construct()
+    result = LadderResult(cut or proof, search)
+    with clock.phase("bound"):
+        _over_time(relaxed, result, sinks)
+    with clock.phase("search"):
+        search.improve(FIRST_SEARCH)
+    with clock.phase("bound"):
+        if result.open:
+            _by_prices(relaxed, result, static.ordered(sinks).tolist())
+    return result
+
+
+def _far_pair(network: EpochNetwork) -> FarPair:
+    reach = np.where(network.lacking, network.distance[network.source], -1)
+    chunk, target = np.unravel_index(int(reach.argmax()), reach.shape)
+    return FarPair(int(reach.max()), int(network.source[chunk]), int(target))
+
+
+def _over_time(network: EpochNetwork, result: LadderResult, sinks: Ints) -> None:
+    """Raise the bound by flows in the network over time, if it is small enough."""
+    for sink in sinks.tolist():
+        best = result.makespan
+        if best is None or not result.open or flow_bounds.expanded_edges(network, best) > EXPANDED_EDGES:
+            return
+        result.raise_to(*flow_bounds.improve(network, result.bound, sink, best))
+
+
+def _by_prices(network: EpochNetwork, result: LadderResult, sinks: list[int]) -> None:
+    """Raise the bound by prices on windows, if the programs are small enough.
+
+    The most promising nodes first, then pairs of them.
+    """
+    starts = 0
+    for together in [*((sink,) for sink in sinks), *combinations(sinks[:PAIRED], 2)]:
+        best = result.makespan
+        if best is None or not result.open:
+            return
+        size = price_bounds.size(network, together, result.bound)
+        if size > PRICED_STARTS or starts + size > ALL_PRICED_STARTS:
+            continue
+        starts += size
+        remaining = result.search.budget.clock.remaining_s()
+        result.raise_to(*price_bounds.improve(network, result.bound, together, best, remaining))

@@ -1,0 +1,312 @@
+"""The bound of prices on windows: the flow to one node or to several over time, with every window exactly as it is.
+
+Let every window of a link (any ``w`` epochs in a row, which take C starts) have a price of at least 0. A start pays
+for all windows that it lies in. In a schedule of makespan K, trace a chunk back from those of a few nodes, the sinks,
+that lack it: its traces are a tree over time from its source, at 0, to these sinks, by K, and what the chunk pays is
+at least the toll of the cheapest such tree. All chunks together pay at most C for every window, times its price. So
+prices for which the cheapest trees sum to more than what the windows pay prove that no schedule has makespan K.
+
+Good prices are dual values of a linear program. With one sink it is the flow over time. With several, what flows is
+of one kind for every set of sinks that it is still to reach, and divides where the ways part; so its size does not
+depend on the number of chunks. Prices are rounded to integers, and the two sums are then compared in integers: the
+proof does not rest on the solver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+from ...core.bounds import EpochWindowPrices
+from ...core.schedule import Ints
+from .problem import FAR, EpochNetwork
+
+#: Prices are multiples of one over this.
+SCALE = 10**6
+
+#: Most iterations for one program.
+ITERATIONS = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class WindowPrices:
+    """Why no schedule has the makespan ``epochs - 1``.
+
+    Parameters
+    ----------
+    epochs : int
+        The bound.
+    sinks : tuple of int
+        The nodes that traces lead to.
+    link, start, price : array of int, shape (windows,)
+        Windows with a price: the link, the window's first epoch, and the price. A window may begin before epoch 0.
+    """
+
+    epochs: int
+    sinks: tuple[int, ...]
+    link: Ints
+    start: Ints
+    price: Ints
+
+    def certificate(self) -> EpochWindowPrices:
+        """The prices for a reader to check."""
+        columns = (tuple(column.tolist()) for column in (self.link, self.start, self.price))
+        return EpochWindowPrices(self.epochs, self.sinks, *columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """The flow over time: columns are starts on links, then waiting, then dividing."""
+
+    link: Ints  #: of every start
+    at: Ints  #: epoch of every start
+    row: Ints  #: entries of the balances: place, column and coefficient
+    column: Ints
+    value: Ints
+    supply: Ints  #: of every place
+    gain: Ints  #: sinks that a column reaches
+
+
+def size(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> int:
+    """Starts in the program."""
+    return sum(int((last - first + 1).sum()) for _, _, first, last in _spans(network, sinks, epochs))
+
+
+def improve(
+    network: EpochNetwork, at_least: int, sinks: tuple[int, ...], below: int, seconds: float | None
+) -> tuple[int, WindowPrices | None]:
+    """Raise a bound by prices for some nodes, epoch by epoch, as long as it is below a number."""
+    best, proof = at_least, None
+    while best < below:
+        prices = prices_for(network, sinks, best, seconds)
+        if prices is None:
+            break
+        best, proof = prices.epochs, prices
+    return best, proof
+
+
+def prices_for(
+    network: EpochNetwork, sinks: tuple[int, ...], epochs: int, seconds: float | None
+) -> WindowPrices | None:
+    """Prices that prove that a makespan is too small; None if there are none or the time is too short."""
+    from scipy import optimize
+    from scipy.sparse import coo_array
+
+    wanted = int(network.lacking[:, list(sinks)].sum())
+    program = _program(network, sinks, epochs) if wanted else None
+    if program is None:
+        return None
+    window_row, window_column, link, start = _windows(network, program)
+    places, columns = len(program.supply), len(program.gain)
+    row = np.concatenate([program.row, places + window_row])
+    column = np.concatenate([program.column, window_column])
+    value = np.concatenate([program.value, np.ones(len(window_row))])
+    matrix = coo_array((value, (row, column)), shape=(places + len(link), columns)).tocsr()
+    limit = np.concatenate([program.supply, network.room[link]]).astype(np.float64)
+    options: dict[str, Any] = {"maxiter": ITERATIONS} | ({} if seconds is None else {"time_limit": seconds})
+    solve: Any = optimize.linprog
+    answer = solve(
+        -program.gain.astype(np.float64), A_ub=matrix, b_ub=limit, bounds=(0, None), method="highs-ipm", options=options
+    )
+    if answer.status != 0 or -answer.fun > wanted - 1e-6:
+        return None
+    price = np.rint(-answer.ineqlin.marginals[places:] * SCALE).astype(np.int64)
+    keep = price > 0
+    prices = WindowPrices(epochs + 1, sinks, link[keep], start[keep], price[keep])
+    return prices if holds(network, prices) else None
+
+
+def holds(network: EpochNetwork, prices: WindowPrices) -> bool:
+    """Compare the two sums, in integers."""
+    epochs = prices.epochs - 1
+    toll = np.zeros((network.links, epochs + 2), dtype=np.int64)
+    end = np.clip(prices.start + network.window[prices.link], 0, epochs + 1)
+    np.add.at(toll, (prices.link, np.clip(prices.start, 0, epochs + 1)), prices.price)
+    np.add.at(toll, (prices.link, end), -prices.price)
+    toll = np.cumsum(toll, axis=1)
+    order = np.argsort(network.delay, kind="stable")
+    trees = cheapest_trees(
+        network.stores,
+        network.tail[order],
+        network.head[order],
+        network.delay[order],
+        toll[order],
+        np.array(prices.sinks, dtype=np.int64),
+        epochs,
+        FAR,
+    )
+    paid = int((network.room[prices.link] * prices.price).sum())
+    owed = _lacked(network, prices.sinks)
+    return int(trees[owed, network.source][owed > 0].sum()) > paid
+
+
+def _lacked(network: EpochNetwork, sinks: tuple[int, ...]) -> Ints:
+    """The set of sinks that lack each chunk; shape (chunks,)."""
+    return np.asarray(network.lacking[:, list(sinks)] @ (1 << np.arange(len(sinks))), dtype=np.int64)
+
+
+def _spans(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> list[tuple[int, Ints, Ints, Ints]]:
+    """For every set of sinks the links that can be of use on the way to all of them, with the first and last start."""
+    lacked, spans = _lacked(network, sinks), []
+    for group in range(1, 1 << len(sinks)):
+        chunks = np.flatnonzero((lacked & group) == group)
+        if not len(chunks):
+            continue
+        release = network.distance[network.source[chunks]].min(axis=0)
+        members = [sink for i, sink in enumerate(sinks) if group >> i & 1]
+        rest = network.distance[network.head][:, members].max(axis=1)
+        first, last = release[network.tail], epochs - network.delay - rest
+        at_its_sink = (len(members) == 1) & (network.tail == members[0])
+        useful = np.flatnonzero((first <= last) & (first < FAR) & ~at_its_sink)
+        spans.append((group, useful, first[useful], last[useful]))
+    return spans
+
+
+def _starts(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> tuple[Ints, Ints, Ints]:
+    """List the starts of the program: set of sinks, link and epoch."""
+    columns: list[list[Ints]] = [[], [], []]
+    for group, useful, first, last in _spans(network, sinks, epochs):
+        count = last - first + 1
+        columns[0].append(np.full(int(count.sum()), group))
+        columns[1].append(np.repeat(useful, count))
+        columns[2].append(np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum()))
+    groups, links, times = (np.concatenate(part).astype(np.int64) for part in columns)
+    return groups, links, times
+
+
+def _program(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> _Program | None:
+    """The balances: for every set of sinks, node and epoch no more leaves than has come or is there from the start."""
+    width, nodes = epochs + 2, network.nodes
+    group, link, at = _starts(network, sinks, epochs)
+    if not len(link):
+        return None
+    ends = np.array([(nodes << i) + sink for i, sink in enumerate(sinks)])
+    left = (group * nodes + network.tail[link]) * width + at
+    came = (group * nodes + network.head[link]) * width + at + network.delay[link]
+    lacked = _lacked(network, sinks)
+    begins, amounts = np.unique((lacked * nodes + network.source)[lacked > 0] * width, return_counts=True)
+    whole, one, other = _divided(np.unique(np.concatenate([came, begins])), nodes * width, len(sinks))
+    keys = np.unique(np.concatenate([left, came, begins, one, other]))
+    keys = keys[~np.isin(keys // width, ends)]
+    stays = np.flatnonzero((np.diff(keys // width) == 0) & network.stores[keys[:-1] // width % nodes])
+    column = np.arange(len(link) + len(stays) + len(whole))
+    # What a column brings to places: a start to one, waiting to one, dividing to two.
+    entered = np.concatenate([came, keys[stays + 1], one, other])
+    of = np.concatenate([column, column[len(link) + len(stays) :]])
+    reached = np.isin(entered // width, ends)
+    supply = np.zeros(len(keys), dtype=np.int64)
+    supply[np.searchsorted(keys, begins)] = amounts
+    return _Program(
+        link,
+        at,
+        np.concatenate(
+            [
+                np.searchsorted(keys, np.concatenate([left, keys[stays], whole])),
+                np.searchsorted(keys, entered[~reached]),
+            ]
+        ),
+        np.concatenate([column, of[~reached]]),
+        np.concatenate([np.ones(len(column), np.int64), np.full(int((~reached).sum()), -1)]),
+        supply,
+        np.bincount(of[reached], minlength=len(column)),
+    )
+
+
+def _divided(places: Ints, width: int, sinks: int) -> tuple[Ints, Ints, Ints]:
+    """Divisions of what has come somewhere for a set of sinks into two smaller sets: the place, and the two parts."""
+    columns: list[list[Ints]] = [[np.zeros(0, np.int64)] for _ in range(3)]
+    for group in range(1, 1 << sinks):
+        here = places[places // width == group]
+        for part in range(1, group):
+            if part & group == part and part > group - part:
+                for column, less in zip(columns, (0, part, group - part), strict=True):
+                    column.append(here - less * width)
+    whole, one, other = (np.concatenate(column) for column in columns)
+    return whole, one, other
+
+
+def _windows(network: EpochNetwork, program: _Program) -> tuple[Ints, Ints, Ints, Ints]:
+    """List the windows: row and column of every start in one of them; link and first epoch of every row."""
+    links = np.unique(program.link)
+    first = np.full(network.links, FAR)
+    last = np.full(network.links, -FAR)
+    np.minimum.at(first, program.link, program.at)
+    np.maximum.at(last, program.link, program.at)
+    last = np.maximum(first, last - network.window + 1)
+    count = (last - first + 1)[links]
+    base = np.zeros(network.links, dtype=np.int64)
+    base[links] = np.cumsum(count) - count
+    of = program.link
+    begin = np.maximum(first[of], program.at - network.window[of] + 1)
+    many = np.minimum(last[of], program.at) - begin + 1
+    column = np.repeat(np.arange(len(of)), many)
+    row = np.repeat(base[of] + begin - first[of] - np.cumsum(many) + many, many) + np.arange(many.sum())
+    link = np.repeat(links, count)
+    return row, column, link, first[link] + np.arange(len(link)) - base[link]
+
+
+@numba.njit(cache=True)
+def start_over_links(row: Any, ahead: Any, tail: Any, head: Any, delay: Any, toll: Any, now: int) -> None:
+    """Take into account all starts in one epoch.
+
+    ``ahead`` is the same table for all epochs, ``row`` that of this one.
+    """
+    for e in range(len(tail) - 1, -1, -1):
+        then = now + delay[e]
+        if then < len(ahead):
+            row[tail[e]] = min(row[tail[e]], toll[e, now] + ahead[then, head[e]])
+    changed = True
+    while changed:
+        changed = False
+        for e in range(len(tail)):
+            if delay[e] > 0:
+                break
+            way = toll[e, now] + row[head[e]]
+            if way < row[tail[e]]:
+                row[tail[e]] = way
+                changed = True
+
+
+@numba.njit(cache=True)
+def cheapest_trees(stores: Any, tail: Any, head: Any, delay: Any, toll: Any, sinks: Any, epochs: int, far: int) -> Any:
+    """The least toll of a tree over time from every node, at epoch 0, to some of the sinks, by the last epoch.
+
+    Parameters
+    ----------
+    stores : array of bool, shape (nodes,)
+        Where a chunk can wait.
+    tail, head, delay : array of int, shape (links,)
+        Links, those without delay first.
+    toll : array of int, shape (links, epochs)
+        What a start pays; a tree pays for each of its starts once.
+    sinks : array of int
+        A few nodes.
+
+    Returns
+    -------
+    array of int, shape (sets, nodes)
+        Set s has the i-th sink if bit i of s is 1.
+    """
+    nodes, sets = len(stores), 1 << len(sinks)
+    least = np.full((sets, epochs + 1, nodes), far, np.int64)
+    for now in range(epochs, -1, -1):
+        for group in range(1, sets):
+            row = least[group, now]
+            if now < epochs:
+                for node in range(nodes):
+                    if stores[node]:
+                        row[node] = least[group, now + 1, node]
+            for i in range(len(sinks)):
+                if group == 1 << i:
+                    row[sinks[i]] = 0
+            # A tree divides here into one to some of the sinks and one to the others.
+            part = (group - 1) & group
+            while part > 0:
+                for node in range(nodes):
+                    row[node] = min(row[node], least[part, now, node] + least[group - part, now, node])
+                part = (part - 1) & group
+            start_over_links(row, least[group], tail, head, delay, toll, now)
+    return least[:, 0]

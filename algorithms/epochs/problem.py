@@ -1,0 +1,187 @@
+"""The problem in whole epochs: links with delays and windows, chunks with sources and receivers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.schedule import Bools, Ints
+from ..graphs.distances import distances
+
+#: A distance that does not exist; sums of two of them still fit 64 bits.
+FAR = 1 << 40
+
+
+#: Starts in a window that reservations can count; a link with more room is used as if it had no more, which costs
+#: time and never correctness.
+MOST_STARTS = np.iinfo(np.int16).max
+
+#: Chains kept for a pair of nodes; with one only, every 16th random instance with switches stays open.
+CHAINS = 8
+
+
+def epoch_distances(
+    nodes: int, tail: Ints, head: Ints, delay: Ints, sources: Ints | None = None, *, backwards: bool = False
+) -> Ints:
+    """Fewest epochs from some nodes, by default all, to all others, or back: ``FAR`` where no path leads."""
+    far = distances(nodes, tail, head, delay, sources, backwards=backwards)
+    return np.where(np.isinf(far), FAR, far).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class EpochNetwork:
+    """Chunks of one size on a network, with time in epochs.
+
+    A send that starts on link e at epoch k arrives at ``k + delay[e]``; from that epoch on the receiver may pass it
+    on, and a node that does not store must pass it on at that very epoch or drop it. A schedule's makespan is its
+    last arrival that somebody needs.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes.
+    tail, head : array of int, shape (links,)
+        Ends of every link.
+    delay : array of int, shape (links,)
+        Epochs from start to arrival, at least 0; at least 1 on some link of every cycle.
+    window, room : array of int, shape (links,)
+        Any ``window`` epochs in a row take at most ``room`` starts; both at least 1.
+    stores : array of bool, shape (nodes,)
+        Whether the node keeps what it receives: compute nodes.
+    copies : array of bool, shape (nodes,)
+        Whether a node that does not store may send one arrival on to several links.
+    source : array of int, shape (chunks,)
+        Who has each chunk at the start: a storing node.
+    need : array of bool, shape (chunks, nodes)
+        Who must have it in the end: storing nodes.
+    """
+
+    nodes: int
+    tail: Ints
+    head: Ints
+    delay: Ints
+    window: Ints
+    room: Ints
+    stores: Bools
+    copies: Bools
+    source: Ints
+    need: Bools
+
+    @property
+    def links(self) -> int:
+        """Number of links."""
+        return len(self.tail)
+
+    @property
+    def chunks(self) -> int:
+        """Number of chunks."""
+        return len(self.source)
+
+    @cached_property
+    def held(self) -> Bools:
+        """Who has each chunk at the start; shape (chunks, nodes)."""
+        held = np.zeros(self.need.shape, dtype=np.bool_)
+        held[np.arange(self.chunks), self.source] = True
+        return held
+
+    @cached_property
+    def lacking(self) -> Bools:
+        """Who needs a chunk without having it; shape (chunks, nodes)."""
+        return np.asarray(self.need & ~self.held, dtype=np.bool_)
+
+    @cached_property
+    def distance(self) -> Ints:
+        """Fewest epochs from node to node, ``FAR`` where there is no way; shape (nodes, nodes)."""
+        return epoch_distances(self.nodes, self.tail, self.head, self.delay)
+
+    @cached_property
+    def diameter(self) -> int:
+        """The farthest way that a chunk must go: no schedule is shorter."""
+        return int(self.distance[self.source][self.lacking].max(initial=0))
+
+
+class ArcTable(NamedTuple):
+    """Links, and arcs from storing node to storing node: one link, or a chain of links through nodes that do not store.
+
+    Arcs are sorted by tail; arc a's hops are ``hop_first[a] .. hop_first[a + 1] - 1``.
+    """
+
+    row: Any  #: (links,) the row of reservations; links that a symmetry maps to each other have one together
+    window: Any  #: (links,)
+    room: Any  #: (links,)
+    reach: Any  #: (nodes,) largest distance from each node to a storing one
+    arc_first: Any  #: (nodes + 1,) where the arcs out of each node begin
+    arc_tail: Any  #: (arcs,)
+    arc_head: Any  #: (arcs,)
+    arc_delay: Any  #: (arcs,)
+    hop_first: Any  #: (arcs + 1,)
+    hop_link: Any  #: (hops,)
+    hop_offset: Any  #: (hops,) epochs from the arc's start to this link's
+    hop_copies: Any  #: (hops,) whether the hop's tail copies; True at storing nodes
+
+    @property
+    def longest(self) -> int:
+        """Hops of the longest arc."""
+        return int(np.diff(self.hop_first).max(initial=1))
+
+
+def arc_table(network: EpochNetwork) -> ArcTable:
+    """The arcs of a network, sorted by their tails, the fastest first."""
+    arcs: list[tuple[int, int, int, tuple[int, ...]]] = []
+    leaving: list[list[int]] = [[] for _ in range(network.nodes)]
+    for link, tail in enumerate(network.tail.tolist()):
+        leaving[tail].append(link)
+    heads, delays = network.head.tolist(), network.delay.tolist()
+    stores = network.stores.tolist()
+    for node in np.flatnonzero(network.stores).tolist():
+        arcs += sorted(chains(node, leaving, heads, delays, stores))
+    tails = np.array([arc[1] for arc in arcs], dtype=np.int64)
+    hops = np.array([len(arc[3]) for arc in arcs], dtype=np.int64)
+    links = np.array([link for arc in arcs for link in arc[3]], dtype=np.int64)
+    hop_first = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+    before = np.concatenate([[0], np.cumsum(network.delay[links])])
+    offset = before[:-1] - np.repeat(before[hop_first[:-1]], hops)
+    copies: Bools = network.stores | network.copies
+    reach = np.where(network.stores[None, :] & (network.distance < FAR), network.distance, 0)
+    return ArcTable(
+        np.arange(network.links),
+        network.window.astype(np.int32),
+        np.minimum(network.room, MOST_STARTS).astype(np.int32),
+        reach.max(axis=1).astype(np.int64),
+        np.searchsorted(tails, np.arange(network.nodes + 1)).astype(np.int64),
+        tails,
+        network.head[links[hop_first[1:] - 1]].astype(np.int32),
+        (before[hop_first[1:]] - before[hop_first[:-1]]).astype(np.int32),
+        hop_first,
+        links.astype(np.int32),
+        offset.astype(np.int32),
+        copies[network.tail[links]],
+    )
+
+
+def chains(
+    source: int, leaving: list[list[int]], head: list[int], delay: list[int], stores: list[bool]
+) -> list[tuple[int, int, int, tuple[int, ...]]]:
+    """Up to ``CHAINS`` fastest chains from a node to every other storing one: delay, source, head and links."""
+    count = [0] * len(leaving)
+    heap: list[tuple[int, int, tuple[int, ...]]] = [(0, source, ())]
+    complete: list[tuple[int, int, int, tuple[int, ...]]] = []
+    while heap:
+        total, node, path = heappop(heap)
+        passed = {source, *(head[link] for link in path)}
+        if path:
+            if node == source or count[node] >= CHAINS:
+                continue
+            count[node] += 1
+            if stores[node]:
+                complete.append((total, source, node, path))
+                continue
+        for link in leaving[node]:
+            to = head[link]
+            if to not in passed and count[to] < CHAINS:
+                heappush(heap, (total + delay[link], to, (*path, link)))
+    return complete

@@ -1,0 +1,240 @@
+"""Kernels of rip-up and re-route: a few chunks are withdrawn and inserted anew until all arrive by the target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from .insertion import Heap, KeyWeights, insert, prune, scattered
+from .problem import ArcTable
+from .state import SearchState, retrace, withdraw
+
+#: Most chunks that are withdrawn at once.
+MOST = 6
+
+#: How often the others are chunks that stand in the way of the late one.
+TARGETED = 0.5
+
+#: Numbers drawn for a move.
+DRAWS = 24
+
+#: Weights of the prices, before they are scattered.
+WEIGHTS = (0.0, 0.3, 1.0, 3.0, 10.0)
+
+
+@numba.njit(cache=True)
+def lateness(state: SearchState, lacking: Any, chunk: int, target: int) -> int:
+    """Sum the epochs beyond the target over all who lack the chunk."""
+    late = 0
+    for node in range(lacking.shape[1]):
+        if lacking[chunk, node]:
+            late += max(0, state.arrival[chunk, node] - target)
+    return late
+
+
+@numba.njit(cache=True)
+def makespan(state: SearchState, lacking: Any) -> int:
+    """The last arrival that somebody needs."""
+    last = 0
+    for chunk in range(lacking.shape[0]):
+        for node in range(lacking.shape[1]):
+            if lacking[chunk, node]:
+                last = max(last, state.arrival[chunk, node])
+    return last
+
+
+@numba.njit(cache=True)
+def drawn_late(late: Any, total: int, draw: float) -> int:
+    """Draw a late chunk, the later the likelier."""
+    at = draw * total
+    critical = 0
+    for chunk in range(len(late)):
+        at -= late[chunk]
+        if late[chunk] > 0:
+            critical = chunk
+        if at < 0:
+            break
+    return critical
+
+
+@numba.njit(cache=True)
+def add(members: Any, count: int, chunk: int) -> int:
+    """Add a chunk to those that are withdrawn, if it is not among them; give how many they are."""
+    for j in range(count):
+        if members[j] == chunk:
+            return count
+    members[count] = chunk
+    return count + 1
+
+
+@numba.njit(cache=True)
+def contested_link(
+    arcs: ArcTable,
+    state: SearchState,
+    lacking: Any,
+    into: Any,
+    into_first: Any,
+    chunk: int,
+    target: int,
+    draw: Any,
+) -> int:
+    """Draw a link of an arc into a node on a late chunk's way to somebody whom it reaches late; -1 for none."""
+    nodes = lacking.shape[1]
+    node = int(draw[0] * nodes)
+    for _ in range(nodes):
+        if lacking[chunk, node] and state.arrival[chunk, node] > target:
+            break
+        node = node + 1 if node + 1 < nodes else 0
+    # Half of the time the last arc, else one nearer to the source.
+    up = draw[1]
+    while up > 0.5 and state.arc[chunk, node] >= 0 and state.arc[chunk, arcs.arc_tail[state.arc[chunk, node]]] >= 0:
+        node = arcs.arc_tail[state.arc[chunk, node]]
+        up = 2 * up - 1
+    count = into_first[node + 1] - into_first[node]
+    if count == 0:
+        return -1
+    arc = into[into_first[node] + int(draw[2] * count)]
+    hops = arcs.hop_first[arc + 1] - arcs.hop_first[arc]
+    return int(arcs.hop_link[arcs.hop_first[arc] + int(draw[3] * hops)])
+
+
+@numba.njit(cache=True)
+def chosen(state: SearchState, critical: int, link: int, draw: Any, members: Any) -> int:
+    """Choose up to five chunks beside the late one, of those that use a link if one is given.
+
+    Give how many there are. ``draw`` is from 0 to 1.
+    """
+    members[0] = critical
+    count, chunks = 1, state.arrival.shape[0]
+    for i in range(int(draw[1] * MOST)):
+        other = int(draw[2 + i] * chunks)
+        if link >= 0:
+            for _ in range(chunks):
+                if state.latest[other, link] >= 0:
+                    break
+                other = other + 1 if other + 1 < chunks else 0
+        count = add(members, count, other)
+    return count
+
+
+@numba.njit(cache=True)
+def drawn_weights(draw: Any, seed: int) -> KeyWeights:
+    """Draw what the insertion prefers; ``draw`` is a row of numbers from 0 to 1."""
+    weight = WEIGHTS[int(draw[8] * len(WEIGHTS))] * 2 * draw[9]
+    slowness = 1.0 if draw[10] < 0.5 else 0.0
+    tail = 0.5 if draw[11] < 0.3 else 0.0
+    noise = 2.0 * draw[12] if draw[13] < 0.7 else 0.0
+    return KeyWeights(weight, slowness, tail, noise, seed)
+
+
+@numba.njit(cache=True)
+def reinsert(
+    arcs: ArcTable,
+    state: SearchState,
+    lacking: Any,
+    partial: Any,
+    price: Any,
+    members: Any,
+    keys: KeyWeights,
+    heap: Heap,
+    target: int,
+    allowed: int,
+    together: bool,
+) -> tuple[int, int]:
+    """Insert withdrawn chunks, all at once or one after the other.
+
+    Give their lateness, -1 where it is beyond what is allowed, and the work.
+    """
+    if together:
+        late, work = insert(arcs, state, lacking, price, members, keys, heap, target, allowed)
+        if late >= 0:
+            for i in range(len(members)):
+                if partial[members[i]]:
+                    prune(arcs, state, lacking, members[i])
+        return late, work
+    total, work = 0, 0
+    for i in range(len(members)):
+        late, seen = insert(arcs, state, lacking, price, members[i : i + 1], keys, heap, target, allowed - total)
+        work += seen
+        if late < 0:
+            return -1, work
+        total += late
+        if partial[members[i]]:
+            prune(arcs, state, lacking, members[i])
+    return total, work
+
+
+@numba.njit(cache=True)
+def walk(
+    arcs: ArcTable,
+    state: SearchState,
+    lacking: Any,
+    partial: Any,
+    prices: Any,
+    heap: Heap,
+    target: int,
+    counter: int,
+    seed: int,
+    effort: int,
+) -> tuple[bool, int, int]:
+    """Make moves until every arrival is by the target, or the effort is spent.
+
+    Returns
+    -------
+    tuple
+        Whether the target is met; the number of moves made, which goes on from ``counter``; the number of arcs looked
+        at.
+    """
+    chunks, nodes = lacking.shape
+    late = np.zeros(chunks, np.int64)
+    for chunk in range(chunks):
+        late[chunk] = lateness(state, lacking, chunk, target)
+    total = late.sum()
+    draw = np.empty(DRAWS)
+    into = np.argsort(arcs.arc_head, kind="mergesort")
+    into_first = np.searchsorted(arcs.arc_head[into], np.arange(nodes + 1))
+    members = np.empty(MOST + 1, np.int64)
+    old_arc, old_start = np.empty((MOST + 1, nodes), np.int32), np.empty((MOST + 1, nodes), np.int32)
+    work = 0
+    while total > 0 and work < effort:
+        counter += 1
+        for i in range(len(draw)):
+            draw[i] = scattered(counter * DRAWS + i, seed)
+        critical, link = drawn_late(late, total, draw[0]), -1
+        if draw[16] < TARGETED:
+            link = contested_link(arcs, state, lacking, into, into_first, critical, target, draw[17:])
+        count = chosen(state, critical, link, draw, members)
+        before = 0
+        for i in range(count):
+            chunk = members[i]
+            old_arc[i], old_start[i] = state.arc[chunk], state.start[chunk]
+            before += int(late[chunk])
+            withdraw(arcs, state, chunk)
+        keys = drawn_weights(draw, counter)
+        price = prices[int(draw[14] * len(prices))]
+        now, seen = reinsert(
+            arcs,
+            state,
+            lacking,
+            partial,
+            price,
+            members[:count],
+            keys,
+            heap,
+            target,
+            before,
+            draw[15] < 0.5,
+        )
+        work += seen + count
+        if now < 0:
+            for i in range(count):
+                withdraw(arcs, state, members[i])
+            for i in range(count):
+                retrace(arcs, state, members[i], old_arc[i], old_start[i])
+        else:
+            total += now - before
+            for i in range(count):
+                late[members[i]] = lateness(state, lacking, members[i], target)
+    return total == 0, counter, work

@@ -1,0 +1,241 @@
+"""EpochSearch for a short schedule: forty constructions, then rip-up and re-route from the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice, product
+
+import numpy as np
+
+from ...core.budget import Budget
+from ...core.schedule import Bools, Ints
+from .insertion import Heap, KeyWeights, empty_heap, insert, prune, spread_prices
+from .problem import ArcTable, EpochNetwork, arc_table
+from .reroute import MOST, makespan, walk
+from .state import ABSENT, SearchState, empty_state, retrace
+
+#: Weights of the prices, of the rest of the way and of the link's own delay, in the order in which they are tried.
+WEIGHTS = (0.0, 2.0, 0.5, 8.0, 1000.0)
+TAILS = (0.0, 0.5)
+SLOWNESS = (0.0, 1.0)
+
+#: ArcTable looked at between two looks at the clock.
+SLICE = 2_000_000
+
+#: Rounds of multiplicative weights for the second row of prices.
+PRICE_ROUNDS = 60
+
+#: Part of the effort that constructions may take once there is a schedule.
+CONSTRUCTIONS = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class EpochPlan:
+    """A schedule: every chunk's ways from storing node to storing node.
+
+    Parameters
+    ----------
+    makespan : int
+        Last arrival that somebody needs.
+    chunk, start : array of int, shape (moves,)
+        What goes, and when.
+    paths : list of tuple of int
+        Links of every move, started on as soon as the chunk is there.
+    """
+
+    makespan: int
+    chunk: Ints
+    start: Ints
+    paths: list[tuple[int, ...]]
+
+
+@dataclass(eq=False)
+class EpochSearch:
+    """A search on one network; every call goes on from the best schedule.
+
+    Parameters
+    ----------
+    network : EpochNetwork
+        The problem; every node that lacks a chunk can be reached.
+    bound : int
+        No schedule is shorter: where it is met, the search ends.
+    budget : Budget
+        Limits and seed.
+    effort : int
+        ArcTable that may be looked at.
+    known_arcs : ArcTable, optional
+        Of the network, if they are known; links may have a row of reservations together.
+    on_improvement : callable
+        Called whenever there is a better schedule.
+    """
+
+    network: EpochNetwork
+    bound: int
+    budget: Budget
+    effort: int
+    known_arcs: ArcTable | None = None
+    on_improvement: Callable[[EpochSearch], None] = lambda _: None
+    arcs: ArcTable = field(init=False)
+    best: int | None = field(default=None, init=False)
+    moves: int = field(default=0, init=False)
+    constructions: int = field(default=0, init=False)
+    work: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        network = self.network
+        self.arcs = self.known_arcs or arc_table(network)
+        self._price = (network.window / network.room)[None, :].astype(np.float64)
+        self._lacking = network.lacking
+        compute = network.stores
+        self._partial: Bools = np.logical_not((network.held | network.need)[:, compute].all(axis=1))
+        self._reach = 3 * self.bound + 4 * int(network.window.max()) + 8
+        self._best: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._state: SearchState | None = None
+        self._left = self._portfolio()
+
+    @property
+    def done(self) -> bool:
+        """Whether the bound is met."""
+        return self.best is not None and self.best <= self.bound
+
+    def _spent(self, part: float = 1.0) -> bool:
+        return self.work >= part * self.effort or self.budget.exhausted
+
+    def _fresh(self) -> SearchState:
+        rows = int(self.arcs.row.max()) + 1
+        return empty_state(self.network.held, self.network.links, rows, self._reach, self.arcs.longest)
+
+    def construct(self, most: int | None = None) -> None:
+        """Try what is left of the portfolio, or so many of it, at least until there is a schedule."""
+        chunks = self.network.chunks
+        if self.done:
+            return
+        heap = empty_heap(chunks * max(len(self.arcs.arc_head), 1))
+        for keys, prices, together in islice(self._left, most):
+            if self.done or (self.best is not None and self._spent(CONSTRUCTIONS)):
+                return
+            self._construct_once(heap, keys, self._prices(prices), together)
+        while self.best is None:
+            self._reach *= 2
+            self._construct_once(heap, KeyWeights(0.0, 0.0, 0.0, 0.0, 0), self._price[0], True)
+
+    def _portfolio(self) -> Iterator[tuple[KeyWeights, int, bool]]:
+        modes = [True] if not self._partial.any() else [False, True]
+        for prices, tail, slow, weight in product((0, 1), TAILS, SLOWNESS, WEIGHTS):
+            for together in modes:
+                yield KeyWeights(weight, slow, tail, 0.0, 0), prices, together
+
+    def _prices(self, which: int) -> np.ndarray:
+        """A row of prices: 0 for the epochs that a start takes, 1 for prices spread over all links.
+
+        Each construction with the latter adds them to the rows that moves draw from, which so draw them more often.
+        """
+        if which:
+            self._price = np.vstack([self._price, self._spread])
+        return np.asarray(self._price[which])
+
+    @cached_property
+    def _spread(self) -> np.ndarray:
+        heap = empty_heap(max(len(self.arcs.arc_head), 1))
+        network, rounds = self.network, self._price_rounds()
+        return np.asarray(spread_prices(self.arcs, self._price[0], network.held, network.need, heap, rounds))
+
+    def _price_rounds(self) -> int:
+        """Rounds that stay within a small part of the effort."""
+        return max(1, min(PRICE_ROUNDS, self.effort // (20 * self.network.chunks * max(len(self.arcs.arc_head), 1))))
+
+    def _construct_once(self, heap: Heap, keys: KeyWeights, price: np.ndarray, together: bool) -> None:
+        state, arcs = self._fresh(), self.arcs
+        everyone = np.arange(self.network.chunks)
+        groups = [everyone] if together else list(everyone[:, None])
+        self.constructions += 1
+        for group in groups:
+            late, work = insert(arcs, state, self._lacking, price, group, keys, heap, 0, 1 << 60)
+            self.work += work
+            if late < 0:
+                return
+            for chunk in group[self._partial[group]]:
+                prune(arcs, state, self._lacking, chunk)
+        self._keep(state)
+
+    def _keep(self, state: SearchState) -> bool:
+        epochs = int(makespan(state, self._lacking))
+        if self.best is not None and epochs >= self.best:
+            return False
+        self.best = epochs
+        self._best = (state.arrival.copy(), state.arc.copy(), state.start.copy())
+        self.budget.progress(f"schedule of {epochs} epochs, bound {self.bound}")
+        self.on_improvement(self)
+        return True
+
+    def rows(self) -> tuple[Ints, Ints] | None:
+        """The best schedule as arcs and starts.
+
+        Both of shape (chunks, nodes), -1 where a chunk does not come by an arc.
+        """
+        return None if self._best is None else (self._best[1].astype(np.int64), self._best[2].astype(np.int64))
+
+    def adopt(self, arc: Ints, start: Ints) -> None:
+        """Go on from a schedule, if it is better; see :meth:`rows`."""
+        longest = int(self.arcs.arc_delay.max()) + int(self.network.window.max())
+        self._reach = max(self._reach, int(start.max()) + longest + 1)
+        state = self._fresh()
+        arcs, starts = arc.astype(np.int32), start.astype(np.int32)
+        for chunk in range(self.network.chunks):
+            retrace(self.arcs, state, chunk, arcs[chunk], starts[chunk])
+        if self._keep(state):
+            self._state = None
+
+    def improve(self, part: float = 1.0) -> None:
+        """Rip up and re-route until the bound is met or a part of the effort is spent."""
+        if self._best is None or self.best is None:
+            return
+        arcs = self.arcs
+        heap = empty_heap((MOST + 1) * max(len(arcs.arc_head), 1))
+        state = self.state()
+        while not self.done and not self._spent(part):
+            effort = min(SLICE, int(part * self.effort) - self.work + 1)
+            met, self.moves, work = walk(
+                arcs,
+                state,
+                self._lacking,
+                self._partial,
+                self._price,
+                heap,
+                self.best - 1,
+                self.moves,
+                self.budget.seed,
+                effort,
+            )
+            self.work += work
+            if met:
+                self._keep(state)
+
+    def state(self) -> SearchState:
+        """The state that the walk is in, or the best schedule's before the first move; there must be one."""
+        if self._state is None:
+            self._state = self._restored()
+        return self._state
+
+    def _restored(self) -> SearchState:
+        assert self._best is not None  # noqa: S101 (the caller has looked)
+        state = self._fresh()
+        _, arc, start = self._best
+        for chunk in range(self.network.chunks):
+            retrace(self.arcs, state, chunk, arc[chunk], start[chunk])
+        return state
+
+    def plan(self) -> EpochPlan | None:
+        """The best schedule without what nobody needs."""
+        if self._best is None or self.best is None:
+            return None
+        state = self._restored()
+        for one in np.flatnonzero(self._partial).tolist():
+            prune(self.arcs, state, self._lacking, one)
+        chunk, node = np.nonzero((state.arc >= 0) & (state.arrival < ABSENT))
+        arc = state.arc[chunk, node].astype(np.int64)
+        arcs = self.arcs
+        paths = [tuple(arcs.hop_link[arcs.hop_first[a] : arcs.hop_first[a + 1]].tolist()) for a in arc.tolist()]
+        return EpochPlan(self.best, chunk.astype(np.int64), state.start[chunk, node].astype(np.int64), paths)

@@ -1,0 +1,271 @@
+"""The state of a schedule under search: reservations, arrivals, and what every chunk has sent.
+
+An arc leads from a storing node to another, over one link or over a chain of links through nodes that do not store. A
+chunk's schedule is an arc and its start for every node that it reaches. Chains of one chunk may share links that they
+start on at the same epoch: that is how a node that copies is used.
+
+Reservation tables: which links are free in which epochs, where any ``window`` epochs in a row take at most ``room``
+starts.
+
+``table[e, t]`` counts the starts on link e in the epochs ``t - window + 1 .. t``. So one more start at epoch k keeps
+every window within its room exactly where all of ``table[e, k : k + window]`` are below it, whatever window and room
+are. Epochs count from 0; a table that is asked beyond its last epoch has no room there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from ...core.errors import Unsupported
+from .problem import ArcTable
+
+#: Given back where there is no free epoch within the table.
+NEVER = -1
+
+
+#: The chunk is not there.
+ABSENT = np.int32(2**30)
+
+#: Cells of the largest table of reservations.
+MAX_CELLS = 2**30
+
+#: How many of a chunk's latest starts on a link are looked at for sharing.
+RECENT = 4
+
+
+@numba.njit(cache=True)
+def blocked_until(table: Any, link: int, start: int, window: int, room: int) -> int:
+    """First epoch to try: ``start`` itself if the link is free there, else the first one after the last full window."""
+    if start + window > table.shape[1]:
+        return int(table.shape[1])
+    for t in range(start + window - 1, start - 1, -1):
+        if table[link, t] >= room:
+            return t + 1
+    return start
+
+
+@numba.njit(cache=True)
+def earliest(table: Any, link: int, start: int, window: int, room: int) -> int:
+    """The first epoch from ``start`` on at which the link takes one more start.
+
+    ``NEVER`` if there is none within the table.
+    """
+    while start + window <= table.shape[1]:
+        after = int(blocked_until(table, link, start, window, room))
+        if after == start:
+            return start
+        start = after
+    return NEVER
+
+
+@numba.njit(cache=True)
+def reserve(table: Any, link: int, start: int, window: int, count: int) -> None:
+    """Add ``count`` starts at an epoch, or take them away where it is negative."""
+    for t in range(start, start + window):
+        table[link, t] += count
+
+
+class SearchState(NamedTuple):
+    """Everything that changes."""
+
+    table: Any  #: (rows, epochs) reservations
+    arrival: Any  #: (chunks, nodes) epoch, or ABSENT
+    arc: Any  #: (chunks, nodes) the arc over which the chunk came, -1 for none
+    start: Any  #: (chunks, nodes) when it started on that arc
+    latest: Any  #: (chunks, links) the chunk's last send on the link, a position in the lists below; -1 for none
+    send_link: Any  #: (chunks, sends)
+    send_start: Any  #: (chunks, sends)
+    send_before: Any  #: (chunks, sends) the chunk's send on that link before this one
+    sends: Any  #: (chunks,) how many
+
+
+def empty_state(held: Any, links: int, rows: int, epochs: int, longest: int) -> SearchState:
+    """The state in which only the holders have the chunks; ``longest`` is the largest number of hops of an arc.
+
+    Raises
+    ------
+    Unsupported
+        If the table of reservations would be too large.
+    """
+    if rows * epochs > MAX_CELLS:
+        raise Unsupported(
+            f"{rows:,} links for {epochs:,} epochs are too many to keep account of; expected longer epochs"
+        )
+    chunks, nodes = held.shape
+    room = nodes * longest
+    return SearchState(
+        np.zeros((rows, epochs), np.int16),
+        np.where(held, np.int32(0), ABSENT).astype(np.int32),
+        np.full((chunks, nodes), -1, np.int32),
+        np.zeros((chunks, nodes), np.int32),
+        np.full((chunks, links), -1, np.int32),
+        np.empty((chunks, room), np.int32),
+        np.empty((chunks, room), np.int32),
+        np.empty((chunks, room), np.int32),
+        np.zeros(chunks, np.int32),
+    )
+
+
+@numba.njit(cache=True)
+def has_sent(state: SearchState, chunk: int, link: int, start: int) -> bool:
+    """Whether the chunk starts on the link at that epoch."""
+    at = state.latest[chunk, link]
+    while at >= 0:
+        if state.send_start[chunk, at] == start:
+            return True
+        at = state.send_before[chunk, at]
+    return False
+
+
+@numba.njit(cache=True)
+def send(arcs: ArcTable, state: SearchState, chunk: int, link: int, start: int) -> None:
+    """Reserve one start of a chunk on a link."""
+    at = state.sends[chunk]
+    state.send_link[chunk, at] = link
+    state.send_start[chunk, at] = start
+    state.send_before[chunk, at] = state.latest[chunk, link]
+    state.latest[chunk, link] = at
+    state.sends[chunk] = at + 1
+    reserve(state.table, arcs.row[link], start, arcs.window[link], 1)
+
+
+@numba.njit(cache=True)
+def take(arcs: ArcTable, state: SearchState, chunk: int, arc: int, start: int) -> None:
+    """Let a chunk go over an arc; links that it already starts on at that very epoch are shared."""
+    for h in range(arcs.hop_first[arc], arcs.hop_first[arc + 1]):
+        link, at = arcs.hop_link[h], start + arcs.hop_offset[h]
+        if not has_sent(state, chunk, link, at):
+            send(arcs, state, chunk, link, at)
+    to = arcs.arc_head[arc]
+    state.arrival[chunk, to] = start + arcs.arc_delay[arc]
+    state.arc[chunk, to] = arc
+    state.start[chunk, to] = start
+
+
+@numba.njit(cache=True)
+def withdraw(arcs: ArcTable, state: SearchState, chunk: int) -> None:
+    """Take back all sends of a chunk: only its holders have it."""
+    for at in range(state.sends[chunk]):
+        link = state.send_link[chunk, at]
+        reserve(state.table, arcs.row[link], state.send_start[chunk, at], arcs.window[link], -1)
+        state.latest[chunk, link] = -1
+    state.sends[chunk] = 0
+    for node in range(state.arrival.shape[1]):
+        if state.arc[chunk, node] >= 0:
+            state.arc[chunk, node] = -1
+            state.arrival[chunk, node] = ABSENT
+
+
+@numba.njit(cache=True)
+def retrace(arcs: ArcTable, state: SearchState, chunk: int, arc: Any, start: Any) -> None:
+    """Let a withdrawn chunk go as a row of arcs and starts says, which must be free."""
+    for node in range(len(arc)):
+        if arc[node] >= 0:
+            take(arcs, state, chunk, arc[node], start[node])
+
+
+@numba.njit(cache=True)
+def free_start(arcs: ArcTable, table: Any, arc: int, start: int) -> int:
+    """The first epoch from ``start`` on at which every link of the arc is free.
+
+    ``NEVER`` if there is none within the table.
+    """
+    first, end = arcs.hop_first[arc], arcs.hop_first[arc + 1]
+    h = first
+    agreed = 0
+    while agreed < end - first:
+        link, offset = arcs.hop_link[h], arcs.hop_offset[h]
+        at = earliest(table, arcs.row[link], start + offset, arcs.window[link], arcs.room[link])
+        if at == NEVER:
+            return NEVER
+        if at > start + offset:
+            start, agreed = at - offset, 0
+        agreed += 1
+        h = h + 1 if h + 1 < end else first
+    return start
+
+
+@numba.njit(cache=True)
+def arc_price(arcs: ArcTable, price: Any, arc: int) -> float:
+    """Sum the prices of an arc's links."""
+    total = 0.0
+    for h in range(arcs.hop_first[arc], arcs.hop_first[arc + 1]):
+        total += price[arcs.hop_link[h]]
+    return total
+
+
+@numba.njit(cache=True)
+def shared_price(arcs: ArcTable, state: SearchState, price: Any, chunk: int, arc: int, start: int) -> float:
+    """Price of the links that an arc adds to what the chunk sends, if it starts with a send that is there.
+
+    -1 if that is not possible.
+    """
+    total = 0.0
+    new_before = False
+    for h in range(arcs.hop_first[arc], arcs.hop_first[arc + 1]):
+        link, at = arcs.hop_link[h], start + arcs.hop_offset[h]
+        new = not has_sent(state, chunk, link, at)
+        if h > arcs.hop_first[arc] and new != new_before and not arcs.hop_copies[h]:
+            return -1.0
+        if new:
+            window = arcs.window[link]
+            if is_taken(state.table, arcs.row[link], at, window, arcs.room[link]):
+                return -1.0
+            total += price[link]
+        new_before = new
+    return total
+
+
+@numba.njit(cache=True)
+def is_taken(table: Any, row: int, start: int, window: int, room: int) -> bool:
+    """Whether a link is not free at an epoch."""
+    if start + window > table.shape[1]:
+        return True
+    for t in range(start, start + window):  # noqa: SIM110 (compiled)
+        if table[row, t] >= room:
+            return True
+    return False
+
+
+@numba.njit(cache=True)
+def passes_by_itself(arcs: ArcTable, state: SearchState, chunk: int, arc: int, start: int) -> bool:
+    """Whether a chunk that already starts on links of an arc can take it without a copy at a node that makes none."""
+    for h in range(arcs.hop_first[arc] + 1, arcs.hop_first[arc + 1]):
+        if not arcs.hop_copies[h]:
+            came = has_sent(state, chunk, arcs.hop_link[h - 1], start + arcs.hop_offset[h - 1])
+            if came != has_sent(state, chunk, arcs.hop_link[h], start + arcs.hop_offset[h]):
+                return False
+    return True
+
+
+@numba.njit(cache=True)
+def best_start(
+    arcs: ArcTable, state: SearchState, price: Any, weight: float, chunk: int, arc: int, ready: int, hint: int
+) -> tuple[int, float, int]:
+    """The start on an arc with the least sum of start and weighted price of new links; its weighted price; a hint.
+
+    The start is ``NEVER`` if there is none.
+    ``ready`` is when the chunk is at the arc's tail, and ``hint`` an epoch before which the arc is known not to be
+    free.
+    """
+    start = free_start(arcs, state.table, arc, max(ready, hint))
+    free = start
+    # Where a link takes several starts at once, the chunk may meet itself at a switch that does not copy.
+    while start != NEVER and not passes_by_itself(arcs, state, chunk, arc, start):
+        start = free_start(arcs, state.table, arc, start + 1)
+    cost = weight * arc_price(arcs, price, arc)
+    if arcs.hop_first[arc + 1] - arcs.hop_first[arc] > 1:
+        at = state.latest[chunk, arcs.hop_link[arcs.hop_first[arc]]]
+        looked = 0
+        while at >= 0 and looked < RECENT:
+            begun = state.send_start[chunk, at]
+            if begun >= ready:
+                extra = shared_price(arcs, state, price, chunk, arc, begun)
+                if extra >= 0 and (start == NEVER or begun + weight * extra < start + cost):
+                    start, cost = begun, weight * extra
+            at = state.send_before[chunk, at]
+            looked += 1
+    return start, cost, max(free, hint)

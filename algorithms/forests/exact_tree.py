@@ -1,0 +1,119 @@
+"""A tree that is certain to leave room for all others.
+
+The algorithm of Berczi and Frank (ForestColl, theorem 12, algorithm 5).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.schedule import Ints
+from ..graphs import flow_kernels
+from ..graphs.maxflow import arcs_of
+from ..graphs.network import Exact, Network, kernel_for
+
+
+def exact_tree(graph: Network, residual: Exact, demand: Exact, root: int) -> tuple[int, Ints]:
+    """Build a tree from a root, for as many copies as one tree can have.
+
+    An edge (x, y) can be added to mu copies of a partial tree, where mu is what y can receive from x and from all other
+    roots beyond what they demand. Where mu is less than the number of copies, the others go back to the root.
+
+    Parameters
+    ----------
+    graph : Network
+        A network of the nodes to span.
+    residual : array of int, shape (edges,)
+        What every edge has left; all trees demanded exist in it.
+    demand : array of int, shape (nodes,)
+        Trees still to be built from every root; at least one from this one.
+    root : int
+        The root.
+
+    Returns
+    -------
+    copies : int
+        How often the tree is used, at least 1.
+    into : array of int, shape (nodes,)
+        The edge into every node, -1 at the root.
+    """
+    oracle = _Spare(graph, residual)
+    others = demand.copy()
+    copies = int(demand[root])
+    others[root] -= copies
+    into = np.full(graph.nodes, -2, dtype=np.int64)
+    into[root] = -1
+    place = np.zeros(graph.nodes, dtype=np.int64)
+    # What an edge can take only falls while the tree grows, so what was found last time is a bound.
+    bound = np.minimum(residual, copies)
+    for count in range(1, graph.nodes):
+        reached = into != -2
+        edges = np.flatnonzero(reached[graph.tail] & ~reached[graph.head] & (bound > 0))
+        edges = edges[np.argsort(place[graph.tail[edges]], kind="stable")]
+        edge = _best(graph, oracle, others, copies, edges, bound)
+        y = int(graph.head[edge])
+        into[y] = edge
+        place[y] = count
+        if bound[edge] < copies:
+            others[root] += copies - int(bound[edge])
+            copies = int(bound[edge])
+            bound = np.minimum(residual, copies)
+        oracle.give(into[into >= 0], copies)
+    return copies, into
+
+
+def _best(graph: Network, oracle: _Spare, others: Exact, copies: int, edges: Ints, bound: Exact) -> int:
+    """Find the first edge that all copies can take, else the first of those that most can.
+
+    ``bound`` is made sharper.
+    """
+    best, most = -1, 0
+    for candidates in (edges[bound[edges] == copies], edges):
+        for edge in candidates.tolist():
+            if bound[edge] > most:
+                x, y = int(graph.tail[edge]), int(graph.head[edge])
+                bound[edge] = oracle.spare(x, y, others, int(bound[edge]))
+                if bound[edge] == copies:
+                    return int(edge)
+                if candidates is edges and bound[edge] > most:
+                    best, most = int(edge), int(bound[edge])
+    return best
+
+
+class _Spare:
+    """What nodes can receive beyond what is demanded, in a network that loses the edges of the tree that is built."""
+
+    def __init__(self, graph: Network, residual: Exact) -> None:
+        self.first, self.head, self.mate, self.arc = arcs_of(graph)
+        self.residual = residual
+        self.capacity: Exact = np.zeros(len(self.head), dtype=residual.dtype)
+        self.capacity[self.arc] = residual
+        self.nodes = graph.nodes
+        self.kernel: Any = kernel_for(flow_kernels.flow_into, residual.dtype)
+
+    def give(self, edges: Ints, copies: int) -> None:
+        """Leave the others what the edges of so many copies of a tree do not take."""
+        self.capacity[self.arc] = self.residual
+        self.capacity[self.arc[edges]] -= copies
+
+    def spare(self, x: int, y: int, others: Exact, most: int) -> int:
+        """The value of ``F(x, y) - sum of others``, at most ``most``: equation (5)."""
+        wanted = int(others.sum()) + most
+        grown = np.zeros(self.nodes, dtype=np.bool_)
+        grown[x] = True
+        *work, _ = flow_kernels.scratch(self.nodes, len(self.head))
+        wide = self.capacity.dtype == object
+        flow, _, _ = self.kernel(
+            y,
+            wanted if wide else np.int64(wanted),
+            self.first,
+            self.head,
+            self.mate,
+            self.capacity.copy(),
+            others.copy(),
+            grown,
+            *work,
+        )
+        return max(int(flow) - (wanted - most), 0)

@@ -1,0 +1,402 @@
+"""Trees on the real links: a path for every edge of every tree, from the log of splits (ForestColl, appendix C.3).
+
+Where the copies of a tree have to take different paths along an edge, the tree becomes several, one for each
+combination that is needed. Copies are handed out so that this is rare: the trees with the most copies choose first.
+
+Capacity is kept as pieces: each has an amount and a path, and every edge has a queue of them. A path is a link, or two
+paths in a row; links are numbered from 0, and path ``links + i`` is the i-th pair in ``left`` and ``right``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numba
+import numpy as np
+
+from ...core.schedule import Ints
+from ...core.trees import TreeKind, TreePacking
+from ..graphs.network import Exact, Network, distinct, exact_array, kernel_for
+from .kernels import heights
+from .packing import SpanningTrees
+from .splitting import Splits
+
+
+@dataclass(frozen=True, eq=False)
+class ParallelLinks:
+    """Links with the copies of trees that each may carry; parallel links are kept apart.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes.
+    tail, head : array of int, shape (links,)
+        Ends of every link.
+    units : array of int, shape (links,)
+        Whole copies of trees that it may carry.
+    """
+
+    nodes: int
+    tail: Ints
+    head: Ints
+    units: Exact
+
+    def graph(self) -> Network:
+        """The network; parallel links are one edge."""
+        return Network.merged(self.nodes, self.tail, self.head, self.units)
+
+
+class Pieces:
+    """Capacity of the edges of a network without switches, in pieces that each have a path.
+
+    Parameters
+    ----------
+    first : array of int, shape (edges,)
+        First piece of every edge, -1 for none.
+    following, amount, path : array, shape (pieces,)
+        Next piece of the same edge, how many copies, and which path.
+    left, right : array of int
+        Paths that are two in a row; path ``links + i`` is the i-th.
+    links : int
+        Number of links; smaller numbers of paths are links.
+    """
+
+    def __init__(
+        self, first: Ints, following: Ints, amount: Exact, path: Ints, left: Ints, right: Ints, links: int
+    ) -> None:
+        self.first, self.following, self.amount, self.path = first, following, amount, path
+        self.left, self.right, self.links = left, right, links
+
+    def hand_out(self, edges: Ints, trees: Ints, wanted: Exact) -> tuple[Ints, Ints, Exact]:
+        """Assign every edge of every tree pieces; see :func:`hand_out`."""
+        exact = np.result_type(wanted, self.amount)  # trees may be counted in wider numbers than links
+        self.amount = self.amount.astype(exact)
+        found: tuple[Ints, Ints, Exact] = kernel_for(hand_out, exact)(
+            edges, trees, wanted.astype(exact), self.first, self.following, self.amount
+        )
+        return found
+
+    def flatten(self, paths: Ints) -> tuple[Ints, Ints]:
+        """The links of paths."""
+        found: tuple[Ints, Ints] = flatten(paths, self.left, self.right, self.links)
+        return found
+
+
+def replayed(wires: ParallelLinks, log: tuple[Splits, ...], graph: Network, members: Ints) -> Pieces:
+    """Follow the log of splits from the links to the edges that they have become.
+
+    Parameters
+    ----------
+    wires : ParallelLinks
+        The links, with the capacities that were split.
+    log : tuple of Splits
+        How the switches were split off.
+    graph : Network
+        The network without switches.
+    members : array of int, shape (nodes of the graph,)
+        Node in the network of every node of the graph.
+    """
+    n, links, dtype = wires.nodes, len(wires.tail), wires.units.dtype
+    into = [s.pairs.source * n + s.switch for s in log]
+    out = [s.switch * n + s.pairs.target for s in log]
+    past = [np.where(s.pairs.source == s.pairs.target, -1, s.pairs.source * n + s.pairs.target) for s in log]
+    edges, direct = members[graph.tail] * n + members[graph.head], wires.tail * n + wires.head
+    keys = distinct(np.concatenate([*into, *out, *past, edges, direct]))
+    keys = keys[keys >= 0]
+    splits = np.empty((sum(len(part) for part in past), 3), dtype=np.int64)
+    for column, parts in enumerate((into, out, past)):
+        flat = np.concatenate([np.empty(0, np.int64), *parts])
+        splits[:, column] = np.where(flat < 0, -1, np.searchsorted(keys, flat))
+    amounts = np.concatenate([np.empty(0, dtype), *(s.pairs.amount.astype(dtype) for s in log)])
+    link = np.flatnonzero(wires.units > 0)
+    link = link[np.argsort(direct[link], kind="stable")]
+    first, last, following = _queues(np.searchsorted(keys, direct[link]), len(keys))
+    following, amount, path, left, right = kernel_for(replay, dtype)(
+        splits, amounts, first, last, following, wires.units[link], link, links
+    )
+    return Pieces(first[np.searchsorted(keys, edges)], following, amount, path, left, right, links)
+
+
+def along(graph: Network, paths: Sequence[Sequence[tuple[Sequence[int], int]]], links: int) -> Pieces:
+    """Assign every edge its paths.
+
+    Parameters
+    ----------
+    graph : Network
+        A network without switches.
+    paths : sequence of sequence of (links, copies)
+        For every edge of it.
+    links : int
+        Number of links.
+    """
+    left: list[int] = []
+    right: list[int] = []
+    path: list[int] = []
+    for one, _ in (piece for pieces in paths for piece in pieces):
+        joined, *rest = one
+        for link in rest:
+            left.append(joined)
+            right.append(link)
+            joined = links + len(left) - 1
+        path.append(joined)
+    owner = np.repeat(np.arange(len(graph)), [len(pieces) for pieces in paths])
+    first, _, following = _queues(owner, len(graph))
+    amount = exact_array(copies for pieces in paths for _, copies in pieces)
+    of_piece, before, after = (np.array(column, dtype=np.int64) for column in (path, left, right))
+    return Pieces(first, following, amount, of_piece, before, after, links)
+
+
+def expand(
+    pieces: Pieces, forest: SpanningTrees, ranks: Ints, instance_sha256: str, unit_bytes: Fraction
+) -> TreePacking:
+    """Assign every tree its links.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        Paths of the edges of the forest's network; used up.
+    forest : SpanningTrees
+        The trees.
+    ranks : array of int, shape (nodes of the forest,)
+        Rank of every node.
+    instance_sha256 : str
+        Digest of the instance.
+    unit_bytes : Fraction
+        What one copy of a tree carries.
+    """
+    tree, node = _tree_edges(forest)
+    edge = forest.into[tree, node]
+    served = np.lexsort((tree, -forest.copies[tree].astype(np.float64)))
+    use, piece, given = pieces.hand_out(edge[served], tree[served], forest.copies[tree[served]])
+    whole = np.argsort(served[use], kind="stable")
+    row, copies, tree_of = _divided(forest, served[use][whole], given[whole])
+    use = served[use][whole][row]
+    offset, links = pieces.flatten(pieces.path[piece[whole][row]])
+    parent = forest.graph.tail[edge[use]]
+    return TreePacking(
+        instance_sha256,
+        TreeKind.OUT,
+        ranks[forest.root[tree_of]],
+        copies,
+        unit_bytes,
+        np.arange(len(copies) + 1, dtype=np.int64) * (forest.graph.nodes - 1),
+        ranks[parent],
+        ranks[node[use]],
+        offset,
+        links,
+    )
+
+
+def _queues(owner: Ints, count: int) -> tuple[Ints, Ints, Ints]:
+    """First and last piece of every owner, and the next one of every piece, where an owner's pieces are together."""
+    begins = np.flatnonzero(np.diff(owner, prepend=-1))
+    ends = np.append(begins[1:], len(owner)) - 1
+    first, last = (np.full(count, -1, dtype=np.int64) for _ in range(2))
+    first[owner[begins]], last[owner[begins]] = begins, ends[: len(begins)]
+    following = np.arange(1, len(owner) + 1)
+    following[ends[: len(begins)]] = -1
+    return first, last, following
+
+
+def _tree_edges(forest: SpanningTrees) -> tuple[Ints, Ints]:
+    """Tree and lower end of every edge, tree by tree, from the root down."""
+    _, depth = heights(forest.into, forest.graph.tail)
+    order = np.argsort(depth, axis=1, kind="stable")[:, 1:]
+    return np.repeat(np.arange(len(forest)), forest.graph.nodes - 1), order.reshape(-1).astype(np.int64)
+
+
+def _divided(forest: SpanningTrees, use: Ints, given: Exact) -> tuple[Ints, Ints, Ints]:
+    """Cut trees where the pieces of one of their edges end.
+
+    Parameters
+    ----------
+    forest : SpanningTrees
+        The trees; each has as many uses as edges, tree by tree.
+    use, given : array of int, shape (parts,)
+        Which use is given how much, use by use.
+
+    Returns
+    -------
+    row : array of int
+        The part that carries every edge of every cut tree.
+    copies, tree : array of int, shape (cut trees,)
+        Copies of it, and the tree that it comes from.
+    """
+    starts = np.flatnonzero(np.concatenate([[True], use[1:] != use[:-1]]))
+    parts = np.diff(np.concatenate([starts, [len(use)]]))
+    sums = np.cumsum(given)
+    ends = sums - np.repeat((sums - given)[starts], parts)  # counted in copies of the tree from 0
+    edges = forest.graph.nodes - 1
+    bounds = np.concatenate([starts[::edges], [len(use)]])
+    rows: list[Ints] = []
+    copies: list[int] = []
+    tree: list[int] = []
+    for t in range(len(forest)):
+        begin, end = int(bounds[t]), int(bounds[t + 1])
+        if end - begin == edges:
+            rows.append(np.arange(begin, end))
+            copies.append(int(forest.copies[t]))
+            tree.append(t)
+            continue
+        before = 0
+        for cut in sorted(set(ends[begin:end].tolist())):
+            covers = (ends[begin:end] >= cut) & (ends[begin:end] - given[begin:end] < cut)
+            rows.append(begin + np.flatnonzero(covers))
+            copies.append(cut - before)
+            tree.append(t)
+            before = cut
+    return np.concatenate(rows), np.array(copies, dtype=np.int64), np.array(tree, dtype=np.int64)
+
+
+@numba.njit(cache=True)
+def replay(
+    splits: Any, amounts: Any, first: Any, last: Any, following: Any, piece_amount: Any, piece_path: Any, links: int
+) -> tuple[Any, Any, Any, Any, Any]:
+    """Follow the splits: take what is split from the two edges' queues, join the paths, and queue them at the third.
+
+    Parameters
+    ----------
+    splits : array of int, shape (splits, 3)
+        Edge to the switch, edge from the switch, and edge past it; -1 where that would be a loop.
+    amounts : array of int, shape (splits,)
+        How much.
+    first, last : array of int, shape (edges,)
+        First and last piece in the queue of every edge, -1 for none; changed.
+    following, piece_amount, piece_path : array of int, shape (pieces,)
+        Next piece in the queue, amount and path of every piece.
+    links : int
+        Number of links.
+
+    Returns
+    -------
+    tuple of array
+        The pieces after all splits (following, amount, path), and the pairs of paths (left, right).
+    """
+    used, pairs = len(piece_amount), 0
+    room = 2 * used + 2 * len(splits) + 64
+    nxt, amount, path = np.empty(room, np.int64), np.empty(room, piece_amount.dtype), np.empty(room, np.int64)
+    nxt[:used], amount[:used], path[:used] = following, piece_amount, piece_path
+    left, right = np.empty(room, np.int64), np.empty(room, np.int64)
+    for s in range(len(splits)):
+        into, out, past = splits[s]
+        rest = amounts[s]
+        while rest > 0:
+            a, b = first[into], first[out]
+            if a < 0 or b < 0:
+                break  # a split of more than there is: what is missing shows when the paths are counted
+            moved = min(rest, amount[a], amount[b])
+            rest -= moved
+            amount[a] -= moved
+            amount[b] -= moved
+            if past >= 0:
+                if max(used, pairs) == room:
+                    nxt, amount, path = _wider(nxt), _wider(amount), _wider(path)
+                    left, right = _wider(left), _wider(right)
+                    room *= 2
+                left[pairs], right[pairs] = path[a], path[b]
+                nxt[used], amount[used], path[used] = -1, moved, links + pairs
+                if first[past] < 0:
+                    first[past] = used
+                else:
+                    nxt[last[past]] = used
+                last[past] = used
+                used += 1
+                pairs += 1
+            if amount[a] == 0:
+                first[into] = nxt[a]
+            if amount[b] == 0:
+                first[out] = nxt[b]
+    return nxt[:used], amount[:used], path[:used], left[:pairs], right[:pairs]
+
+
+@numba.njit(cache=True)
+def _wider(values: Any) -> Any:
+    wide = np.empty(2 * len(values), values.dtype)
+    wide[: len(values)] = values
+    return wide
+
+
+@numba.njit(cache=True)
+def hand_out(edges: Any, trees: Any, wanted: Any, first: Any, following: Any, amount: Any) -> tuple[Any, Any, Any]:
+    """Assign every edge of every tree pieces of the edge's capacity.
+
+    One that is large enough if there is one, the smallest of these.
+
+    Parameters
+    ----------
+    edges, trees : array of int, shape (uses,)
+        Which edge is used by which tree, in the order in which they are served.
+    wanted : array of int, shape (uses,)
+        Copies of the tree.
+    first, following, amount : array of int
+        The queue of every edge; amounts are changed.
+
+    Returns
+    -------
+    use, piece, given : array of int, shape (parts,)
+        Which use was given how much of which piece.
+    """
+    room = len(edges) + 64
+    use, piece, given = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, amount.dtype)
+    count = 0
+    for i in range(len(edges)):
+        edge, rest = edges[i], wanted[i]
+        while rest > 0:
+            chosen = -1
+            at = first[edge]
+            while at >= 0:
+                have = amount[at]
+                if have > 0:
+                    if chosen < 0:
+                        chosen = at
+                    elif have >= rest:
+                        if amount[chosen] < rest or have < amount[chosen]:
+                            chosen = at
+                    elif have > amount[chosen]:
+                        chosen = at
+                    if have == rest:
+                        chosen = at
+                        break
+                at = following[at]
+            if chosen < 0:
+                break  # more than there is: the verifier will see that the tree does not carry all
+            moved = min(rest, amount[chosen])
+            if count == room:
+                use, piece, given = _wider(use), _wider(piece), _wider(given)
+                room *= 2
+            use[count], piece[count], given[count] = i, chosen, moved
+            count += 1
+            amount[chosen] -= moved
+            rest -= moved
+    return use[:count], piece[:count], given[:count]
+
+
+@numba.njit(cache=True)
+def flatten(paths: Any, left: Any, right: Any, links: int) -> tuple[Any, Any]:
+    """The links of paths, one after the other; offsets have one entry more than there are paths."""
+    offset = np.zeros(len(paths) + 1, np.int64)
+    room = 4 * len(paths) + 64
+    found = np.empty(room, np.int64)
+    stack = np.empty(len(left) + 2, np.int64)
+    count = 0
+    for i in range(len(paths)):
+        stack[0] = paths[i]
+        size = 1
+        while size > 0:
+            size -= 1
+            path = stack[size]
+            if path < links:
+                if count == room:
+                    found = _wider(found)
+                    room *= 2
+                found[count] = path
+                count += 1
+            else:
+                stack[size] = right[path - links]
+                stack[size + 1] = left[path - links]
+                size += 2
+        offset[i + 1] = count
+    return offset, found[:count]

@@ -1,0 +1,367 @@
+"""Compiled loops over trees: growing one inside known cuts, making one lower, and letting two share their edges anew.
+
+A tree is the edge into every node, -1 at its root; edges are numbered as in a :class:`~..graphs.network.Network` whose
+nodes are all to be spanned.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+#: Trees that are drawn for the tallest of them to be the first of a pair; and how often it is of as many as there are.
+_DRAWN, _FROM_ALL = 6, 0.25
+
+
+@numba.njit(cache=True)
+def standing(
+    x: int, y: int, amount: Any, free: Any, used: Any, slack: Any, inside: Any, cut_start: Any, cuts: Any
+) -> int:
+    """What an edge costs: 0 nothing, 1 some of what a cut has to spare, 2 more than it has."""
+    cost = 0
+    for i in range(cut_start[y], cut_start[y + 1]):
+        j = cuts[i]
+        if not inside[j, x]:
+            if used[j] + amount > free[j] + slack[j]:
+                return 2
+            if used[j] + amount > free[j]:
+                cost = 1
+    return cost
+
+
+@numba.njit(cache=True)
+def enter(x: int, y: int, amount: Any, used: Any, inside: Any, cut_start: Any, cuts: Any) -> None:
+    """Count an edge where it enters cuts."""
+    for i in range(cut_start[y], cut_start[y + 1]):
+        if not inside[cuts[i], x]:
+            used[cuts[i]] += amount
+
+
+@numba.njit(cache=True)
+def best_edges(
+    nodes: Any,
+    amount: Any,
+    allowed: int,
+    shallow: bool,
+    start: Any,
+    head: Any,
+    residual: Any,
+    weight: Any,
+    slack: Any,
+    inside: Any,
+    cut_start: Any,
+    cuts: Any,
+    into: Any,
+    free: Any,
+    used: Any,
+    depth: Any,
+    best: Any,
+    value: Any,
+    found: Any,
+) -> int:
+    """Find the best edge from some nodes of a tree to every node that it lacks, and put these nodes into ``found``.
+
+    The cheaper is better, then the one with more left; if ``shallow``, before all that the one nearer to the root.
+    """
+    fresh = 0
+    for x in nodes:
+        for edge in range(start[x], start[x + 1]):
+            y = head[edge]
+            if into[y] != -2 or residual[edge] < amount:
+                continue
+            cost = standing(x, y, amount, free, used, slack, inside, cut_start, cuts)
+            if cost > allowed:
+                continue
+            rank = residual[edge] * weight[edge] - 8.0 * cost
+            if shallow:
+                rank -= 64.0 * depth[x]
+            if best[y] < 0:
+                found[fresh] = y
+                fresh += 1
+            elif rank <= value[y]:
+                continue
+            best[y] = edge
+            value[y] = rank
+    return fresh
+
+
+@numba.njit(cache=True)
+def grow(
+    root: int,
+    amount: Any,
+    thrifty: bool,
+    start: Any,
+    tail: Any,
+    head: Any,
+    residual: Any,
+    weight: Any,
+    slack: Any,
+    inside: Any,
+    cut_start: Any,
+    cuts: Any,
+    into: Any,
+    free: Any,
+    used: Any,
+) -> int:
+    """Grow a tree that carries ``amount``, level by level, through edges with the most left.
+
+    A cut has to let every tree in once whose root is outside; that entry is free. Each further one uses what the cut
+    has to spare. Such edges come last in a level or, if ``thrifty``, one at a time and only where nothing else is
+    possible.
+
+    Returns
+    -------
+    int
+        Nodes reached; ``into`` has their edges and ``used`` what enters the cuts.
+    """
+    nodes = len(start) - 1
+    into[:] = -2
+    into[root] = -1
+    for j in range(len(used)):
+        used[j] = amount - amount
+        free[j] = amount - amount if inside[j, root] else amount
+    order, found = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    depth, best, value = np.zeros(nodes, dtype=np.int64), np.full(nodes, -1, dtype=np.int64), np.zeros(nodes)
+    order[0] = root
+    count, begin, end = 1, 0, 1
+    allowed = 0 if thrifty else 1
+    while count < nodes:
+        single = thrifty and allowed == 1
+        fresh = best_edges(
+            order[begin:end],
+            amount,
+            allowed,
+            single,
+            start,
+            head,
+            residual,
+            weight,
+            slack,
+            inside,
+            cut_start,
+            cuts,
+            into,
+            free,
+            used,
+            depth,
+            best,
+            value,
+            found,
+        )
+        before = count
+        for y in found[:fresh][np.argsort(-value[found[:fresh]])]:
+            edge = best[y]
+            x = tail[edge]
+            cost = standing(x, y, amount, free, used, slack, inside, cut_start, cuts)
+            planned = 1 if value[y] < -4.0 else 0
+            if cost <= planned and not (single and count > before):
+                enter(x, y, amount, used, inside, cut_start, cuts)
+                into[y] = edge
+                depth[y] = depth[x] + 1
+                order[count] = y
+                count += 1
+        best[found[:fresh]] = -1
+        if single and count > before:  # what it leads to may be free again
+            allowed, begin, end = 0, before, count
+        elif single or (count == before and count == end and not thrifty):
+            break
+        elif count == before and count > end:
+            begin, end = end, count
+        elif count == before:
+            allowed, begin, end = 1, 0, count
+    return count
+
+
+@numba.njit(cache=True)
+def shift(into: Any, amount: Any, residual: Any) -> None:
+    """Add to what every edge of a tree has left."""
+    for y in range(len(into)):
+        if into[y] >= 0:
+            residual[into[y]] += amount
+
+
+@numba.njit(cache=True)
+def lower(root: int, amount: Any, scarce: float, start: Any, head: Any, residual: Any, weight: Any, into: Any) -> int:
+    """Find a lowest tree in the edges that have enough left, by the parents that have most.
+
+    Parameters
+    ----------
+    scarce : float
+        Edges that have at most this part of their capacity left are not taken.
+
+    Returns
+    -------
+    int
+        The height, -1 if not every node is reached.
+    """
+    nodes = len(start) - 1
+    into[:] = -2
+    into[root] = -1
+    order = np.empty(nodes, dtype=np.int64)
+    level = np.zeros(nodes, dtype=np.int64)
+    value = np.zeros(nodes)
+    order[0] = root
+    count, at = 1, 0
+    while at < count:
+        x = order[at]
+        if count == nodes and level[x] == level[order[count - 1]]:
+            break  # all are reached, and nobody below the last level
+        at += 1
+        for edge in range(start[x], start[x + 1]):
+            if residual[edge] < amount:
+                continue
+            part = residual[edge] * weight[edge]
+            if part <= scarce:
+                continue
+            y = head[edge]
+            if into[y] == -2:
+                order[count] = y
+                count += 1
+                level[y] = level[x] + 1
+                into[y] = edge
+                value[y] = part
+            elif level[y] == level[x] + 1 and part > value[y]:
+                into[y] = edge
+                value[y] = part
+    return int(level[order[count - 1]]) if count == nodes else -1
+
+
+@numba.njit(cache=True)
+def lower_each(
+    order: Any,
+    scarce: float,
+    limit: Any,
+    root: Any,
+    copies: Any,
+    trees: Any,
+    height: Any,
+    start: Any,
+    head: Any,
+    residual: Any,
+    weight: Any,
+) -> int:
+    """Take tree after tree out and put a lowest one in its place, where that is not higher than its limit.
+
+    Returns
+    -------
+    int
+        How many trees were replaced; ``trees``, ``height`` and ``residual`` are changed.
+    """
+    into = np.empty(trees.shape[1], dtype=np.int64)
+    changed = 0
+    for t in order:
+        shift(trees[t], copies[t], residual)
+        found = lower(root[t], copies[t], scarce, start, head, residual, weight, into)
+        if 0 <= found <= limit[t]:
+            trees[t, :] = into
+            height[t] = found
+            changed += 1
+        shift(trees[t], -copies[t], residual)
+    return changed
+
+
+@numba.njit(cache=True)
+def heights(trees: Any, tail: Any) -> tuple[Any, Any]:
+    """The height of every tree and the depth of every node in it; shapes (trees,) and (trees, nodes)."""
+    count, nodes = trees.shape
+    depth = np.full((count, nodes), -1, dtype=np.int32)
+    height = np.zeros(count, dtype=np.int64)
+    chain = np.empty(nodes + 1, dtype=np.int64)
+    for t in range(count):
+        for y in range(nodes):
+            length, x = 0, y
+            while depth[t, x] < 0 and trees[t, x] >= 0:
+                chain[length] = x
+                length += 1
+                x = tail[trees[t, x]]
+            if trees[t, x] < 0:
+                depth[t, x] = 0
+            for i in range(length - 1, -1, -1):
+                node = chain[i]
+                depth[t, node] = depth[t, tail[trees[t, node]]] + 1
+            height[t] = max(height[t], depth[t, y])
+    return height, depth
+
+
+@numba.njit(cache=True)
+def pair(random: Any, count: int, height: Any) -> tuple[int, int]:
+    """Draw two trees, of which the first is more likely to be a tall one."""
+    first = int(random.random() * count)
+    for _ in range(count if random.random() < _FROM_ALL else _DRAWN - 1):
+        other = int(random.random() * count)
+        if height[other] > height[first]:
+            first = other
+    second = int(random.random() * (count - 1))
+    return first, second + 1 if second >= first else second
+
+
+@numba.njit(cache=True)
+def exchange(
+    trials: int,
+    random: Any,
+    count: int,
+    root: Any,
+    copies: Any,
+    trees: Any,
+    height: Any,
+    start: Any,
+    head: Any,
+    residual: Any,
+    weight: Any,
+) -> int:
+    """Take out as many copies of two trees as both have, grow the first as low as it goes, then the second.
+
+    Parents are chosen by what is left of edges, at random within a factor, so that a pair can be tried again. The pair
+    stays if the sum of the cubes of its heights falls; or is equal, if no tree has to be divided for it.
+
+    Parameters
+    ----------
+    trials : int
+        Pairs to try.
+    random : numpy.random.Generator
+        Where all chance comes from.
+    count : int
+        Trees, at least 2; the columns ``root``, ``copies``, ``trees`` and ``height`` have room for more.
+    start, head, residual, weight : array
+        The network and what its edges have left, as :func:`lower` takes them.
+
+    Returns
+    -------
+    int
+        Trees after all; the columns and ``residual`` are changed.
+    """
+    fresh = np.empty((2, trees.shape[1]), dtype=np.int64)
+    for _ in range(trials):
+        a, b = pair(random, count, height)
+        amount = min(copies[a], copies[b])
+        divided = copies[a] != copies[b]
+        if divided and count == len(root):
+            continue
+        shift(trees[a], amount, residual)
+        shift(trees[b], amount, residual)
+        liking = weight * (0.25 + random.random(len(weight)))
+        low_a = lower(root[a], amount, 0.0, start, head, residual, liking, fresh[0])
+        gain = height[a] ** 3 + height[b] ** 3 - low_a**3
+        low_b = -1
+        if low_a >= 0 and gain > 0:
+            shift(fresh[0], -amount, residual)
+            low_b = lower(root[b], amount, 0.0, start, head, residual, liking, fresh[1])
+            gain -= low_b**3
+            shift(fresh[0], amount, residual)
+        if low_b < 0 or gain < 0 or (gain == 0 and divided):
+            shift(trees[a], -amount, residual)
+            shift(trees[b], -amount, residual)
+            continue
+        if divided:
+            rest = a if copies[a] > amount else b
+            root[count], copies[count], height[count] = root[rest], copies[rest] - amount, height[rest]
+            trees[count, :] = trees[rest]
+            copies[rest] = amount
+            count += 1
+        trees[a, :], trees[b, :] = fresh[0], fresh[1]
+        height[a], height[b] = low_a, low_b
+        shift(fresh[0], -amount, residual)
+        shift(fresh[1], -amount, residual)
+    return count

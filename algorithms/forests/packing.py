@@ -1,0 +1,370 @@
+"""All trees that are demanded: built first, proved afterwards.
+
+Trees are grown without any test inside known cuts (:func:`.kernels.grow`), of which a pool is kept with what each has
+to spare. Now and then one test of what is left shows whether the trees still demanded exist in it; if not, the cut that
+is missing something joins the pool, and the trees since the last point at which they did are taken back. A root for
+which no tree can be grown gets one that is certain (:mod:`.exact_tree`). When the last tree is built, the forest is its
+own proof.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...core.schedule import Bools, Ints
+from ..graphs.maxflow import RootedFlow, near_order
+from ..graphs.network import INT64_SAFE, Exact, Network, kernel_for
+from .exact_tree import exact_tree
+from .kernels import grow, heights
+from .symmetry import Groups
+
+#: Distinct capacities at which the network is cut into strongly connected parts.
+_THRESHOLDS = 24
+
+#: A pool larger than this costs more than it saves.
+_MOST = 4096
+
+#: Trees between two tests: at first, and at most.
+_FIRST_TEST, _LAST_TEST = 8, 256
+
+#: How often the number of copies is halved before what is left is tested.
+_HALVINGS = 4
+
+#: How often in a row a first tree may be taken back before a certain one is built.
+_PATIENCE = 12
+
+
+class CutPool:
+    """Cuts that no tree may overload; any set of nodes may be in it, since what it has to spare is computed exactly.
+
+    Parameters
+    ----------
+    graph : Network
+        The network.
+    groups : iterable of Groups
+        Its groups, level by level: they are the first cuts, and a cut found in one group is copied to those that are
+        equal.
+    """
+
+    def __init__(self, graph: Network, groups: Iterable[Groups]) -> None:
+        self.graph = graph
+        self.groups = tuple(groups)
+        self._known: set[bytes] = set()
+        self.inside: Bools = np.zeros((0, graph.nodes), dtype=np.bool_)
+        sides = [level.group == index for level in self.groups for index in range(level.count) if level.count > 1]
+        self.add([*sides, *_linked_parts(graph)])
+
+    def __len__(self) -> int:
+        return len(self.inside)
+
+    def add(self, sides: Iterable[Bools], *, images: bool = False) -> None:
+        """Add cuts that are not in the pool yet, with their images in equal groups."""
+        fresh: list[Bools] = []
+        for side in sides:
+            for each in (side, *(self._images(side) if images else ())):
+                key = np.packbits(each).tobytes()
+                size = int(each.sum())
+                if 1 < size < self.graph.nodes and key not in self._known and len(self._known) < _MOST:
+                    self._known.add(key)
+                    fresh.append(each)
+        if fresh or not len(self.inside):
+            self.inside = np.concatenate([self.inside, np.array(fresh, dtype=np.bool_).reshape(-1, self.graph.nodes)])
+            node, cut = np.nonzero(self.inside.T)
+            self.cuts = cut.astype(np.int64)
+            self.cut_start = np.searchsorted(node, np.arange(self.graph.nodes + 1)).astype(np.int64)
+
+    def slack(self, residual: Exact, demand: Exact) -> Exact:
+        """What every cut has to spare; shape (cuts,)."""
+        tail, head = self.graph.tail, self.graph.head
+        by_head = np.argsort(head, kind="stable")
+        into = np.split(by_head, np.searchsorted(head[by_head], np.arange(1, self.graph.nodes)))
+        spare = np.zeros(len(self.inside), dtype=residual.dtype)
+        total = demand.sum()
+        for j, side in enumerate(self.inside):
+            edges = np.concatenate([into[node] for node in np.flatnonzero(side)])
+            spare[j] = residual[edges[~side[tail[edges]]]].sum() - (total - demand[side].sum())
+        return spare
+
+    def _images(self, side: Bools) -> Iterable[Bools]:
+        """Copies of a set that lies in one group to all groups that are equal to it, by position."""
+        for level in self.groups:
+            owner = np.unique(level.group[side])
+            if len(owner) != 1 or owner[0] < 0 or level.count < 2:
+                continue
+            alike = np.flatnonzero(level.family == level.family[owner[0]])
+            position = level.position[side]
+            size = int(level.position[level.group == owner[0]].max()) + 1
+            place = np.zeros(size, dtype=np.bool_)
+            place[position] = True
+            for other in alike.tolist():
+                if other != owner[0]:
+                    members = np.flatnonzero(level.group == other)
+                    image = np.zeros(self.graph.nodes, dtype=np.bool_)
+                    image[members[place[level.position[members]]]] = True
+                    yield image
+            return
+
+
+def _linked_parts(graph: Network) -> Iterable[Bools]:
+    """The parts that edges of at least some capacity join, for a few capacities."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    values = sorted(set(graph.capacity.tolist()))
+    step = max(len(values) // _THRESHOLDS, 1)
+    for least in values[1::step]:
+        strong = graph.capacity >= least
+        ends = graph.tail[strong], graph.head[strong]
+        matrix = csr_array((np.ones(len(ends[0])), ends), shape=(graph.nodes, graph.nodes))
+        count, label = connected_components(matrix, directed=False)
+        sizes = np.bincount(label, minlength=count)
+        for part in np.flatnonzero(sizes > 1):
+            yield label == part
+
+
+def seeds(groups: Iterable[Groups], members: Ints) -> tuple[Groups, ...]:
+    """Groups in the numbering of the members alone.
+
+    Parameters
+    ----------
+    groups : iterable of Groups
+        Groups in the numbering of the whole network.
+    members : array of int
+        Number in the whole network of every member.
+    """
+    return tuple(Groups(level.group[members], level.position[members], level.family) for level in groups)
+
+
+@dataclass(frozen=True, eq=False)
+class SpanningTrees:
+    """Spanning trees of a network.
+
+    Parameters
+    ----------
+    graph : Network
+        The network.
+    root : array of int, shape (trees,)
+        Root of every tree.
+    copies : array of int, shape (trees,)
+        How often it is used.
+    into : array of int, shape (trees, nodes)
+        Edge into every node, -1 at the root.
+    counts : dict
+        How many tests, failed tests and certain trees it took.
+    """
+
+    graph: Network
+    root: Ints
+    copies: Exact
+    into: Ints
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.root)
+
+    def load(self) -> Exact:
+        """Copies of trees on every edge."""
+        load = np.zeros(len(self.graph), dtype=self.copies.dtype)
+        for into, copies in zip(self.into, self.copies, strict=True):
+            load[into[into >= 0]] += copies
+        return load
+
+    def height(self) -> Ints:
+        """The height of every tree."""
+        found: Ints = heights(self.into, self.graph.tail)[0]
+        return found
+
+    def tallness(self) -> tuple[int, int]:
+        """The maximum of the heights, and their sum over all copies."""
+        height = self.height()
+        return int(height.max(initial=0)), int((height * self.copies).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    root: int
+    copies: int
+    into: Ints
+
+
+class Packer:
+    """Packs the trees of one network.
+
+    Parameters
+    ----------
+    graph : Network
+        A network of the nodes to span.
+    demand : array of int, shape (nodes,)
+        Trees from every root; they exist in the network.
+    pool : CutPool
+        Known cuts of the network.
+    thrifty : bool
+        How trees are grown at first, see :func:`.kernels.grow`.
+    exact_only : bool
+        Whether every tree is to be a certain one.
+    residual : array of int or None, shape (edges,)
+        What the edges have left for these trees; None is all.
+    """
+
+    def __init__(
+        self,
+        graph: Network,
+        demand: Exact,
+        pool: CutPool,
+        *,
+        thrifty: bool = False,
+        exact_only: bool = False,
+        residual: Exact | None = None,
+    ) -> None:
+        self.graph, self.pool, self.thrifty, self.exact_only = graph, pool, thrifty, exact_only
+        wide = graph.total + int(sum(demand.tolist())) * graph.nodes >= INT64_SAFE
+        self.exact: Any = object if wide else np.int64
+        self.residual: Exact = (graph.capacity if residual is None else residual).astype(self.exact)
+        self.left: Exact = demand.astype(self.exact)
+        self.weight = 1.0 / graph.capacity.astype(np.float64)
+        self.slack = pool.slack(self.residual, self.left)
+        self.trees: list[_Tree] = []
+        self.proved = 0
+        self.counts = {"tests": 0, "failed_tests": 0, "certain_trees": 0}
+        self._grow: Callable[..., int] = kernel_for(grow, self.residual.dtype)
+        self._flow = RootedFlow(graph, self.left, near_order(graph))
+
+    def pack(self, roots: Ints | None = None, stop: Callable[[], bool] = lambda: False) -> SpanningTrees | None:
+        """Build all trees, from the roots in the given order; None if told to stop."""
+        queue = deque((np.flatnonzero(self.left > 0) if roots is None else roots).tolist())
+        every, setbacks = _FIRST_TEST, 0
+        while queue:
+            if stop():
+                return None
+            root = queue.popleft()
+            if self.left[root] <= 0:
+                continue
+            tree = None if self.exact_only or setbacks > _PATIENCE else self._grown(root)
+            if tree is None:
+                if (back := self._taken_back()) is not None:
+                    queue.extendleft([root, *reversed(back)])
+                    every = _FIRST_TEST
+                    setbacks = 0 if self.proved_now else setbacks + 1
+                    continue
+                tree = self._certain(root)
+            self._put(tree)
+            if self.left[root] > 0:
+                queue.appendleft(root)
+            if len(self.trees) - self.proved >= every or setbacks:
+                back = self._taken_back()
+                every = min(2 * every, _LAST_TEST) if back is None else _FIRST_TEST
+                setbacks = 0 if back is None or self.proved_now else setbacks + 1
+                queue.extendleft(reversed(back or []))
+        return SpanningTrees(
+            self.graph,
+            np.array([tree.root for tree in self.trees], dtype=np.int64),
+            np.array([tree.copies for tree in self.trees], dtype=self.exact),
+            np.array([tree.into for tree in self.trees], dtype=np.int64),
+            self.counts,
+        )
+
+    def _grown(self, root: int) -> _Tree | None:
+        """Grow a tree for as many copies as it goes; None if it does not go at all."""
+        copies = int(self.left[root])
+        into = np.empty(self.graph.nodes, dtype=np.int64)
+        free, used = (np.zeros(len(self.pool), dtype=self.exact) for _ in range(2))
+        for _ in range(_HALVINGS + 1):
+            for thrifty in (self.thrifty, not self.thrifty):
+                reached = self._grow(
+                    root,
+                    self._number(copies),
+                    thrifty,
+                    self.graph.out_start,
+                    self.graph.tail,
+                    self.graph.head,
+                    self.residual,
+                    self.weight,
+                    self.slack,
+                    self.pool.inside,
+                    self.pool.cut_start,
+                    self.pool.cuts,
+                    into,
+                    free,
+                    used,
+                )
+                if reached == self.graph.nodes:
+                    self.slack += free - used
+                    return _Tree(root, copies, into)
+            if copies == 1:
+                break
+            copies = (copies + 1) // 2
+        return None
+
+    def _certain(self, root: int) -> _Tree:
+        self.counts["certain_trees"] += 1
+        copies, into = exact_tree(self.graph, self.residual, self.left, root)
+        edges = into[into >= 0]
+        for j, side in enumerate(self.pool.inside):
+            entering = int((side[self.graph.head[edges]] & ~side[self.graph.tail[edges]]).sum())
+            self.slack[j] += copies * ((0 if side[root] else 1) - entering)
+        return _Tree(root, copies, into)
+
+    def _put(self, tree: _Tree) -> None:
+        self.residual[tree.into[tree.into >= 0]] -= tree.copies
+        self.left[tree.root] -= tree.copies
+        self.trees.append(tree)
+
+    def _take(self) -> _Tree:
+        tree = self.trees.pop()
+        self.residual[tree.into[tree.into >= 0]] += tree.copies
+        self.left[tree.root] += tree.copies
+        return tree
+
+    def _taken_back(self) -> list[int] | None:
+        """Take back as many trees as must be for all others to exist; returns their roots, None if all may stay.
+
+        The last point at which the trees still demanded exist is found by halving, since before it they exist as well.
+        Every failed test adds its cut to the pool.
+        """
+        self.proved_now = False
+        if self._exists():
+            self.proved_now = len(self.trees) > self.proved
+            self.proved = len(self.trees)
+            return None
+        good, bad = self.proved, len(self.trees)
+        taken: list[_Tree] = []
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            while len(self.trees) > middle:
+                taken.append(self._take())
+            while len(self.trees) < middle:
+                self._put(taken.pop())
+            if self._exists():
+                good = middle
+                self.proved_now = True
+            else:
+                bad = middle
+        while len(self.trees) > good:
+            taken.append(self._take())
+        while len(self.trees) < good:
+            self._put(taken.pop())
+        self.proved = good
+        self.slack = self.pool.slack(self.residual, self.left)
+        return [tree.root for tree in reversed(taken)]
+
+    def _exists(self) -> bool:
+        """Whether the trees still demanded exist in what is left.
+
+        The cut that shows that they do not joins the pool.
+        """
+        self.counts["tests"] += 1
+        self._flow.ask(self.residual, self.left)
+        violation = self._flow.violation()
+        if violation is None:
+            return True
+        self.counts["failed_tests"] += 1
+        self.pool.add([violation.side], images=True)
+        return False
+
+    def _number(self, value: int) -> Any:
+        return value if self.exact is object else np.int64(value)

@@ -1,0 +1,182 @@
+"""Lower trees without more load: what a forest leaves unused is enough to bring many trees down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...core.schedule import Ints
+from ..graphs.network import Exact, kernel_for
+from .kernels import exchange, lower, lower_each
+from .packing import SpanningTrees
+
+#: Passes in which every tree may become lower.
+_PASSES = 3
+
+#: Parts of its capacity that an edge must have left to be used by a tree that has height to spare.
+_SCARCE = (0.3, 0.2, 0.1, 0.05, 0.02)
+
+#: Edges that a round of exchanges looks at, over the pairs that it tries; and so where capacities need Python's
+#: integers, which are slow.
+_WORK, _WIDE_WORK = 1_000_000, 10_000
+
+#: Trees that a round may have more at its end than at its begin, before equal ones are made one.
+_ROOM = 256
+
+#: Rounds without gain after which exchanging ends.
+_IDLE = 10
+
+
+def lowered(forest: SpanningTrees) -> SpanningTrees:
+    """Replace trees by lower ones, without any test: all trees exist, and stay so.
+
+    First every tree, the tallest first, is taken out and grown again as low as what is left allows. Then trees that are
+    low enough give up edges of which little is left, for the tall ones to use; while that works, the aim is set lower.
+    """
+    work = _Work(forest)
+    for _ in range(_PASSES):
+        before = work.height.sum()
+        work.relower(work.tall_first(), 0.0, work.height)
+        if work.height.sum() == before:
+            break
+    best = work.forest()
+    floor = int(eccentricities(forest).max())
+    target = int(work.height.max()) - 1
+    while target >= floor:
+        for scarce in _SCARCE:
+            low = np.flatnonzero(work.height <= target)
+            work.relower(low, scarce, np.full(len(work.height), target))
+            work.relower(work.tall_first(above=target), 0.0, work.height)
+            if work.height.max() <= target:
+                break
+        if work.height.max() > target:
+            break
+        best = min(best, work.forest(), key=SpanningTrees.tallness)
+        target -= 1
+    return min(best, work.forest(), key=SpanningTrees.tallness)
+
+
+def exchanged(forest: SpanningTrees, rounds: int, seed: int, stop: Callable[[], bool] = lambda: False) -> SpanningTrees:
+    """Let pairs of trees share their edges anew where both together become lower.
+
+    Without any test, since all trees exist, and stay so.
+
+    Where nearly all capacity is used, one tree alone can rarely become lower, but two often can. Trees with many copies
+    are divided for it.
+
+    Parameters
+    ----------
+    forest : SpanningTrees
+        All trees.
+    rounds : int
+        Rounds of about equal work, whatever the size of the network; they end early where some in a row have gained
+        nothing.
+    seed : int
+        Which pairs, and how.
+    stop : callable
+        Whether to end early.
+
+    Returns
+    -------
+    SpanningTrees
+        The lowest that was seen at the end of a round.
+    """
+    random = np.random.default_rng(seed)
+    lowest = np.zeros(forest.graph.nodes, dtype=np.int64)
+    lowest[forest.root] = eccentricities(forest)
+    best, idle = forest, 0
+    for _ in range(rounds):
+        if stop() or idle == _IDLE or len(forest) < 2:
+            break
+        before = _cubes(forest)
+        forest = _round(forest, random)
+        idle = idle + 1 if _cubes(forest) == before else 0
+        best = min(best, forest, key=SpanningTrees.tallness)
+        if (forest.height() == lowest[forest.root]).all():
+            break
+    return best
+
+
+def eccentricities(forest: SpanningTrees) -> Ints:
+    """The fewest edges from every root to its farthest node: no tree is lower."""
+    graph, into = forest.graph, np.empty(forest.graph.nodes, dtype=np.int64)
+    weight = np.ones(len(graph))
+    plenty = np.ones(len(graph), dtype=np.int64)
+    found = {
+        root: lower(root, np.int64(1), 0.0, graph.out_start, graph.head, plenty, weight, into)
+        for root in np.unique(forest.root).tolist()
+    }
+    return np.array([found[root] for root in forest.root.tolist()], dtype=np.int64)
+
+
+class _Work:
+    """A forest that is being changed, and what its edges have left."""
+
+    def __init__(self, forest: SpanningTrees) -> None:
+        self.base = forest
+        self.trees, self.height = forest.into.copy(), forest.height()
+        self.residual: Exact = forest.graph.capacity.astype(forest.copies.dtype) - forest.load()
+        self.weight = 1.0 / forest.graph.capacity.astype(np.float64)
+        self.lower_each: Callable[..., int] = kernel_for(lower_each, self.residual.dtype)
+
+    def tall_first(self, above: int = 1) -> Ints:
+        """Trees above a height, the tallest first."""
+        order = np.argsort(-self.height, kind="stable")
+        return order[self.height[order] > above]
+
+    def relower(self, order: Ints, scarce: float, limit: Ints) -> None:
+        """Grow trees again, in this order."""
+        graph = self.base.graph
+        self.lower_each(
+            order,
+            scarce,
+            limit.copy(),
+            self.base.root,
+            self.base.copies,
+            self.trees,
+            self.height,
+            graph.out_start,
+            graph.head,
+            self.residual,
+            self.weight,
+        )
+
+    def forest(self) -> SpanningTrees:
+        """The forest as it is now."""
+        return replace(self.base, into=self.trees.copy())
+
+
+def _round(forest: SpanningTrees, random: np.random.Generator) -> SpanningTrees:
+    """Try some pairs."""
+    graph, count = forest.graph, len(forest)
+    trials = max((_WIDE_WORK if forest.copies.dtype == object else _WORK) // len(graph), 1)
+    kernel = kernel_for(exchange, forest.copies.dtype)
+    root, copies, height = (_with_room(column) for column in (forest.root, forest.copies, forest.height()))
+    trees = _with_room(forest.into)
+    residual: Exact = graph.capacity.astype(forest.copies.dtype) - forest.load()
+    weight = 1.0 / graph.capacity.astype(np.float64)
+    count = kernel(trials, random, count, root, copies, trees, height, graph.out_start, graph.head, residual, weight)
+    changed = replace(forest, root=root[:count], copies=copies[:count], into=trees[:count])
+    return _joined(changed) if count > len(forest) else changed
+
+
+def _with_room(column: Any) -> Any:
+    """Copy a column, with room for more trees."""
+    wide = np.zeros((len(column) + _ROOM, *column.shape[1:]), dtype=column.dtype)
+    wide[: len(column)] = column
+    return wide
+
+
+def _joined(forest: SpanningTrees) -> SpanningTrees:
+    """Make equal trees one."""
+    _, first, which = np.unique(forest.into, axis=0, return_index=True, return_inverse=True)
+    copies: Any = np.zeros(len(first), dtype=forest.copies.dtype)
+    np.add.at(copies, which.reshape(-1), forest.copies)
+    return replace(forest, root=forest.root[first], copies=copies, into=forest.into[first])
+
+
+def _cubes(forest: SpanningTrees) -> int:
+    return int((forest.height() ** 3 * forest.copies).sum())

@@ -1,0 +1,324 @@
+"""Symmetry of a network: groups of nodes with positions that correspond, and patterns that pair the ports of a switch.
+
+Boxes, leafs and pods are found in the network itself; nothing is read from the names of nodes. Once the switches of a
+tier are gone, the nodes that they joined have edges among them: the connected components are the hierarchy, from the
+bottom up. Equal groups are put over one another by colour refinement: two nodes get the same position only where the
+groups' capacities agree, node by node.
+
+A pattern gives all capacity of a switch to pairs of its ports at once: what comes from port u goes to port t. It keeps
+boxes connected and trees low, and is a proposal only, accepted when the network without the switch still serves
+everybody (:mod:`.splitting`). Ports lie on a circle, group by group; what comes in is paired with what goes out a
+rotation further on. With a rotation of at least the largest group and at most the rest, no pair is within a group; with
+several rotations, every port reaches the port at its own position in all other groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.schedule import Bools, Ints
+from ..graphs.network import Exact, Network
+
+#: Larger groups keep the order of their nodes.
+_LARGEST = 128
+
+#: How often other choices are tried where the first ones did not lead to equal groups.
+_TRIES = 4
+_Hashes = NDArray[np.uint64]
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_MIX_IN = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_OUT = np.uint64(0x94D049BB133111EB)
+_SHIFT = np.uint64(29)
+
+#: Ways to join the ports below with those above: in runs, each with all, around the circle.
+MODES = (0, 1, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of nodes.
+
+    Parameters
+    ----------
+    group : array of int, shape (nodes,)
+        Group of every node; -1 of those that are in none.
+    position : array of int, shape (nodes,)
+        Position in the group.
+    family : array of int, shape (groups,)
+        Groups of the same family are equal, position by position.
+    """
+
+    group: Ints
+    position: Ints
+    family: Ints
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return len(self.family)
+
+
+def find_groups(graph: Network, members: Bools) -> Groups:
+    """The components of the members by the edges among them, with corresponding positions.
+
+    Parameters
+    ----------
+    graph : Network
+        The network.
+    members : array of bool, shape (nodes,)
+        The nodes to group; all others are left out, and edges to them count as a property of a node.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    nodes = np.flatnonzero(members)
+    place = np.full(graph.nodes, -1, dtype=np.int64)
+    place[nodes] = np.arange(len(nodes))
+    inner = members[graph.tail] & members[graph.head]
+    ends = place[graph.tail[inner]], place[graph.head[inner]]
+    matrix = csr_array((np.ones(len(ends[0])), ends), shape=(len(nodes), len(nodes)))
+    count, label = connected_components(matrix, directed=False)
+    group = np.full(graph.nodes, -1, dtype=np.int64)
+    group[nodes] = label
+    position = np.zeros(graph.nodes, dtype=np.int64)
+    order = np.argsort(label, kind="stable")
+    sizes = np.bincount(label, minlength=count)
+    position[nodes[order]] = np.arange(len(nodes)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    family = np.arange(count)
+    for size in np.unique(sizes):
+        if 1 < size <= _LARGEST and (alike := np.flatnonzero(sizes == size)).size > 1:
+            _align(graph, group, position, family, alike, int(size))
+    singles = np.flatnonzero(sizes == 1)
+    family[singles] = singles[0] if len(singles) else 0
+    return Groups(group, position, family)
+
+
+def _align(graph: Network, group: Ints, position: Ints, family: Ints, alike: Ints, size: int) -> None:
+    """Put groups of the same size over one another where they are equal; changes ``position`` and ``family``."""
+    where = np.full(int(group.max()) + 1, -1, dtype=np.int64)
+    where[alike] = np.arange(len(alike))
+    inside = np.flatnonzero(group >= 0)
+    inside = inside[where[group[inside]] >= 0]
+    node = np.empty((len(alike), size), dtype=np.int64)
+    node[where[group[inside]], position[inside]] = inside
+    weight = np.zeros((len(alike), size, size), dtype=np.int64)
+    outside = np.zeros((len(alike), size, 2), dtype=np.int64)
+    own = np.zeros(graph.nodes, dtype=np.bool_)
+    own[inside] = True
+    small = np.array([int(c) % 2**61 for c in graph.capacity.tolist()], dtype=np.int64)
+    tail, head = graph.tail, graph.head
+    both = own[tail] & own[head] & (group[tail] == group[head])
+    weight[where[group[tail[both]]], position[tail[both]], position[head[both]]] = small[both]
+    for end, column in ((tail, 0), (head, 1)):
+        edge = own[end] & ~both
+        np.add.at(outside[:, :, column], (where[group[end[edge]]], position[end[edge]]), small[edge])
+    pending = np.arange(len(alike))
+    for attempt in range(_TRIES):
+        order = _discrete(weight[pending], outside[pending], attempt)
+        rows = np.arange(len(pending))[:, None]
+        sorted_weight = weight[pending][rows[:, :, None], order[:, :, None], order[:, None, :]]
+        sorted_outside = outside[pending][rows, order]
+        equal = (sorted_weight == sorted_weight[0]).all(axis=(1, 2)) & (sorted_outside == sorted_outside[0]).all(
+            axis=(1, 2)
+        )
+        aligned = pending[equal]
+        if len(aligned) > 1 or attempt == _TRIES - 1:
+            position[node[aligned[:, None], order[equal]]] = np.arange(size)
+            family[alike[aligned]] = alike[aligned[0]]
+            pending = pending[~equal]
+        if len(pending) < 2:
+            return
+
+
+def _discrete(weight: Ints, outside: Ints, attempt: int) -> Ints:
+    """Order the nodes of every group by colours that are refined until each node has its own; shape (groups, size)."""
+    groups, size, _ = weight.shape
+    colour = _scramble(outside[:, :, 0].astype(np.uint64) * _MIX_OUT + outside[:, :, 1].astype(np.uint64) * _MIX_IN)
+    out, into = weight.astype(np.uint64) * _MIX_OUT, weight.transpose(0, 2, 1).astype(np.uint64) * _MIX_IN
+    edges = _scramble(out + into)
+    rows = np.arange(groups)
+    colour = _refined(colour, edges)
+    for chosen in range(size):
+        ranked = np.sort(colour, axis=1)
+        same = ranked[:, 1:] == ranked[:, :-1]
+        ties = same.any(axis=1)
+        if not ties.any():
+            break
+        # The smallest colour that several nodes have; of these nodes, one is singled out.
+        shared = ranked[rows, same.argmax(axis=1)]
+        candidates = (colour == shared[:, None]) & ties[:, None]
+        skip = np.minimum(attempt, candidates.sum(axis=1) - 1) if chosen == 0 else np.zeros(groups, dtype=np.int64)
+        nth = (candidates.cumsum(axis=1) == (skip + 1)[:, None]) & candidates
+        colour = np.where(nth, _scramble(colour + np.uint64(chosen + 1)), colour)
+        colour = _refined(colour, edges)
+    return np.argsort(colour, axis=1, kind="stable")
+
+
+def _refined(colour: _Hashes, edges: _Hashes) -> _Hashes:
+    """Refine colours by those of the neighbours until no class is divided any more."""
+    classes = _classes(colour)
+    while True:
+        finer = _scramble(colour * _MIX + _scramble(edges ^ _scramble(colour)[:, None, :]).sum(axis=2))
+        more = _classes(finer)
+        if (more <= classes).all():
+            return finer
+        colour, classes = finer, more
+
+
+def _classes(colour: _Hashes) -> Ints:
+    ranked = np.sort(colour, axis=1)
+    return np.asarray(1 + (ranked[:, 1:] != ranked[:, :-1]).sum(axis=1), dtype=np.int64)
+
+
+def _scramble(value: _Hashes) -> _Hashes:
+    mixed = (value ^ (value >> _SHIFT)) * _MIX_IN
+    return np.asarray(mixed ^ (mixed >> _SHIFT), dtype=np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchPorts:
+    """The neighbours of a switch, with the same capacity to it and from it.
+
+    Parameters
+    ----------
+    node : array of int, shape (ports,)
+        The neighbours.
+    capacity : array of int, shape (ports,)
+        In each direction.
+    group, position : array of int, shape (ports,)
+        Group and position of those that are no switches.
+    up : array of bool, shape (ports,)
+        Whether the neighbour is a switch, too.
+    """
+
+    node: Ints
+    capacity: Exact
+    group: Ints
+    position: Ints
+    up: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Capacity that goes from one port to another one; shapes (pairs,)."""
+
+    source: Ints
+    target: Ints
+    amount: Exact
+
+    @classmethod
+    def join(cls, parts: list[Pairs]) -> Pairs:
+        """Put several together."""
+        return cls(
+            np.concatenate([p.source for p in parts]),
+            np.concatenate([p.target for p in parts]),
+            np.concatenate([p.amount for p in parts]),
+        )
+
+    def swapped(self) -> Pairs:
+        """The same pairs the other way around."""
+        return Pairs(self.target, self.source, self.amount)
+
+
+def propose(ports: SwitchPorts, mode: int) -> Pairs | None:
+    """Pair the capacity of all ports; None where the mode is not for these ports.
+
+    Capacity towards switches that more comes from than can go below stays unpaired; the caller lets it go. Where all
+    neighbours are switches, none is above.
+    """
+    if not ports.up.any() or ports.up.all():
+        return _around(ports.node, ports.capacity, ports.group, ports.position) if mode == 0 else None
+    if mode == 2:
+        last = int(ports.group.max(initial=0)) + 1
+        own = np.where(ports.up, last + np.arange(len(ports.node)), ports.group)
+        return _around(ports.node, ports.capacity, own, ports.position, most=1)
+    down = ~ports.up
+    order = np.lexsort((ports.position[down], ports.group[down]))
+    node, capacity = ports.node[down][order], ports.capacity[down][order]
+    group, position = ports.group[down][order], ports.position[down][order]
+    above, room = ports.node[ports.up], ports.capacity[ports.up]
+    through = min(_total(capacity), _total(room))
+    share, taken = _part(capacity, through), _part(room, through)
+    if mode == 1 and len(set(room.tolist())) > 1:
+        return None
+    laid = np.lexsort((group, position))
+    climb = _runs if mode == 0 else _spread
+    upwards = climb(node[laid], share[laid], above, taken)
+    parts = [upwards, upwards.swapped()]
+    rest = capacity - share
+    left = rest > 0
+    if left.any():
+        parts.append(_around(node[left], rest[left], group[left], position[left]))
+    return Pairs.join(parts)
+
+
+def _around(node: Ints, capacity: Exact, group: Ints, position: Ints, most: int | None = None) -> Pairs:
+    """Pair ports around the circle, in as many slices with a rotation of their own as there are other groups."""
+    if len(set(group.tolist())) == 1:
+        group = np.arange(len(node))
+    order = np.lexsort((position, group))
+    node, capacity, group = node[order], capacity[order], group[order]
+    starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
+    slices = max(1, min(len(starts) - 1, int(min(capacity.tolist()))))
+    slices = min(slices, most or slices)
+    parts: list[Pairs] = []
+    for index in range(slices):
+        amount = capacity * (index + 1) // slices - capacity * index // slices
+        total, largest = _total(amount), max(np.add.reduceat(amount, starts).tolist())
+        low, high = largest, total - largest
+        turn = total // 2 if low > high else low + (high - low) * index // max(slices - 1, 1)
+        parts.append(_rotated(node, amount, total, turn))
+    return Pairs.join(parts)
+
+
+def _rotated(node: Ints, amount: Exact, total: int, turn: int) -> Pairs:
+    """Pair what is at every place of a circle with what is a turn further on."""
+    ends = np.cumsum(amount)
+    begin, cuts = _pieces(ends, (ends - turn) % total)  # the last one ends the whole circle
+    source = np.searchsorted(ends, begin, side="right")
+    target = np.searchsorted(ends, (begin + turn) % total, side="right")
+    return Pairs(node[source], node[target], cuts - begin)
+
+
+def _runs(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
+    """Lay the ports below against those above, each in one run."""
+    below_ends, above_ends = np.cumsum(share), np.cumsum(taken)
+    begin, cuts = _pieces(below_ends, above_ends)
+    source = np.searchsorted(below_ends, begin, side="right")
+    target = np.searchsorted(above_ends, begin, side="right")
+    return Pairs(node[source], above[target], cuts - begin)
+
+
+def _spread(node: Ints, share: Exact, above: Ints, taken: Exact) -> Pairs:
+    """Spread every port below over all above, as evenly as whole units can be."""
+    count = len(above)
+    ends = np.cumsum(share)
+    begin = ends - share
+    lane = np.arange(count)
+    # Unit i of all shares goes to lane i mod count: count the units of every share in every lane.
+    amount = (ends[:, None] - lane + count - 1) // count - (begin[:, None] - lane + count - 1) // count
+    row, column = np.nonzero(amount)
+    return Pairs(node[row], above[column], amount[row, column])
+
+
+def _pieces(*ends: Exact) -> tuple[Exact, Exact]:
+    """Begin and end of the pieces between 0 and all of these ends."""
+    cuts = np.sort(np.concatenate(ends))
+    length = np.diff(cuts, prepend=cuts[:1] * 0)
+    cuts, length = cuts[length > 0], length[length > 0]
+    return cuts - length, cuts
+
+
+def _part(capacity: Exact, through: int) -> Exact:
+    """The share of every port in a part of the whole, rounded so that sums over runs of ports are right to a unit."""
+    ends = np.cumsum(capacity)
+    whole = int(ends[-1])
+    exact = np.array([int(end) * through // whole for end in ends.tolist()], dtype=capacity.dtype)
+    return np.diff(exact, prepend=exact[:1] * 0)
+
+
+def _total(amount: Exact) -> int:
+    return int(sum(amount.tolist()))

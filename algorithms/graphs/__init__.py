@@ -1,0 +1,1 @@
+"""Directed networks: maximum flows, minimum cuts, ratio cuts, shortest paths, colour refinement."""

@@ -1,0 +1,123 @@
+"""Sets as words of 64 bits, pseudo-random numbers, and the choice of a chunk from a set; compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+#: How a chunk is chosen among several: any, the one that the fewest ranks have or are about to get, or that among the
+#: first 64.
+ANY, RAREST, RARE_OF_64 = 0, 1, 2
+
+#: Zero of 64 bits. Where a compiled function hands on a literal 0 first and a number later, numba compiles what it
+#: calls for both.
+ZERO: Any = np.int64(0)
+
+#: Candidates that ``RARE_OF_64`` looks at.
+_FEW = 64
+
+
+@numba.njit(cache=True)
+def low_bit(word: Any) -> int:
+    """Position of the lowest bit of a word that is not 0."""
+    x, place = np.uint64(word), 0
+    for shift, mask in ((32, 0xFFFFFFFF), (16, 0xFFFF), (8, 0xFF), (4, 0xF), (2, 0x3), (1, 0x1)):
+        if x & np.uint64(mask) == np.uint64(0):
+            x >>= np.uint64(shift)
+            place += shift
+    return place
+
+
+@numba.njit(cache=True)
+def has(words: Any, chunk: int) -> bool:
+    """Whether a set has a chunk."""
+    return bool((words[chunk >> 6] >> np.uint64(chunk & 63)) & np.uint64(1))
+
+
+@numba.njit(cache=True)
+def put(words: Any, chunk: int) -> None:
+    """Put a chunk into a set."""
+    words[chunk >> 6] |= np.uint64(1) << np.uint64(chunk & 63)
+
+
+@numba.njit(cache=True)
+def drop(words: Any, chunk: int) -> None:
+    """Take a chunk out of a set."""
+    words[chunk >> 6] &= ~(np.uint64(1) << np.uint64(chunk & 63))
+
+
+@numba.njit(cache=True)
+def draw(state: Any, below: int) -> int:
+    """Next pseudo-random number from 0 on below a limit, of a xorshift generator of 64 bits."""
+    x = state[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    state[0] = x
+    signed: Any = np.int64((x >> np.uint64(11)) % np.uint64(below))
+    return signed  # type: ignore[no-any-return]
+
+
+@numba.njit(cache=True)
+def seeded(seed: int) -> Any:
+    """State of a generator; nearby seeds are scattered."""
+    state = np.empty(1, np.uint64)
+    x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0xD1B54A32D192ED03)
+    x ^= x >> np.uint64(29)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(32)
+    state[0] = x | np.uint64(1)
+    return state
+
+
+@numba.njit(cache=True)
+def shuffle(items: Any, count: int, state: Any) -> None:
+    """Put the first items into random order."""
+    for index in range(count - 1, 0, -1):
+        other = draw(state, index + 1)
+        items[index], items[other] = items[other], items[index]
+
+
+@numba.njit(cache=True)
+def choose(words: Any, copies: Any, how: int, state: Any) -> int:
+    """Choose a chunk of a set, -1 of an empty one; the search begins at a random place.
+
+    Parameters
+    ----------
+    words : array of uint64
+        The set.
+    copies : array of int, shape (chunks,)
+        How many ranks have each chunk, or are about to get it.
+    how : int
+        ``ANY``, ``RAREST`` or ``RARE_OF_64``.
+    state : array of uint64
+        The generator.
+    """
+    size = len(words)
+    first, turn = draw(state, size), draw(state, 64)
+    right, left = np.uint64(turn), np.uint64(64 - turn)
+    best, fewest, seen = -1, 2**62, 0
+    for step in range(size):
+        index = first + step
+        if index >= size:
+            index -= size
+        word = words[index]
+        if word == np.uint64(0):
+            continue
+        # The word is turned, so that its lowest bit is a random one.
+        if turn != 0:
+            word = (word >> right) | (word << left)
+        while word != np.uint64(0):
+            bit = low_bit(word)
+            chunk = (index << 6) + ((bit + turn) & 63)
+            if how == ANY:
+                return chunk
+            if copies[chunk] < fewest:
+                best, fewest = chunk, copies[chunk]
+            seen += 1
+            if how == RARE_OF_64 and seen >= _FEW:
+                return best
+            word &= word - np.uint64(1)
+    return best

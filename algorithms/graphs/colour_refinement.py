@@ -1,0 +1,157 @@
+"""Colour refinement of flow problems: which flows of which sources may be equal.
+
+A linear program whose variables and rows fall into classes such that all rows of a class meet the variables of each
+class with the same coefficients (an equitable partition) has an optimal solution that is constant on every class: the
+average of any optimum over the classes. So one variable for each class is enough, without loss, and no group of
+symmetries is ever computed (Grohe, Kersting, Mladenov, Selman, Dimension reduction via colour refinement, ESA 2014).
+
+Here the variables are flows of a source on an arc, and the rows are balances of a source at a point and capacities of a
+link, which several arcs may share. Colours start from what is given and are split until a colour says how its own kind
+is surrounded:
+
+* a flow (s, a) by the colours of its two balances (s, tail) and (s, head) and of the link of a;
+* a balance (s, v) by the flows of s that enter v and that leave v, each as a multiset;
+* a link by the flows on it, over all sources and all its arcs, as a multiset of pairs (arc's own colour, flow's
+  colour).
+
+Splitting is by sorting whole multisets, so that no two different ones are ever taken for the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FlowArcs:
+    """What flows move on.
+
+    Parameters
+    ----------
+    tails, heads : array of int, shape (arcs,)
+        Points that the arcs leave and enter.
+    link_of : array of int, shape (arcs,)
+        The link whose capacity an arc uses.
+    points, links : int
+        How many there are.
+    """
+
+    tails: Ints
+    heads: Ints
+    link_of: Ints
+    points: int
+    links: int
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Colours at the end; each kind counts from 0 without gaps.
+
+    Parameters
+    ----------
+    flow : array of int, shape (sources, arcs)
+        Class of the flow of a source on an arc.
+    balance : array of int, shape (sources, points)
+        Class of the balance of a source at a point.
+    link : array of int, shape (links,)
+        Class of a link.
+    rounds : int
+        How often the colours were split.
+    """
+
+    flow: Ints
+    balance: Ints
+    link: Ints
+    rounds: int
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Number of classes of flows, balances and links."""
+        return int(self.flow.max()) + 1, int(self.balance.max()) + 1, int(self.link.max()) + 1
+
+
+def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequence[Any]) -> Classes:
+    """Split colours until they are stable.
+
+    Parameters
+    ----------
+    network : FlowArcs
+        Points, arcs and links.
+    balances : array of int, shape (sources, points)
+        First colours of the balances: what the right-hand sides differ in.
+    arcs, links : sequences of hashable
+        First colours of arcs (such as their delay) and of links (such as their capacity).
+
+    Returns
+    -------
+    Classes
+        The coarsest equitable partition that is finer than the first colours.
+    """
+    sources = len(balances)
+    own = _numbered(arcs)
+    link = _numbered(links)
+    balance = _rows(balances.reshape(-1, 1)).reshape(balances.shape)
+    flow = np.broadcast_to(own, (sources, len(own))).copy()
+    entering = _lists(network.heads, network.points)
+    leaving = _lists(network.tails, network.points)
+    on_link = _lists(network.link_of, network.links)
+    count = (-1, -1, -1)
+    rounds = 0
+    while True:
+        parts = (
+            flow,
+            balance[:, network.tails],
+            balance[:, network.heads],
+            np.broadcast_to(link[network.link_of], flow.shape),
+        )
+        flow = _rows(np.stack(parts, axis=-1).reshape(-1, 4)).reshape(flow.shape)
+        seen = np.concatenate([balance[:, :, None], _multisets(flow, entering), _multisets(flow, leaving)], axis=2)
+        balance = _rows(seen.reshape(-1, seen.shape[2])).reshape(balance.shape)
+        joined = np.moveaxis(_padded(flow, on_link), 0, 1).reshape(network.links, -1)
+        link = _rows(np.concatenate([link[:, None], np.sort(joined, axis=1)], axis=1))
+        found = (int(flow.max()), int(balance.max()), int(link.max()))
+        if found == count:
+            return Classes(flow, balance, link, rounds)
+        count, rounds = found, rounds + 1
+
+
+def _numbered(values: Sequence[Any]) -> Ints:
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+
+
+def _rows(table: Ints) -> Ints:
+    """Number equal rows alike."""
+    order = np.lexsort(table.T[::-1])
+    ordered = table[order]
+    new = np.concatenate([[False], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    numbers = np.empty(len(table), dtype=np.int64)
+    numbers[order] = np.cumsum(new)
+    return numbers
+
+
+def _lists(owner: Ints, count: int) -> Ints:
+    """For every owner its members, filled up with -1 to the longest list."""
+    order = np.argsort(owner, kind="stable")
+    sizes = np.bincount(owner, minlength=count)
+    width = max(1, int(sizes.max(initial=0)))
+    table = np.full((count, width), -1, dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    table[owner[order], np.arange(len(owner)) - starts[owner[order]]] = order
+    return table
+
+
+def _padded(flow: Ints, lists: Ints) -> Ints:
+    """Colours of the listed members, -1 where a list has ended; shape (sources, owners, width)."""
+    return np.where(lists >= 0, flow[:, lists], -1)
+
+
+def _multisets(flow: Ints, lists: Ints) -> Ints:
+    return np.sort(_padded(flow, lists), axis=2)

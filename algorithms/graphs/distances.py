@@ -1,0 +1,269 @@
+"""Shortest distances on networks whose links have whole lengths, and shortest paths of fewest links for many pairs.
+
+A path of :func:`route` has the fewest links; among those the least latency; among those, at every node, the link that
+comes first in the topology. The generators and :func:`~cwb.core.fabric.expand` list links one dimension after the
+other, the clockwise one first where a fabric has rings: there, ties are broken in dimension order. Paths may lead
+through switches and through other ranks. Of parallel links the first of least latency is taken. That is no search by
+length: layer by layer, from all targets of a block at once, it takes time in proportion to what it reaches, where
+Dijkstra's algorithm would need the lexicographic order in its lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...core.errors import InputError, Unsupported
+from ...core.schedule import Ints
+from ...core.topology import Topology
+
+#: Entries of the table (targets x nodes) that one search fills.
+_TABLE = 2**22
+
+
+def distances(
+    nodes: int, tail: Ints, head: Ints, length: ArrayLike, sources: ArrayLike | None = None, *, backwards: bool = False
+) -> NDArray[np.float64]:
+    """Distances from some nodes to all others, or to them: exact integers, by scipy's Dijkstra.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes.
+    tail, head : array of int, shape (links,)
+        Ends of every link; parallel links are allowed.
+    length : array of int, shape (links,)
+        At least 0.
+    sources : array of int, optional
+        The nodes; by default all.
+    backwards : bool
+        Whether paths lead to the sources.
+
+    Returns
+    -------
+    array of float, shape (sources, nodes)
+        Integers below 2^53; infinite where there is no path.
+
+    Raises
+    ------
+    InputError
+        If the lengths add up to 2^53 or more, from which on floats skip integers.
+    """
+    from scipy.sparse.csgraph import dijkstra
+
+    values: NDArray[Any] = np.asarray(length)
+    if sum(values.tolist()) >= 2**53:
+        raise InputError("lengths of links have no common unit in which their sum is below 2^53", place="network.links")
+    ends = (head, tail) if backwards else (tail, head)
+    graph = _matrix(nodes, *ends, values)
+    found: NDArray[np.float64] = dijkstra(graph, indices=None if sources is None else np.asarray(sources))
+    return found
+
+
+def shortest_paths(nodes: int, tail: Ints, head: Ints, length: Ints) -> tuple[Ints, Ints]:
+    """Shortest paths between all nodes over links that lead both ways.
+
+    Of paths of the same length one with the fewest links.
+
+    Parameters
+    ----------
+    nodes, tail, head, length
+        As of :func:`distances`.
+
+    Returns
+    -------
+    tuple of two arrays of int, shape (nodes, nodes)
+        Distances, -1 where there is no path; and the last node before the second one on the path from the first.
+    """
+    from scipy.sparse.csgraph import dijkstra
+
+    # A link of no length must not be taken for none: lengths are one more than n times what they are, which keeps their
+    # order.
+    graph = _matrix(nodes, tail, head, length * nodes + 1)
+    far, before = dijkstra(graph, directed=False, return_predecessors=True)
+    reach = np.where(np.isinf(far), -1, far) // nodes
+    return reach.astype(np.int64), before.astype(np.int64)
+
+
+def _matrix(nodes: int, tail: Ints, head: Ints, length: NDArray[Any]) -> Any:
+    """Lengths as a sparse matrix; of parallel links the shortest, where a sparse matrix would add them up."""
+    from scipy.sparse import csr_array
+
+    order = np.lexsort((length, head, tail))
+    a, b, values = tail[order], head[order], length[order].astype(np.float64)
+    kept = np.ones(len(order), dtype=np.bool_)
+    kept[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
+    return csr_array((values[kept], (a[kept], b[kept])), shape=(nodes, nodes))
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Paths of several pairs.
+
+    Parameters
+    ----------
+    offset : array of int, shape (pairs + 1,)
+        Where each pair's links begin in ``links``.
+    links : array of int
+        Links of all pairs, in order from source to target.
+    """
+
+    offset: Ints
+    links: Ints
+
+    def take(self, index: Ints) -> Paths:
+        """The paths of some pairs, in the order of the index; a pair may come more than once."""
+        if len(self.links) == len(self.offset) - 1:  # one link for every pair
+            return Paths(np.arange(len(index) + 1), self.links[index])
+        hops = np.diff(self.offset)[index]
+        offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+        within = np.arange(offset[-1]) - np.repeat(offset[:-1], hops)
+        return Paths(offset, self.links[np.repeat(self.offset[:-1][index], hops) + within])
+
+
+@dataclass(frozen=True, eq=False)
+class _EnteringLinks:
+    """Links as columns, grouped by the node they enter."""
+
+    source: Ints
+    target: Ints
+    latency: NDArray[Any]  # in a common fraction of a second
+    entering: Ints  # links, sorted by target
+    first: Ints  # where each node's entering links begin
+
+
+def route(topology: Topology, source: Ints, target: Ints) -> Paths:
+    """Find a shortest path for each pair of nodes.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    source, target : array of int, shape (pairs,)
+        Positions of different nodes; a pair may come more than once.
+
+    Returns
+    -------
+    Paths
+        In the order of the pairs.
+
+    Raises
+    ------
+    Unsupported
+        If there is no path for a pair.
+    """
+    nodes = len(topology.nodes)
+    keys, inverse = _distinct(target * nodes + source, nodes * nodes)
+    if not len(keys):
+        return Paths(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    graph = _entering_links(topology)
+    blocks = [_search(topology, graph, keys % nodes, keys // nodes, part) for part in _parts(keys // nodes, nodes)]
+    hops = np.concatenate([np.diff(block.offset) for block in blocks])
+    offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+    unique = Paths(offset, np.concatenate([block.links for block in blocks]))
+    return unique.take(inverse)
+
+
+def _distinct(keys: Ints, limit: int) -> tuple[Ints, Ints]:
+    """The different keys below the limit, sorted, and the place of each key among them.
+
+    By a table where that is not larger.
+    """
+    if limit > max(16 * len(keys), 2**16):
+        found, inverse = np.unique(keys, return_inverse=True)
+        return found, inverse.astype(np.int64)
+    place = np.zeros(limit, dtype=np.int64)
+    place[keys] = 1
+    found = np.flatnonzero(place)
+    place[found] = np.arange(len(found))
+    return found, place[keys]
+
+
+def _entering_links(topology: Topology) -> _EnteringLinks:
+    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
+    different = {link.latency_s for link in topology.links}
+    scale = lcm(*(seconds.denominator for seconds in different))
+    ticks = {seconds: int(seconds * scale) for seconds in different}
+    fits = max(ticks.values(), default=0) * (len(topology.nodes) + 1) < 2**62
+    latency: NDArray[Any] = np.array(
+        [ticks[link.latency_s] for link in topology.links], dtype=np.int64 if fits else object
+    )
+    order = np.argsort(ends[:, 1], kind="stable")
+    first = np.searchsorted(ends[order, 1], np.arange(len(topology.nodes) + 1))
+    return _EnteringLinks(ends[:, 0], ends[:, 1], latency, order, first)
+
+
+def _parts(target: Ints, nodes: int) -> Iterator[slice]:
+    """Cut sorted pairs into blocks of whole targets whose tables fit."""
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(target) != 0]))
+    block = starts[:: max(1, _TABLE // nodes)]
+    for begin, end in zip(block, [*block[1:], len(target)], strict=True):
+        yield slice(int(begin), int(end))
+
+
+def _search(topology: Topology, graph: _EnteringLinks, source: Ints, target: Ints, part: slice) -> Paths:
+    """Search backwards from all targets of a block at once, a hop at a time, until every source is reached.
+
+    Then walk forwards.
+    """
+    source, target = source[part], target[part]
+    goals, goal = np.unique(target, return_inverse=True)
+    nodes = len(graph.first) - 1
+    onward = np.full(len(goals) * nodes, -1, dtype=np.int64)  # link towards each goal; -2 at the goal
+    distance = np.zeros(len(goals) * nodes, dtype=graph.latency.dtype)
+    wanted = goal * nodes + source
+    frontier = np.arange(len(goals)) * nodes + goals
+    onward[frontier] = -2
+    while len(frontier) and (onward[wanted] == -1).any():
+        seeking = np.zeros(len(goals), dtype=np.bool_)
+        seeking[goal[onward[wanted] == -1]] = True
+        frontier = _layer(graph, frontier[seeking[frontier // nodes]], onward, distance)
+    if (missing := np.flatnonzero(onward[wanted] == -1)).size:
+        ends = (topology.nodes[int(where[missing[0]])].name for where in (source, target))
+        raise Unsupported("no path leads from {!r} to {!r}".format(*ends))
+    return _walk(graph, source, target, goal * nodes, onward)
+
+
+def _layer(graph: _EnteringLinks, frontier: Ints, onward: Ints, distance: NDArray[Any]) -> Ints:
+    """Reach the nodes one hop further from their goals; give their entries of the table."""
+    nodes = len(graph.first) - 1
+    node = frontier % nodes
+    count = graph.first[node + 1] - graph.first[node]
+    begin = np.cumsum(count) - count
+    slot = np.arange(count.sum()) - np.repeat(begin - graph.first[node], count)
+    link = graph.entering[slot]
+    entry = np.repeat(frontier - node, count) + graph.source[link]
+    latency: NDArray[Any] = np.repeat(distance[frontier], count) + graph.latency[link]
+    new = np.asarray(onward[entry] == -1)
+    link, entry, latency = link[new], entry[new], latency[new]
+    if latency.dtype == object:
+        latency = np.unique(latency, return_inverse=True)[1]
+    order = np.lexsort((link, latency, entry))
+    link, entry = link[order], entry[order]
+    best = np.concatenate([[True], np.diff(entry) != 0])[: len(entry)]
+    link = link[best]
+    reached: Ints = entry[best]
+    onward[reached] = link
+    distance[reached] = distance[reached - graph.source[link] + graph.target[link]] + graph.latency[link]
+    return reached
+
+
+def _walk(graph: _EnteringLinks, source: Ints, target: Ints, row: Ints, onward: Ints) -> Paths:
+    """Follow the links from the sources to the targets."""
+    here, active = source.copy(), np.flatnonzero(source != target)
+    walked: list[tuple[Ints, Ints]] = []
+    while len(active):
+        link = onward[row[active] + here[active]]
+        walked.append((active, link))
+        here[active] = graph.target[link]
+        active = active[here[active] != target[active]]
+    pair = np.concatenate([pairs for pairs, _ in walked])
+    links = np.concatenate([found for _, found in walked])
+    order = np.argsort(pair, kind="stable")
+    offset = np.searchsorted(pair[order], np.arange(len(source) + 1))
+    return Paths(offset.astype(np.int64), links[order])

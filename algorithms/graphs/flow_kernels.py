@@ -1,0 +1,275 @@
+"""Compiled inner loops of the exact maximum flow.
+
+With object arrays the same source runs uncompiled, on Python's unbounded integers.
+
+The state of a network is a set of arrays. Every pair of neighbours has two arcs that are each other's ``mate``, one
+with residual capacity ``cap`` in each direction; the arcs that leave node x are ``first[x]`` to ``first[x + 1]``. Flow
+starts at nodes that are ``grown`` (without limit) and at all others up to ``supply``, and ends at one sink. It is
+searched backwards, from the sink: where the sink is close to what is grown, a search sees a few nodes only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True)
+def search(
+    sink: int, first: Any, head: Any, mate: Any, cap: Any, supply: Any, grown: Any, level: Any, queue: Any
+) -> tuple[int, int]:
+    """Set the level of every node by its distance to the sink, up to the first level with a node where flow can start.
+
+    Returns
+    -------
+    tuple of int
+        That level, or -1 where flow can start nowhere; and how many nodes of ``queue`` have a level.
+    """
+    level[sink] = 0
+    queue[0] = sink
+    size, at, found = 1, 0, -1
+    while at < size:
+        y = queue[at]
+        at += 1
+        if found >= 0 and level[y] >= found:
+            break
+        for arc in range(first[y], first[y + 1]):
+            x = head[arc]
+            if level[x] < 0 and cap[mate[arc]] > 0:
+                level[x] = level[y] + 1
+                queue[size] = x
+                size += 1
+                if found < 0 and (grown[x] or supply[x] > 0):
+                    found = level[x]
+    return found, size
+
+
+@numba.njit(cache=True)
+def push(
+    end: int, wanted: Any, depth: int, mate: Any, cap: Any, supply: Any, grown: Any, path: Any, touched: Any, count: int
+) -> tuple[Any, int, int]:
+    """Send what goes along a path from its far end to the sink.
+
+    Returns
+    -------
+    tuple
+        The amount; the place in the path of the arc next to the sink that is full now, of the last arc if there is
+        none; the number of ``touched`` arcs.
+    """
+    amount = wanted
+    if not grown[end]:
+        amount = min(amount, supply[end])
+    for i in range(depth):
+        amount = min(amount, cap[mate[path[i]]])
+    if not grown[end]:
+        supply[end] -= amount
+    if count + depth > len(touched):
+        count = -1
+    full = depth - 1
+    for i in range(depth - 1, -1, -1):
+        arc = path[i]
+        cap[mate[arc]] -= amount
+        cap[arc] += amount
+        if cap[mate[arc]] <= 0:
+            full = i
+        if count >= 0:
+            touched[count] = arc
+            count += 1
+    return amount, full, count
+
+
+@numba.njit(cache=True)
+def augment(
+    sink: int,
+    wanted: Any,
+    depth: int,
+    first: Any,
+    head: Any,
+    mate: Any,
+    cap: Any,
+    supply: Any,
+    grown: Any,
+    level: Any,
+    cursor: Any,
+    path: Any,
+    touched: Any,
+    count: int,
+) -> tuple[Any, int]:
+    """Send flow along shortest paths until none is left or ``wanted`` is reached.
+
+    A blocking flow, by depth-first search from the sink.
+
+    Returns
+    -------
+    tuple
+        Flow sent; and the new number of ``touched`` arcs, whose capacity has changed; -1 once there are too many to
+        remember.
+    """
+    sent = wanted - wanted
+    at, y = 0, sink
+    while sent < wanted:
+        if at == depth:
+            amount, at, count = push(y, wanted - sent, depth, mate, cap, supply, grown, path, touched, count)
+            sent += amount
+        else:
+            arc = cursor[y]
+            while arc < first[y + 1]:
+                x = head[arc]
+                if level[x] == at + 1 and cap[mate[arc]] > 0 and (at + 1 < depth or grown[x] or supply[x] > 0):
+                    break
+                arc += 1
+            cursor[y] = arc
+            if arc < first[y + 1]:
+                path[at] = arc
+                at += 1
+                y = head[arc]
+                continue
+            if at == 0:
+                break
+            level[y] = -2
+            at -= 1
+        y = sink if at == 0 else head[path[at - 1]]
+        cursor[y] += 1
+    return sent, count
+
+
+@numba.njit(cache=True)
+def flow_into(
+    sink: int,
+    wanted: Any,
+    first: Any,
+    head: Any,
+    mate: Any,
+    cap: Any,
+    supply: Any,
+    grown: Any,
+    level: Any,
+    queue: Any,
+    cursor: Any,
+    path: Any,
+    touched: Any,
+) -> tuple[Any, int, int]:
+    """Maximum flow into a sink, not more than ``wanted``.
+
+    ``cap`` and ``supply`` are left as the flow leaves them; ``level`` is at least 0 exactly on the nodes that the last
+    search saw: where less than ``wanted`` is returned, they are the sink's side of a minimum cut.
+
+    Returns
+    -------
+    tuple
+        The flow; how many nodes of ``queue`` the last search saw; and the number of ``touched`` arcs, -1 if there were
+        too many to remember.
+    """
+    flow = wanted - wanted
+    if not grown[sink]:
+        amount = min(supply[sink], wanted)
+        supply[sink] -= amount
+        flow += amount
+    count, size = 0, 0
+    while flow < wanted:
+        depth, size = search(sink, first, head, mate, cap, supply, grown, level, queue)
+        if depth < 0:
+            break
+        for i in range(size):
+            cursor[queue[i]] = first[queue[i]]
+        sent, count = augment(
+            sink,
+            wanted - flow,
+            depth,
+            first,
+            head,
+            mate,
+            cap,
+            supply,
+            grown,
+            level,
+            cursor,
+            path,
+            touched,
+            count,
+        )
+        flow += sent
+        for i in range(size):
+            level[queue[i]] = -1
+        size = 0
+    return flow, size, count
+
+
+@numba.njit(cache=True)
+def rooted_pass(
+    position: int,
+    sinks: Any,
+    wanted: Any,
+    first: Any,
+    head: Any,
+    mate: Any,
+    cap: Any,
+    capacity: Any,
+    supply: Any,
+    demand: Any,
+    grown: Any,
+    level: Any,
+    queue: Any,
+    cursor: Any,
+    path: Any,
+    touched: Any,
+    side: Any,
+) -> tuple[int, Any]:
+    """Test from ``sinks[position]`` on whether every sink can receive ``wanted``.
+
+    A sink that can becomes a source for those after it.
+
+    A set of nodes that leaves out some sink has a first one that it leaves out; all sinks before that one are inside
+    it, so they may send without limit when it is tested. ``capacity`` and ``demand`` are what ``cap`` and ``supply``
+    are before any flow.
+
+    Returns
+    -------
+    tuple
+        Position of the first sink that cannot, or the number of sinks; and what it lacks. ``side`` is then its side of
+        a minimum cut.
+    """
+    lacking = wanted - wanted
+    while position < len(sinks):
+        sink = sinks[position]
+        flow, size, count = flow_into(
+            sink, wanted, first, head, mate, cap, supply, grown, level, queue, cursor, path, touched
+        )
+        if flow < wanted:
+            side[:] = False
+            for i in range(size):
+                side[queue[i]] = True
+            side[sink] = True
+        for i in range(size):
+            level[queue[i]] = -1
+        level[sink] = -1
+        if count < 0:
+            cap[:] = capacity
+            supply[:] = demand
+        else:
+            for i in range(count):
+                arc = touched[i]
+                cap[arc] = capacity[arc]
+                cap[mate[arc]] = capacity[mate[arc]]
+                supply[head[arc]] = demand[head[arc]]
+            supply[sink] = demand[sink]
+        if flow < wanted:
+            lacking = wanted - flow
+            break
+        grown[sink] = True
+        position += 1
+    return position, lacking
+
+
+def scratch(nodes: int, arcs: int) -> tuple[Any, ...]:
+    """The working arrays of a network: level, queue, cursor, path, touched, side."""
+    return (
+        np.full(nodes, -1, dtype=np.int64),
+        np.empty(nodes, dtype=np.int64),
+        np.zeros(nodes, dtype=np.int64),
+        np.empty(nodes + 1, dtype=np.int64),
+        np.empty(max(arcs, 64) + nodes, dtype=np.int64),
+        np.zeros(nodes, dtype=np.bool_),
+    )

@@ -1,0 +1,322 @@
+"""Exact maximum flows from weighted roots to every sink of a network, their minimum cuts, and the worst ratio of a cut.
+
+A demand d(v) at every node asks whether every sink can receive ``D = sum d``, if node v may send d(v): by the theorem
+of Edmonds there are then d(v) spanning trees from every v that together load no edge beyond its capacity (ForestColl,
+theorems 1, 5 and 10). It fails exactly where a set of nodes T with a sink in it has less capacity into it than the
+demand outside of it. Newton's method on such violated cuts gives the worst ratio of demand outside of a set to capacity
+into it, exact and with the set that proves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import CwbError
+from ...core.schedule import Bools, Ints
+from . import flow_kernels
+from .network import INT64_SAFE, Exact, Network, distinct, exact_array, kernel_for
+
+
+@dataclass(frozen=True, eq=False)
+class ViolatedCut:
+    """A set of nodes that cannot receive what it must.
+
+    Parameters
+    ----------
+    sink : int
+        A sink in the set.
+    side : array of bool, shape (nodes,)
+        The set.
+    lacking : int
+        How much the capacity into it is less than the demand outside of it.
+    """
+
+    sink: int
+    side: Bools
+    lacking: int
+
+
+class RootedFlow:
+    """Tests, sink after sink, whether every sink can receive all demand; capacities may fall between the tests.
+
+    Parameters
+    ----------
+    graph : Network
+        The network.
+    demand : array of int, shape (nodes,)
+        What every node may send.
+    sinks : array of int
+        The nodes to test, in this order; neighbours close to one another make it fast.
+    """
+
+    def __init__(self, graph: Network, demand: Exact, sinks: Ints) -> None:
+        self.graph, self.sinks = graph, sinks
+        self.wanted = int(sum(demand.tolist()))
+        exact = np.int64 if graph.total + self.wanted < INT64_SAFE else object
+        self._kernel = kernel_for(flow_kernels.rooted_pass, np.dtype(exact))
+        self.first, self.head, self.mate, arc_of = arcs_of(graph)
+        self.capacity: Exact = np.zeros(len(self.head), dtype=exact)
+        self.arc_of_edge = arc_of
+        self.capacity[arc_of] = graph.capacity
+        self.demand: Exact = demand.astype(exact)
+        self._work = flow_kernels.scratch(graph.nodes, len(self.head))
+        self.restart()
+
+    def restart(self) -> None:
+        """Test from the first sink on."""
+        self.resume(0)
+
+    def resume(self, position: int) -> None:
+        """Test from a sink on; those before it have passed."""
+        self.position = position
+        self._grown = np.zeros(self.graph.nodes, dtype=np.bool_)
+        self._grown[self.sinks[:position]] = True
+
+    def ask(self, capacity: Exact, demand: Exact) -> None:
+        """Start anew with these capacities of the edges and this demand, neither larger than before."""
+        self.capacity[self.arc_of_edge] = capacity
+        self.demand[:] = demand
+        self.wanted = int(sum(demand.tolist()))
+        self.restart()
+
+    def change(self, edges: Ints | int, amount: Any) -> None:
+        """Add to the capacities of edges of the graph."""
+        self.capacity[self.arc_of_edge[edges]] += amount
+
+    def violation(self) -> ViolatedCut | None:
+        """Find the next sink that cannot receive all demand; None if there is none any more.
+
+        The same sink is tested first when this is called again. Sinks that have passed stay passed as long as no set
+        becomes worse by what is changed in between than it has been; that holds for Newton steps and for taking back a
+        part of a split.
+        """
+        *work, side = self._work
+        cap, supply = self.capacity.copy(), self.demand.copy()
+        self.position, lacking = self._kernel(
+            self.position,
+            self.sinks,
+            self.wanted if cap.dtype == object else np.int64(self.wanted),
+            self.first,
+            self.head,
+            self.mate,
+            cap,
+            self.capacity,
+            supply,
+            self.demand,
+            self._grown,
+            *work,
+            side,
+        )
+        if self.position == len(self.sinks):
+            return None
+        return ViolatedCut(int(self.sinks[self.position]), side.copy(), int(lacking))
+
+
+def arcs_of(graph: Network) -> tuple[Ints, Ints, Ints, Ints]:
+    """The residual network: two arcs for every pair of neighbours.
+
+    Returns
+    -------
+    first : array of int, shape (nodes + 1,)
+        Where the arcs of every node begin.
+    head : array of int, shape (arcs,)
+        Where they lead.
+    mate : array of int, shape (arcs,)
+        The arc back.
+    arc_of : array of int, shape (edges,)
+        The arc of every edge of the graph.
+    """
+    n = graph.nodes
+    forth, back = graph.tail * n + graph.head, graph.head * n + graph.tail
+    keys = distinct(np.concatenate([forth, back]))
+    tail, head = keys // n, keys % n
+    first = np.searchsorted(tail, np.arange(n + 1)).astype(np.int64)
+    mate = np.searchsorted(keys, head * n + tail).astype(np.int64)
+    return first, head, mate, np.searchsorted(keys, forth).astype(np.int64)
+
+
+def near_order(graph: Network, compute: Bools | None = None) -> Ints:
+    """The nodes, or those that compute, breadth first from the first one, so that each is close to those before it."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    n = graph.nodes
+    matrix = csr_array((np.ones(len(graph)), (graph.tail, graph.head)), shape=(n, n))
+    start = 0 if compute is None else int(np.flatnonzero(compute)[0])
+    order = breadth_first_order(matrix, start, directed=False, return_predecessors=False).astype(np.int64)
+    missing = np.setdiff1d(np.arange(n), order)
+    order = np.concatenate([order, missing])
+    return order if compute is None else order[compute[order]]
+
+
+@dataclass(frozen=True, eq=False)
+class MaximumFlow:
+    """A maximum flow from one node to another.
+
+    Parameters
+    ----------
+    value : int
+        How much arrives.
+    on_edge : array of int, shape (edges,)
+        Flow on every edge of the graph.
+    source_side : array of bool, shape (nodes,)
+        The nodes from which no more can reach the sink: the source's side of a minimum cut.
+    """
+
+    value: int
+    on_edge: Exact
+    source_side: Bools
+
+
+def max_flow(graph: Network, source: int, sink: int) -> MaximumFlow:
+    """Find a maximum flow from one node to another."""
+    first, head, mate, arc_of = arcs_of(graph)
+    exact = np.dtype(np.int64 if graph.total < INT64_SAFE else object)
+    capacity: Exact = np.zeros(len(head), dtype=exact)
+    capacity[arc_of] = graph.capacity
+    rest, supply = capacity.copy(), np.zeros(graph.nodes, dtype=exact)
+    grown = np.zeros(graph.nodes, dtype=np.bool_)
+    grown[source] = True
+    level, *work, _ = flow_kernels.scratch(graph.nodes, len(head))
+    wanted = graph.total + 1
+    value, _, _ = kernel_for(flow_kernels.flow_into, exact)(
+        sink, wanted if exact.kind == "O" else np.int64(wanted), first, head, mate, rest, supply, grown, level, *work
+    )
+    level[sink] = 0
+    return MaximumFlow(int(value), np.maximum((capacity - rest)[arc_of], 0), level < 0)
+
+
+class Unreachable(CwbError):
+    """Nothing enters a set of nodes that must receive something.
+
+    Parameters
+    ----------
+    side : array of bool, shape (nodes,)
+        The set.
+    """
+
+    def __init__(self, side: Bools) -> None:
+        super().__init__("no edge enters a set of nodes that must receive something")
+        self.side = side
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCut:
+    """The set that is served worst.
+
+    Parameters
+    ----------
+    ratio : Fraction
+        Demand outside of the set over capacity into it.
+    side : array of bool or None, shape (nodes,)
+        The set; None where there is no demand.
+    steps : int
+        Newton steps.
+    """
+
+    ratio: Fraction
+    side: Bools | None
+    steps: int
+
+
+def worst_cut(graph: Network, demand: Ints, sinks: Ints) -> WorstCut:
+    """Maximize ``demand outside of T / capacity into T`` over the sets T with a sink (ForestColl, (1) and theorem 1).
+
+    Start from a single sink's ratio p/q. With capacities ``p b_e`` and demands ``q d(v)`` a set with a larger ratio is
+    a violated cut of a maximum flow; its ratio is the next p/q, and only grows: sinks that have passed need not be
+    tested again.
+
+    Parameters
+    ----------
+    graph : Network
+        The network.
+    demand : array of int, shape (nodes,)
+        What starts at every node.
+    sinks : array of int
+        Nodes that all of it must reach, neighbours close to one another.
+
+    Raises
+    ------
+    Unreachable
+        If no capacity enters a set that must receive something.
+    """
+    found = WorstCut(Fraction(0), None, 0)
+    entering = graph.entering()
+    total = int(demand.sum())
+    start = max((int(s) for s in sinks), key=lambda s: _ratio(total - int(demand[s]), int(entering[s]), graph, s))
+    ratio = _ratio(total - int(demand[start]), int(entering[start]), graph, start)
+    if ratio == 0:
+        return found
+    side = _single(graph, start)
+    position, steps = 0, 0
+    while True:
+        flow = _flow_at(graph, demand, sinks, ratio, position)
+        violation = flow.violation()
+        if violation is None:
+            return WorstCut(ratio, side, steps)
+        side, steps, position = violation.side, steps + 1, flow.position
+        ratio = _ratio(int(demand[~side].sum()), graph.into(side), graph, side)
+
+
+def smallest_step(
+    capacities: Callable[[Fraction], Network],
+    needed: Callable[[Bools], Fraction],
+    demand: Exact,
+    sinks: Ints,
+    start: Fraction,
+) -> tuple[Fraction, Bools | None]:
+    """The smallest U from ``start`` on at which every sink can receive all demand; capacities grow with U.
+
+    Parameters
+    ----------
+    capacities : callable
+        The network at U.
+    needed : callable
+        The smallest U at which a set of nodes has enough capacity into it.
+    demand : array of int, shape (nodes,)
+        What starts at every node.
+    sinks : array of int
+        Nodes that all of it must reach.
+    start : Fraction
+        Where to begin, greater than 0.
+
+    Returns
+    -------
+    tuple
+        U; and the last set that was not served at any smaller one, None if ``start`` is enough.
+    """
+    U, position = start, 0
+    side: Bools | None = None
+    while True:
+        flow = RootedFlow(capacities(U), demand, sinks)
+        flow.resume(position)
+        violation = flow.violation()
+        if violation is None:
+            return U, side
+        side, position = violation.side, flow.position
+        U = needed(side)
+
+
+def _flow_at(graph: Network, demand: Ints, sinks: Ints, ratio: Fraction, position: int) -> RootedFlow:
+    """The test of a ratio from a sink on."""
+    scaled = exact_array([ratio.denominator * int(d) for d in demand])
+    flow = RootedFlow(graph.scaled(ratio.numerator), scaled, sinks)
+    flow.resume(position)
+    return flow
+
+
+def _ratio(outside: int, entering: int, graph: Network, side: Bools | int) -> Fraction:
+    if outside and not entering:
+        raise Unreachable(side if not isinstance(side, int) else _single(graph, side))
+    return Fraction(outside, entering) if outside else Fraction(0)
+
+
+def _single(graph: Network, node: int) -> Bools:
+    side = np.zeros(graph.nodes, dtype=np.bool_)
+    side[node] = True
+    return side

@@ -1,0 +1,154 @@
+"""Directed networks with exact capacities, as arrays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.schedule import Bools, Ints
+
+#: Sums below this are exact in 64 bits; above it, Python's integers are used.
+INT64_SAFE = 2**62
+
+#: Exact integers: int64, or Python's in an object array where these might not do.
+Exact = NDArray[Any]
+
+
+def exact_array(values: Iterable[int], *, room: int = 0) -> Exact:
+    """Integers as an array whose sums, with ``room`` more, cannot overflow.
+
+    Parameters
+    ----------
+    values : iterable of int
+        At least 0 each.
+    room : int
+        What else will be added to them.
+    """
+    numbers = [int(value) for value in values]
+    dtype = np.int64 if sum(numbers) + room < INT64_SAFE else object
+    return np.array(numbers, dtype=dtype)
+
+
+_INTERPRETED: dict[str, dict[str, Any]] = {}
+
+
+def kernel_for(kernel: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """The compiled kernel for 64-bit integers; the same source as Python runs it where these might overflow.
+
+    Parameters
+    ----------
+    kernel : function
+        Compiled by numba, as are those of its module that it calls.
+    dtype : numpy.dtype
+        Of the amounts that it will be given: objects are Python's unbounded integers.
+    """
+    if dtype.kind != "O":
+        return kernel
+    name = kernel.__module__
+    if name not in _INTERPRETED:
+        space = dict(vars(sys.modules[name]))
+        for key, function in vars(sys.modules[name]).items():
+            if hasattr(function, "py_func"):
+                space[key] = FunctionType(function.py_func.__code__, space)
+        _INTERPRETED[name] = space
+    interpreted: Callable[..., Any] = _INTERPRETED[name][kernel.__name__]
+    return interpreted
+
+
+def distinct(values: Ints) -> Ints:
+    """The different values in order; by sorting, which is several times faster than the hashing of ``np.unique``."""
+    ordered = np.sort(values)
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
+
+
+def edges_by(ends: Ints, nodes: int) -> tuple[Ints, Ints]:
+    """Edges by the node at one of their ends.
+
+    Where those of each node begin, shape (nodes + 1,), and the edges in this order.
+    """
+    first = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=nodes))]).astype(np.int64)
+    return first, np.argsort(ends, kind="stable").astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A directed graph without loops and parallel edges; edges are sorted by tail, then head.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes.
+    tail, head : array of int, shape (edges,)
+        Ends of every edge.
+    capacity : array of int or object, shape (edges,)
+        Greater than 0.
+    """
+
+    nodes: int
+    tail: Ints
+    head: Ints
+    capacity: Exact
+
+    @classmethod
+    def merged(cls, nodes: int, tail: Ints, head: Ints, capacity: Exact) -> Network:
+        """Add up parallel edges, and leave out loops and edges without capacity."""
+        keys = tail * nodes + head
+        order = np.argsort(keys, kind="stable")
+        keys, capacity = keys[order], capacity[order]
+        starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.empty(0, np.int64)
+        sums = np.add.reduceat(capacity, starts) if len(keys) else capacity
+        keys = keys[starts]
+        keep = (keys // nodes != keys % nodes) & (sums > 0)
+        keys = keys[keep]
+        return cls(nodes, keys // nodes, keys % nodes, sums[keep])
+
+    def __len__(self) -> int:
+        return len(self.tail)
+
+    @cached_property
+    def total(self) -> int:
+        """Sum of all capacities."""
+        return int(sum(self.capacity.tolist()))
+
+    @cached_property
+    def out_start(self) -> Ints:
+        """Where the edges out of every node begin; shape (nodes + 1,)."""
+        return np.searchsorted(self.tail, np.arange(self.nodes + 1)).astype(np.int64)
+
+    def leaving(self) -> Exact:
+        """Capacity out of every node."""
+        return self._sums(self.tail)
+
+    def entering(self) -> Exact:
+        """Capacity into every node."""
+        return self._sums(self.head)
+
+    def _sums(self, ends: Ints) -> Exact:
+        sums = np.zeros(self.nodes, dtype=self.capacity.dtype)
+        np.add.at(sums, ends, self.capacity)
+        return sums
+
+    def into(self, side: Bools) -> int:
+        """Capacity of the edges that enter a set of nodes."""
+        return int(sum(self.capacity[side[self.head] & ~side[self.tail]].tolist()))
+
+    def scaled(self, factor: int) -> Network:
+        """Multiply every capacity."""
+        return self.with_capacity([int(c) * factor for c in self.capacity.tolist()])
+
+    def with_capacity(self, capacity: Iterable[int]) -> Network:
+        """Replace the capacities; edges without one are left out."""
+        values = exact_array(capacity)
+        keep = values > 0
+        return Network(self.nodes, self.tail[keep], self.head[keep], values[keep])
+
+    def transposed(self) -> Network:
+        """Turn every edge around."""
+        return Network.merged(self.nodes, self.head, self.tail, self.capacity)

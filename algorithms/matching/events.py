@@ -1,0 +1,440 @@
+"""Unequal links and switches: whenever something arrives, destinations whose links are free choose again.
+
+Time is counted in whole ticks. A transfer needs all its *ports* at the same time, for as long as it takes: a link
+between ranks is one, on a way over switches every link is. What keeps slow links from doing harm:
+
+* The *deadline rule*: an arc may start only if it ends by the time at which all free arcs of the destination could have
+  brought what it lacks, or by the proved bound. Otherwise a slow link takes the last chunk.
+* *Islands*: the parts of the network that faster links connect. A slow link into one prefers a chunk that nobody there
+  has or is about to get (``PREFER``), or takes no other (``INSIST``), so that no two slow links bring the same.
+
+:func:`match_in_turns` is TACOS's own algorithms 1 and 2 (dissertation, sections 5.4.4 and 5.4.5), at the instants at
+which something arrives; where all links are equal these are the time spans of the time-expanded network. A chunk that
+is under way counts as received, so that it is not sent twice, but is sent on only when it has arrived; the published
+code differs in both where links are unequal, see the method's page.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from ..graphs.bits import ZERO, choose, draw, drop, has, put, seeded, shuffle
+from .network import ArcTables
+from .stepped import ChunkState, TransferRows, start_state, unserved
+
+#: What islands mean for a slow link.
+IGNORE, PREFER, INSIST = 0, 1, 2
+
+#: Beyond every tick.
+_NEVER = 2**62
+
+
+class ChoiceRule(NamedTuple):
+    """How an arc chooses a chunk.
+
+    Parameters
+    ----------
+    how : int
+        See :func:`~cwb.algorithms.graphs.bits.choose`.
+    islands : int
+        ``IGNORE``, ``PREFER`` or ``INSIST``.
+    deadline : bool
+        Whether the deadline rule holds.
+    single : bool
+        Whether chunks that one neighbour alone has come first.
+    seed : int
+        Of the random order.
+    """
+
+    how: int
+    islands: int
+    deadline: bool
+    single: bool
+    seed: int
+
+
+class EngineState(NamedTuple):
+    """Where the engine of events stands.
+
+    Parameters
+    ----------
+    state : ChunkState
+        Who has what.
+    miss, wanted : array
+        Chunks that each rank lacks and that are not under way to it, and how many.
+    at_island : array of uint64, shape (islands, words)
+        Chunks that somebody there has or is about to get.
+    free, carried, since : array of int, shape (ports,)
+        When each port is free again, and what it has carried since when.
+    dirty, waiting : array
+        Ranks that are to choose next, and whether each is one.
+    """
+
+    state: ChunkState
+    miss: Any
+    wanted: Any
+    at_island: Any
+    free: Any
+    carried: Any
+    since: Any
+    dirty: Any
+    waiting: Any
+
+
+@numba.njit(cache=True)
+def gather_by_events(
+    arcs: ArcTables, owner: Any, member: Any, rule: ChoiceRule, bound: int, limit: int, rows: TransferRows
+) -> tuple[int, int]:
+    """Bring every chunk to every member.
+
+    Parameters
+    ----------
+    arcs : ArcTables
+        The network.
+    owner, member : array
+        As :func:`.stepped.gather_in_steps`.
+    rule : ChoiceRule
+        How arcs choose.
+    bound : int
+        Ticks by which a transfer may end in any case.
+    limit : int
+        What cannot end before so many ticks is given up.
+    rows : TransferRows
+        Filled with the transfers, ``start`` with ticks.
+
+    Returns
+    -------
+    ticks, count : int
+        When the last chunk arrives, 0 if it was given up; number of rows.
+    """
+    n, m = len(member), len(owner)
+    state, random = start_state(n, owner), seeded(rule.seed)
+    engine = _engine_state(arcs, state, owner, m)
+    left = 0
+    for rank in range(n):
+        if member[rank]:
+            left += state.lacking[rank]
+    heap = [(0, 0) for _ in range(0)]
+    now, count, last, dirty, strict = ZERO, ZERO, ZERO, n, True
+    while left > 0:
+        begin = count
+        shuffle(engine.dirty, dirty, random)
+        for index in range(dirty):
+            rank = engine.dirty[index]
+            count = _serve(arcs, engine, rule, rank, now, bound, strict, random, rows, count)
+        for row in range(begin, count):
+            heapq.heappush(heap, (now + arcs.ticks[rows.arc[row]], row))
+        dirty = ZERO
+        if len(heap) == 0:
+            if not strict or (not rule.deadline and rule.islands != INSIST):
+                return 0, count
+            strict = False
+            for rank in range(n):
+                engine.dirty[rank] = rank
+            dirty = n
+            continue
+        strict = True
+        now = heap[0][0]
+        if now >= limit:
+            return 0, count
+        while len(heap) > 0 and heap[0][0] == now:
+            row = heapq.heappop(heap)[1]
+            head, arc = rows.head[row], rows.arc[row]
+            put(state.have[head], rows.chunk[row])
+            state.lacking[head] -= 1
+            if member[head]:
+                left -= 1
+                last = now
+            dirty = _wake(arcs, engine, head, arc, dirty)
+    return last, count
+
+
+@numba.njit(cache=True)
+def _engine_state(arcs: ArcTables, state: ChunkState, owner: Any, m: int) -> EngineState:
+    """The state at the beginning."""
+    n, size = state.have.shape
+    ports = len(arcs.woken_first) - 1
+    miss = np.empty((n, size), np.uint64)
+    for rank in range(n):
+        for word in range(size):
+            miss[rank, word] = state.full[word] & ~state.have[rank, word]
+    at_island = np.zeros((max(1, arcs.islands), size), np.uint64)
+    for chunk in range(m):
+        for index in range(arcs.of_first[owner[chunk]], arcs.of_first[owner[chunk] + 1]):
+            put(at_island[arcs.of[index]], chunk)
+    return EngineState(
+        state,
+        miss,
+        state.lacking.copy(),
+        at_island,
+        np.zeros(ports, np.int64),
+        np.full(ports, -1, np.int64),
+        np.full(ports, -1, np.int64),
+        np.arange(n),
+        np.ones(n, np.bool_),
+    )
+
+
+@numba.njit(cache=True)
+def _wake(arcs: ArcTables, engine: EngineState, head: int, arc: int, dirty: int) -> int:
+    """Let those choose again who may receive over ports that are free now, or from the rank that has received."""
+    for place in range(arcs.port_first[arc], arcs.port_first[arc + 1]):
+        port = arcs.port[place]
+        for index in range(arcs.woken_first[port], arcs.woken_first[port + 1]):
+            rank = arcs.woken[index]
+            if not engine.waiting[rank] and engine.wanted[rank] > 0:
+                engine.waiting[rank] = True
+                engine.dirty[dirty] = rank
+                dirty += 1
+    # The ports that a rank sends by come last in the list.
+    port = len(arcs.woken_first) - 1 - len(engine.waiting) + head
+    for index in range(arcs.woken_first[port], arcs.woken_first[port + 1]):
+        rank = arcs.woken[index]
+        if not engine.waiting[rank] and engine.wanted[rank] > 0:
+            engine.waiting[rank] = True
+            engine.dirty[dirty] = rank
+            dirty += 1
+    return dirty
+
+
+@numba.njit(cache=True)
+def _serve(
+    arcs: ArcTables,
+    engine: EngineState,
+    rule: ChoiceRule,
+    rank: int,
+    now: int,
+    bound: int,
+    strict: bool,
+    random: Any,
+    rows: TransferRows,
+    count: int,
+) -> int:
+    """Let the free arcs into a rank choose, the quickest first; return the new number of rows."""
+    engine.waiting[rank] = False
+    first = arcs.into.first[rank]
+    degree = arcs.into.first[rank + 1] - first
+    if engine.wanted[rank] == 0 or degree == 0:
+        return count
+    count = _copies(arcs, engine, rank, now, rows, count)
+    order = arcs.into.arc[first : first + degree].copy()
+    shuffle(order, degree, random)
+    order = order[np.argsort(arcs.ticks[order], kind="mergesort")]
+    latest = _NEVER
+    if rule.deadline and strict:
+        latest = max(bound, _deadline(arcs, engine, order, rank, now))
+    offer = np.empty(engine.miss.shape[1], np.uint64)
+    for arc in order:
+        if engine.wanted[rank] == 0:
+            break
+        if not _idle(arcs, engine.free, arc, now, 0) or now + arcs.ticks[arc] > latest:
+            continue
+        chunk = _pick(arcs, engine, rule, order, arc, rank, strict, offer, random)
+        if chunk >= 0:
+            _start(arcs, engine, arc, rank, chunk, now, rows, count)
+            count += 1
+    return count
+
+
+@numba.njit(cache=True)
+def _idle(arcs: ArcTables, free: Any, arc: int, now: int, skip: int) -> bool:
+    """Whether the ports of an arc are free, but for the first ones."""
+    idle = True
+    for place in range(arcs.port_first[arc] + skip, arcs.port_first[arc + 1]):
+        idle = idle and free[arcs.port[place]] <= now
+    return idle
+
+
+@numba.njit(cache=True)
+def _start(
+    arcs: ArcTables, engine: EngineState, arc: int, rank: int, chunk: int, now: int, rows: TransferRows, count: int
+) -> None:
+    """Send a chunk over an arc."""
+    for place in range(arcs.port_first[arc], arcs.port_first[arc + 1]):
+        port = arcs.port[place]
+        engine.free[port], engine.carried[port], engine.since[port] = now + arcs.ticks[arc], chunk, now
+    drop(engine.miss[rank], chunk)
+    engine.wanted[rank] -= 1
+    engine.state.copies[chunk] += 1
+    for index in range(arcs.of_first[rank], arcs.of_first[rank + 1]):
+        put(engine.at_island[arcs.of[index]], chunk)
+    rows.arc[count], rows.chunk[count], rows.head[count], rows.start[count] = arc, chunk, rank, now
+
+
+@numba.njit(cache=True)
+def _copies(arcs: ArcTables, engine: EngineState, rank: int, now: int, rows: TransferRows, count: int) -> int:
+    """Take what a switch with multicast is being sent from this very instant on."""
+    for place in range(arcs.into.first[rank], arcs.into.first[rank + 1]):
+        arc = arcs.into.arc[place]
+        port = arcs.copied[arc]
+        if port < 0 or engine.since[port] != now or engine.free[port] != now + arcs.ticks[arc]:
+            continue
+        chunk = engine.carried[port]
+        if has(engine.miss[rank], chunk) and _idle(arcs, engine.free, arc, now, 1):
+            _start(arcs, engine, arc, rank, chunk, now, rows, count)
+            count += 1
+    return count
+
+
+@numba.njit(cache=True)
+def _pick(
+    arcs: ArcTables,
+    engine: EngineState,
+    rule: ChoiceRule,
+    order: Any,
+    arc: int,
+    rank: int,
+    strict: bool,
+    offer: Any,
+    random: Any,
+) -> int:
+    """Choose a chunk for an arc: new to the island, of this neighbour alone, or any; -1 if there is none."""
+    have, miss, island = engine.state.have[arcs.tail[arc]], engine.miss[rank], arcs.island[arc]
+    size = len(miss)
+    if island >= 0 and rule.islands != IGNORE:
+        for word in range(size):
+            offer[word] = have[word] & miss[word] & ~engine.at_island[island, word]
+        chunk = choose(offer, engine.state.copies, rule.how, random)
+        if chunk >= 0 or (rule.islands == INSIST and strict):
+            return chunk
+    if rule.single:
+        for word in range(size):
+            others = np.uint64(0)
+            for other in order:
+                if arcs.tail[other] != arcs.tail[arc]:
+                    others |= engine.state.have[arcs.tail[other], word]
+            offer[word] = have[word] & miss[word] & ~others
+        chunk = choose(offer, engine.state.copies, rule.how, random)
+        if chunk >= 0:
+            return chunk
+    for word in range(size):
+        offer[word] = have[word] & miss[word]
+    return choose(offer, engine.state.copies, rule.how, random)
+
+
+@numba.njit(cache=True)
+def _deadline(arcs: ArcTables, engine: EngineState, order: Any, rank: int, now: int) -> int:
+    """Tick by which the arcs into a rank could have brought all that it wants."""
+    need = engine.wanted[rank]
+    low, high = now, now + arcs.ticks[order[0]]
+    for place in range(arcs.port_first[order[0]], arcs.port_first[order[0] + 1]):
+        high = max(high, engine.free[arcs.port[place]])
+    high += need * arcs.ticks[order[0]]
+    while low < high:
+        middle = (low + high) // 2
+        room = 0
+        for arc in order:
+            ready = now
+            for place in range(arcs.port_first[arc], arcs.port_first[arc + 1]):
+                ready = max(ready, engine.free[arcs.port[place]])
+            if middle > ready:
+                room += (middle - ready) // arcs.ticks[arc]
+        if room >= need:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@numba.njit(cache=True)
+def match_in_turns(
+    arcs: ArcTables, owner: Any, member: Any, seed: int, limit: int, rows: TransferRows
+) -> tuple[int, int]:
+    """Bring every chunk to every member: postconditions in random order, each over the free arc of the lowest cost.
+
+    Other ranks, which may have to pass chunks on, have postconditions too; that one of them cannot be met is no
+    failure.
+
+    Parameters
+    ----------
+    arcs : ArcTables
+        The network.
+    owner, member, seed, limit, rows
+        As :func:`.stepped.gather_in_steps`, in ticks.
+
+    Returns
+    -------
+    ticks, count : int
+        When the last chunk arrives, 0 if it was given up; number of rows.
+    """
+    n, m = len(member), len(owner)
+    state, random = start_state(n, owner), seeded(seed)
+    ticks = arcs.ticks
+    free = np.zeros(len(arcs.woken_first) - 1, np.int64)
+    pairs, unsatisfied = np.empty(n * m, np.int64), ZERO
+    for rank in range(n):
+        for chunk in range(m):
+            if owner[chunk] != rank:
+                pairs[unsatisfied] = rank * m + chunk
+                unsatisfied += 1
+    way = np.empty(len(ticks), np.int64)  # rows under way, at most one for each arc
+    now, count, moving, last = ZERO, ZERO, 0, 0
+    while unsatisfied > 0 or moving > 0:
+        if now >= limit:
+            return 0, count
+        begin = count
+        unsatisfied, count = _match(arcs, state.have, pairs, unsatisfied, free, now, random, rows, count)
+        for row in range(begin, count):
+            way[moving] = row
+            moving += 1
+        if moving == 0:
+            break
+        now = _NEVER
+        for place in range(moving):
+            now = min(now, rows.start[way[place]] + ticks[rows.arc[way[place]]])
+        kept = 0
+        for place in range(moving):
+            row = way[place]
+            if rows.start[row] + ticks[rows.arc[row]] > now:
+                way[kept] = row
+                kept += 1
+                continue
+            put(state.have[rows.head[row]], rows.chunk[row])
+            state.lacking[rows.head[row]] -= 1
+            if member[rows.head[row]]:
+                last = now
+        moving = kept
+    return (0 if unserved(state.lacking, member) else last), count
+
+
+@numba.njit(cache=True)
+def _match(
+    arcs: ArcTables,
+    have: Any,
+    pairs: Any,
+    size: int,
+    free: Any,
+    now: int,
+    random: Any,
+    rows: TransferRows,
+    count: int,
+) -> tuple[int, int]:
+    """Algorithm 1: return the new number of unsatisfied postconditions and of rows."""
+    into, ticks = arcs.into, arcs.ticks
+    m = len(pairs) // have.shape[0]
+    shuffle(pairs, size, random)
+    kept = 0
+    for place in range(size):
+        rank, chunk = pairs[place] // m, pairs[place] % m
+        best, ties, cost = -1, 0, _NEVER
+        for index in range(into.first[rank], into.first[rank + 1]):
+            arc = into.arc[index]
+            if ticks[arc] > cost or not has(have[into.tail[index]], chunk) or not _idle(arcs, free, arc, now, 0):
+                continue
+            ties = ties + 1 if ticks[arc] == cost else 1
+            cost = ticks[arc]
+            if ties == 1 or draw(random, ties) == 0:
+                best = arc
+        if best < 0:
+            pairs[kept] = pairs[place]
+            kept += 1
+            continue
+        for index in range(arcs.port_first[best], arcs.port_first[best + 1]):
+            free[arcs.port[index]] = now + ticks[best]
+        rows.arc[count], rows.chunk[count], rows.head[count], rows.start[count] = best, chunk, rank, now
+        count += 1
+    return kept, count

@@ -1,0 +1,362 @@
+"""Networks of arcs from rank to rank, in ticks: links; switches as ports, or unwound into rings (section 5.4.8)."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.errors import InputError
+from ...core.schedule import Bools, Ints
+from ...core.topology import NodeKind, Topology
+from ..graphs.network import edges_by
+
+#: Arcs beyond which a network of switches is refused.
+MAX_ARCS = 4_000_000
+
+
+class IncomingArcs(NamedTuple):
+    """The arcs into every rank: rank d has those from ``first[d]`` up to ``first[d + 1]``.
+
+    Parameters
+    ----------
+    first : array of int, shape (ranks + 1,)
+        Where each rank's arcs begin.
+    tail, arc : array of int, shape (arcs,)
+        The rank that each comes from, and its number.
+    """
+
+    first: Any
+    tail: Any
+    arc: Any
+
+
+class ArcTables(NamedTuple):
+    """The arrays of a :class:`RankNetwork` that the compiled engine of events works on.
+
+    Parameters
+    ----------
+    into : IncomingArcs
+        The arcs into every rank.
+    head, tail, ticks : array of int, shape (arcs,)
+        Ends of each arc, and how long a transfer takes.
+    port_first, port : array of int
+        Ports of arc a: ``port[port_first[a] : port_first[a + 1]]``.
+    woken_first, woken : array of int
+        Ranks that the arcs of port p lead to: ``woken[woken_first[p] : woken_first[p + 1]]``.
+    copied : array of int, shape (arcs,)
+        The port that a switch with multicast can feed several arcs from, or -1.
+    island : array of int, shape (arcs,)
+        The island that a slow arc leads into, or -1.
+    of_first, of : array of int
+        Islands that rank d is in: ``of[of_first[d] : of_first[d + 1]]``.
+    islands : int
+        Number of islands.
+    alone : bool
+        Whether every arc has a port of its own, so that the deadline rule is exact.
+    """
+
+    into: IncomingArcs
+    head: Any
+    tail: Any
+    ticks: Any
+    port_first: Any
+    port: Any
+    woken_first: Any
+    woken: Any
+    copied: Any
+    island: Any
+    of_first: Any
+    of: Any
+    islands: int
+    alone: bool
+
+
+@dataclass(frozen=True, eq=False)
+class RankNetwork:
+    """A network of arcs from rank to rank, each over one link or several.
+
+    Parameters
+    ----------
+    ranks : int
+        Number of ranks.
+    tail, head : array of int, shape (arcs,)
+        Ends.
+    ticks, least : array of int, shape (arcs,)
+        What a transfer takes in whole ticks, rounded up; and rounded down, which no clock undercuts.
+    paths : tuple of tuple of int
+        Links of each.
+    ports : tuple of tuple of int
+        What each takes up while it sends: its links, or a number of its own where it has a part of them.
+    copied : array of int, shape (arcs,)
+        Port that feeds a switch with multicast, or -1.
+    level : array of int, shape (arcs,)
+        Place of the bandwidth among all bandwidths, the slowest first.
+    """
+
+    ranks: int
+    tail: Ints
+    head: Ints
+    ticks: Ints
+    least: Ints
+    paths: tuple[tuple[int, ...], ...]
+    ports: tuple[tuple[int, ...], ...]
+    copied: Ints
+    level: Ints
+
+    @cached_property
+    def incoming(self) -> IncomingArcs:
+        """The arcs by the rank that they lead to."""
+        first, order = edges_by(self.head, self.ranks)
+        return IncomingArcs(first, self.tail[order].copy(), order)
+
+    @cached_property
+    def rounded(self) -> bool:
+        """Whether a transfer takes no whole number of ticks."""
+        return bool((self.least < self.ticks).any())
+
+    @property
+    def equal(self) -> bool:
+        """Whether all arcs take equally long, each by itself."""
+        return self.alone and len(np.unique(self.ticks)) == 1
+
+    @cached_property
+    def alone(self) -> bool:
+        """Whether no two arcs have a port in common."""
+        used = [port for ports in self.ports for port in ports]
+        return len(set(used)) == len(used)
+
+    @cached_property
+    def tables(self) -> ArcTables:
+        """The same for the compiled engine of events."""
+        numbers = {port: index for index, port in enumerate(dict.fromkeys(p for ports in self.ports for p in ports))}
+        port_of = [[numbers[port] for port in ports] for ports in self.ports]
+        woken: list[set[int]] = [set() for _ in range(len(numbers) + self.ranks)]
+        for arc, (a, b) in enumerate(zip(self.tail.tolist(), self.head.tolist(), strict=True)):
+            for port in port_of[arc]:
+                woken[port].add(b)
+            woken[len(numbers) + a].add(b)  # who may want what rank a receives
+        port_first, ports = _rows(port_of)
+        woken_first, flat = _rows([sorted(ranks) for ranks in woken])
+        island, of = islands(self)
+        of_first, of_flat = _rows(of)
+        copied = np.array([numbers[port] if port >= 0 else -1 for port in self.copied.tolist()], dtype=np.int64)
+        return ArcTables(
+            self.incoming, self.head, self.tail, self.ticks, port_first, ports, woken_first, flat, copied, island,
+            of_first, of_flat, 1 + max((i for row in of for i in row), default=-1), self.alone,
+        )  # fmt: skip
+
+
+def _rows(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Put rows one after the other, with where each begins."""
+    first = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    return first, np.array([item for row in rows for item in row], dtype=np.int64)
+
+
+def islands(arcs: RankNetwork) -> tuple[Ints, list[list[int]]]:
+    """Find, for every bandwidth, the parts that faster arcs connect.
+
+    Returns
+    -------
+    array of int, shape (arcs,)
+        The island of at least two ranks that an arc of this bandwidth leads into from outside, or -1.
+    list of list of int
+        Islands of every rank.
+    """
+    island = np.full(len(arcs.tail), -1, dtype=np.int64)
+    of: list[list[int]] = [[] for _ in range(arcs.ranks)]
+    count = 0
+    for level in np.unique(arcs.level)[:-1].tolist():
+        label = _components(arcs.ranks, arcs.tail[arcs.level > level], arcs.head[arcs.level > level], strong=False)
+        sizes = np.bincount(label, minlength=arcs.ranks)
+        number = {int(root): count + index for index, root in enumerate(np.flatnonzero(sizes > 1))}
+        count += len(number)
+        for rank in range(arcs.ranks):
+            if int(label[rank]) in number:
+                of[rank].append(number[int(label[rank])])
+        for arc in np.flatnonzero(arcs.level == level).tolist():
+            inside = int(label[arcs.head[arc]])
+            if inside in number and inside != label[arcs.tail[arc]]:
+                island[arc] = number[inside]
+    return island, of
+
+
+def _components(nodes: int, tail: Ints, head: Ints, *, strong: bool) -> Ints:
+    """Number of the component of every node: strongly connected, or connected whichever way edges lead."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = csr_array((np.ones(len(tail), dtype=np.int8), (tail, head)), shape=(nodes, nodes))
+    return np.asarray(connected_components(graph, connection="strong" if strong else "weak")[1], dtype=np.int64)
+
+
+def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: int, degree: int = 0) -> RankNetwork:
+    """Make the arcs of a network.
+
+    Parameters
+    ----------
+    topology : Topology
+        Nodes and links.
+    chunk_bytes, tick_s : Fraction
+        Size of a chunk, and length of a tick.
+    most : int
+        Ticks of a link beyond which it is left out.
+    degree : int
+        0 keeps switches, with an arc from rank to rank by the fewest links. Otherwise every switch is unwound: rank i
+        sends to the next ``degree`` ranks of the switch alone, to each at that part of its bandwidth.
+
+    Raises
+    ------
+    InputError
+        If there are too many arcs, or a switch that is to be unwound has a link to another one.
+    """
+    rank_of = {node: rank for rank, node in enumerate(topology.rank_nodes)}
+    found: list[tuple[int, int, tuple[int, ...], int]] = []
+    for link, (a, b) in enumerate(topology.link_ends):
+        if a in rank_of and b in rank_of:
+            found.append((rank_of[a], rank_of[b], (link,), 1))
+    if topology.switches:
+        found += _unwound(topology, rank_of, degree) if degree else _through(topology, rank_of)
+    if len(found) > MAX_ARCS:
+        raise InputError(f"{len(found):,} ways from rank to rank; expected at most {MAX_ARCS:,}", place="network.links")
+    links, ends = topology.links, topology.link_ends
+    base = len(links)
+    numbered = [(*row, row[2] if row[3] == 1 else (base + index,)) for index, row in enumerate(found)]
+    # Links share their numbers, and fractions are slow to compare: what differs is told by identity.
+    known: dict[tuple[int, ...], int] = {}
+    rates: list[Fraction] = []
+    times: list[Fraction] = []
+    fits: list[bool] = []
+    kinds: list[int] = []
+    kept: list[tuple[int, int, tuple[int, ...], int, tuple[int, ...]]] = []
+    for row in numbered:
+        _, _, path, slow, _ = row
+        key = (slow, *(id(part) for link in path for part in (links[link].bandwidth_Bps, links[link].latency_s)))
+        if key not in known:
+            rate = min(links[link].bandwidth_Bps for link in path)
+            late = sum((links[link].latency_s for link in path), Fraction(0))
+            known[key] = len(times)
+            # Of what is too slow, the number need not fit.
+            fits.append(
+                all(links[link].latency_s + chunk_bytes / links[link].bandwidth_Bps <= most * tick_s for link in path)
+            )
+            times.append((late + slow * chunk_bytes / rate) / tick_s if fits[-1] else Fraction(0))
+            rates.append(rate / slow)
+        if fits[known[key]]:
+            kinds.append(known[key])
+            kept.append(row)
+    place = {rate: index for index, rate in enumerate(sorted(set(rates)))}
+    kind = np.array(kinds, dtype=np.int64)
+    can_copy = [node.multicast for node in topology.nodes]
+    copied = [
+        path[0] if slow == 1 and len(path) == 2 and can_copy[ends[path[0]][1]] else -1 for _, _, path, slow, _ in kept
+    ]
+    tail, head = (np.array([row[column] for row in kept], dtype=np.int64) for column in (0, 1))
+    ticks, least, levels = (
+        np.array(numbers, dtype=np.int64)[kind]
+        for numbers in (
+            [ceil(time) for time in times],
+            [floor(time) for time in times],
+            [place[rate] for rate in rates],
+        )
+    )
+    return RankNetwork(
+        len(rank_of), tail, head, ticks, least, tuple(row[2] for row in kept), tuple(row[4] for row in kept),
+        np.array(copied, dtype=np.int64), levels,
+    )  # fmt: skip
+
+
+def most_unwound(topology: Topology) -> int:
+    """Largest degree that switches can be unwound to; 0 if a switch has a link to another one, or there is none."""
+    is_switch = [node.kind is NodeKind.SWITCH for node in topology.nodes]
+    if any(is_switch[a] and is_switch[b] for a, b in topology.link_ends) or not topology.switches:
+        return 0
+    members: dict[int, set[int]] = defaultdict(set)
+    for a, b in topology.link_ends:
+        if is_switch[a]:
+            members[a].add(b)
+    return max((len(ranks) - 1 for ranks in members.values()), default=0)
+
+
+def _unwound(topology: Topology, rank_of: dict[int, int], degree: int) -> list[tuple[int, int, tuple[int, ...], int]]:
+    """Connect every rank of a switch with the next ones."""
+    if not most_unwound(topology):
+        raise InputError("a switch has a link to another one; expected unwind=0", place="unwind")
+    up: dict[int, dict[int, int]] = defaultdict(dict)
+    down: dict[int, dict[int, int]] = defaultdict(dict)
+    for link, (a, b) in enumerate(topology.link_ends):
+        if b not in rank_of:
+            up[b].setdefault(rank_of[a], link)
+        elif a not in rank_of:
+            down[a].setdefault(rank_of[b], link)
+    found: list[tuple[int, int, tuple[int, ...], int]] = []
+    for switch, upwards in up.items():
+        downwards = down[switch]
+        members = sorted(set(upwards) & set(downwards))
+        d = min(degree, len(members) - 1)
+        for index, rank in enumerate(members):
+            others = [members[(index + step) % len(members)] for step in range(1, d + 1)]
+            found += [(rank, other, (upwards[rank], downwards[other]), d) for other in others]
+    return found
+
+
+def _through(topology: Topology, rank_of: dict[int, int]) -> list[tuple[int, int, tuple[int, ...], int]]:
+    """Paths of the fewest links over switches alone, from every rank to all that have one, for each first switch."""
+    out: list[list[tuple[int, int]]] = [[] for _ in topology.nodes]
+    for link, (a, b) in enumerate(topology.link_ends):
+        out[a].append((link, b))
+    found: list[tuple[int, int, tuple[int, ...], int]] = []
+    for node, rank in rank_of.items():
+        for first, switch in out[node]:
+            if switch in rank_of:
+                continue
+            paths: dict[int, tuple[int, ...]] = {switch: (first,)}
+            queue = deque([switch])
+            while queue:
+                here = queue.popleft()
+                # Ranks take turns among equally short ways, so that not all of them meet on one link.
+                turn = rank % max(1, len(out[here]))
+                for link, there in out[here][turn:] + out[here][:turn]:
+                    if there in paths or there == node:
+                        continue
+                    paths[there] = (*paths[here], link)
+                    if there not in rank_of:
+                        queue.append(there)
+                    else:
+                        found.append((rank, rank_of[there], paths[there], 1))
+            if len(found) > MAX_ARCS:
+                return found
+    return found
+
+
+def reversed_arcs(arcs: RankNetwork) -> RankNetwork:
+    """Turn all arcs around, with the same numbers; their links are those of the network still."""
+    return replace(arcs, tail=arcs.head, head=arcs.tail, copied=np.full_like(arcs.copied, -1))
+
+
+def reaches_all(arcs: RankNetwork, members: Bools, *, through_members: bool) -> bool:
+    """Whether every member can reach every other one, over members alone or over all ranks."""
+    allowed = members if through_members else np.ones_like(members)
+    use = allowed[arcs.tail] & allowed[arcs.head]
+    return connects(arcs.ranks, arcs.tail[use], arcs.head[use], np.flatnonzero(members))
+
+
+def restricted(arcs: RankNetwork, members: Bools) -> RankNetwork:
+    """Keep the arcs between members."""
+    keep = np.flatnonzero(members[arcs.tail] & members[arcs.head])
+    paths, ports = (tuple(column[k] for k in keep.tolist()) for column in (arcs.paths, arcs.ports))
+    tail, head, ticks, least, copied, level = (
+        column[keep] for column in (arcs.tail, arcs.head, arcs.ticks, arcs.least, arcs.copied, arcs.level)
+    )
+    return RankNetwork(arcs.ranks, tail, head, ticks, least, paths, ports, copied, level)
+
+
+def connects(nodes: int, tail: Ints, head: Ints, members: Ints) -> bool:
+    """Whether edges lead from every member to every other one, also over other nodes."""
+    return len(np.unique(_components(nodes, tail, head, strong=True)[members])) == 1

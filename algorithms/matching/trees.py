@@ -1,0 +1,417 @@
+"""Trees for whole collectives: one tree that is moved to all ranks, and an all-reduce whose halves overlap.
+
+*Translated trees* (:class:`~cwb.core.translated.TranslatedTrees`), on networks that look the same from every rank. In a
+step every generator is used once, by an edge to a rank that the tree lacks; so a tree of n - 1 edges for each of c
+chunks takes at least ``ceil((n - 1) c / generators)`` steps, which is the slot bound. Ranks with the fewest possible
+parents come first.
+
+*Overlapped all-reduce*: every chunk is added up along a tree to its root and then spread along it, each as soon as it
+can be. Back to back, the links into a corner of a mesh have nothing to do while sums leave it, and the links out of it
+nothing while they come back. Trees are Prim's, shallow and with little load on every link both ways; then the links
+serve what is ready by priority: chunks that come early in the order, and of these what has the longest way before it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from ...core.schedule import Bools, Ints
+from ...core.topology import Topology
+from ...core.translated import moved
+from ..graphs.bits import ZERO, draw, seeded, shuffle
+from ..graphs.network import edges_by
+from .network import RankNetwork
+from .stepped import TransferRows, room_for
+
+#: Generators beyond which the general engine is used.
+MAX_GENERATORS = 64
+
+#: Shapes that are tried at most.
+_SHAPES = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Cayley:
+    """A network that its translations leave as it is.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Orders of the cyclic groups, the innermost first.
+    after, before : array of int, shape (generators, ranks)
+        Where every generator leads from every rank, and from where it comes.
+    """
+
+    sizes: tuple[int, ...]
+    after: Ints
+    before: Ints
+
+
+def recognize(topology: Topology) -> Cayley | None:
+    """Find sizes for which every link out of rank 0, moved, is a link out of every rank; None if there are none.
+
+    Rank 0's neighbours at 1, a, a b, ... suggest the sizes of a grid; one cycle of all ranks is tried too.
+    """
+    n, ends = len(topology.nodes), np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
+    kinds = {(id(e.bandwidth_Bps), id(e.latency_s)): (e.bandwidth_Bps, e.latency_s) for e in topology.links}
+    from_zero = np.sort(ends[ends[:, 0] == 0, 1])
+    keys = np.unique(ends[:, 0] * n + ends[:, 1])
+    alike = not topology.switches and len(set(kinds.values())) == 1 and len(ends) == len(keys) == n * len(from_zero)
+    if not alike or len(from_zero) > MAX_GENERATORS:
+        return None
+    ranks = np.arange(n)
+    for sizes in islice(_shapes(n, from_zero.tolist()), _SHAPES):
+        after = np.stack([moved(sizes, ranks, np.array(g)) for g in from_zero])
+        if np.array_equal(np.sort((ranks * n + after).ravel()), keys):
+            before = np.stack([moved(sizes, ranks, np.array(g), -1) for g in from_zero])
+            return Cayley(sizes, after, before)
+    return None
+
+
+def _shapes(n: int, neighbours: list[int]) -> Iterator[tuple[int, ...]]:
+    """Sizes whose strides, the products of the sizes before, are neighbours of 0; the finest ones first."""
+
+    def finer(strides: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        for stride in neighbours:
+            if stride > strides[-1] and stride % strides[-1] == 0 and n % stride == 0:
+                yield from finer((*strides, stride))
+        yield strides
+
+    for strides in finer((1,)):
+        yield tuple(b // a for a, b in pairwise((*strides, n)))
+
+
+def grow(cayley: Cayley, chunks: int, seed: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Grow a tree for each of rank 0's chunks; return copy, parent, child and step of all edges, by steps."""
+    n = cayley.after.shape[1]
+    edges = np.empty((4, (n - 1) * chunks), dtype=np.int64)
+    count = _grow(cayley.after, cayley.before, chunks, seed, edges)
+    assert count == edges.shape[1]  # noqa: S101 (a network that is not connected is refused before)
+    return edges[0], edges[1], edges[2], edges[3]
+
+
+@numba.njit(cache=True)
+def _grow(after: Any, before: Any, chunks: int, seed: int, edges: Any) -> int:
+    """Fill the rows copy, parent, child and step; return their number.
+
+    Item ``k n + v`` is chunk k at rank v. ``stock[g, p]`` lists items that lack the chunk, have p possible parents and
+    one of them by g; what no longer holds of an item is found out when it is taken from the list.
+    """
+    generators, n = after.shape
+    random = seeded(seed)
+    covered, taken = np.zeros(n * chunks, np.bool_), np.zeros(n * chunks, np.bool_)
+    parents = np.zeros(n * chunks, np.int64)
+    stock = [[[0 for _ in range(0)] for _ in range(generators + 1)] for _ in range(generators)]
+    waiting = np.zeros(generators, np.int64)
+    for copy in range(chunks):
+        _cover(after, before, copy, ZERO, covered, parents, stock, waiting)
+    order = np.arange(generators)
+    given, came, queue = np.empty(generators, np.int64), np.empty(generators, np.int64), np.empty(generators, np.int64)
+    count, step = 0, 0
+    while count < edges.shape[1]:
+        shuffle(order, generators, random)
+        order = order[np.argsort(waiting[order], kind="mergesort")]
+        given[:] = -1
+        for g in order:
+            item = _take(stock[g], covered, taken, parents, random)
+            if item >= 0:
+                given[g] = item
+                taken[item] = True
+            elif waiting[g] > 0:
+                _give_way(before, g, covered, taken, parents, stock, given, came, queue, random)
+        begin = count
+        for g in range(generators):
+            if given[g] >= 0:
+                copy, rank = given[g] // n, given[g] % n
+                edges[0, count], edges[1, count] = copy, before[g, rank]
+                edges[2, count], edges[3, count] = rank, step
+                count += 1
+        if count == begin:
+            return count
+        for row in range(begin, count):
+            _cover(after, before, edges[0, row], edges[2, row], covered, parents, stock, waiting)
+        step += 1
+    return count
+
+
+@numba.njit(cache=True)
+def _cover(after: Any, before: Any, copy: int, rank: int, covered: Any, parents: Any, stock: Any, waiting: Any) -> None:
+    """Note that a rank has a chunk: it may be a parent, and is no longer waiting for one."""
+    generators, n = after.shape
+    base = copy * n
+    for g in range(generators):
+        if covered[base + before[g, rank]]:
+            waiting[g] -= 1
+    covered[base + rank] = True
+    for g in range(generators):
+        item = base + after[g, rank]
+        if covered[item]:
+            continue
+        parents[item] += 1
+        waiting[g] += 1
+        for other in range(generators):
+            if covered[base + before[other, item - base]]:
+                stock[other][parents[item]].append(item)
+
+
+@numba.njit(cache=True)
+def _take(stock: Any, covered: Any, taken: Any, parents: Any, random: Any) -> int:
+    """Take an item with the fewest possible parents from the lists of a generator; -1 if there is none."""
+    for many in range(len(stock)):
+        items = stock[many]
+        while len(items) > 0:
+            place = draw(random, len(items))
+            item = items[place]
+            items[place] = items[len(items) - 1]
+            items.pop()
+            if not covered[item] and not taken[item] and parents[item] == many:
+                return int(item)
+    return -1
+
+
+@numba.njit(cache=True)
+def _give_way(
+    before: Any,
+    start: int,
+    covered: Any,
+    taken: Any,
+    parents: Any,
+    stock: Any,
+    given: Any,
+    came: Any,
+    queue: Any,
+    random: Any,
+) -> None:
+    """Let a generator have the item of another one that finds a further one: the shortest augmenting path."""
+    generators, n = before.shape
+    came[:] = -2
+    came[start] = -1
+    queue[0] = start
+    head, tail = 0, 1
+    while head < tail:
+        g = queue[head]
+        head += 1
+        if g != start:
+            item = _take(stock[g], covered, taken, parents, random)
+            if item >= 0:
+                taken[item] = True
+                while g != -1:
+                    item, given[g] = given[g], item
+                    g = came[g]
+                return
+        for other in range(generators):
+            item = given[other]
+            if came[other] == -2 and item >= 0 and covered[item - item % n + before[g, item % n]]:
+                came[other] = g
+                queue[tail] = other
+                tail += 1
+
+
+#: Part of a chunk's place in the order that counts against the length of its way, in the shortest transfer's time.
+_TURN = 0.25
+
+
+class OverlappedAllReduce(NamedTuple):
+    """An all-reduce: transfers with ``adds`` for those of the first half, and when the last one arrives."""
+
+    rows: TransferRows
+    adds: Bools
+    ticks: int
+
+
+def opposite(arcs: RankNetwork) -> Ints | None:
+    """For each arc one back; None if one has none, or arcs share ports."""
+    if not arcs.alone or len(np.unique(arcs.tail * arcs.ranks + arcs.head)) < len(arcs.tail):
+        return None
+    number = {ends: arc for arc, ends in enumerate(zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True))}
+    back = [number.get((b, a), -1) for a, b in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True)]
+    return None if min(back, default=-1) < 0 else np.array(back, dtype=np.int64)
+
+
+def overlapped(
+    arcs: RankNetwork, back: Ints, owner: Ints, members: Bools, depth: float, seed: int
+) -> OverlappedAllReduce:
+    """Make trees and a schedule for them.
+
+    Parameters
+    ----------
+    arcs : RankNetwork
+        The network; all ranks are members.
+    back : array of int
+        See :func:`opposite`.
+    owner : array of int, shape (chunks,)
+        Root of every chunk.
+    members : array of bool, shape (ranks,)
+        The process group, without which a rank takes no part.
+    depth : float
+        What a tick of a tree's depth weighs against one of a link's load.
+    seed : int
+        Of ties.
+    """
+    first, out = edges_by(arcs.tail, arcs.ranks)
+    # Chunks take turns: one of every root, then the next ones.
+    place = np.zeros(len(owner), dtype=np.int64)
+    seen: dict[int, int] = {}
+    for chunk, root in enumerate(owner.tolist()):
+        seen[root] = seen.get(root, -1) + 1
+        place[chunk] = seen[root]
+    order = np.lexsort((np.arange(len(owner)), place)).astype(np.int64)
+    parent = _trees(first, out, arcs.head, arcs.ticks, back, owner, members, order, depth, seed)
+    count = 2 * len(owner) * (int(members.sum()) - 1)
+    rows = room_for(count)
+    adds = np.empty(count, dtype=np.bool_)
+    turn = np.empty(len(owner), dtype=np.float64)
+    turn[order] = np.arange(len(owner)) * (_TURN * float(arcs.ticks.min()))
+    ticks = _run(arcs.tail, arcs.head, arcs.ticks, back, owner, parent, turn, rows, adds)
+    return OverlappedAllReduce(rows, adds, int(ticks))
+
+
+@numba.njit(cache=True)
+def _trees(
+    first: Any, out: Any, head: Any, ticks: Any, back: Any, owner: Any, member: Any, order: Any, depth: float, seed: int
+) -> Any:
+    """Trees of all chunks, one after the other: the arc into every rank, -1 for roots; shape (chunks, ranks)."""
+    n = len(first) - 1
+    random = seeded(seed)
+    load, parent = np.zeros(len(head), np.float64), np.full((len(owner), n), -1, np.int64)
+    far = np.zeros(n, np.float64)
+    for chunk in order:
+        done = np.zeros(n, np.bool_)
+        done[owner[chunk]] = True
+        far[owner[chunk]] = 0.0
+        heap = [(0.0, 0, 0) for _ in range(0)]
+        node = owner[chunk]
+        while True:
+            for index in range(first[node], first[node + 1]):
+                arc = out[index]
+                if member[head[arc]] and not done[head[arc]]:
+                    cost = load[arc] + load[back[arc]] + depth * (far[node] + ticks[arc])
+                    heapq.heappush(heap, (cost, draw(random, 1024), arc))
+            while len(heap) > 0 and done[head[heap[0][2]]]:
+                heapq.heappop(heap)
+            if len(heap) == 0:
+                break
+            arc = heapq.heappop(heap)[2]
+            node = head[arc]
+            done[node] = True
+            parent[chunk, node] = arc
+            far[node] = far[head[back[arc]]] + ticks[arc]
+            load[arc] += ticks[arc]
+            load[back[arc]] += ticks[back[arc]]
+    return parent
+
+
+class ReductionTrees(NamedTuple):
+    """The trees of all chunks, and where they stand.
+
+    Parameters
+    ----------
+    tail, back : array of int, shape (arcs,)
+        Where each arc begins, and the one back.
+    owner, turn : array, shape (chunks,)
+        Root of each chunk, and what its place in the order counts.
+    parent : array of int, shape (chunks, ranks)
+        The arc into each rank, or -1.
+    left : array of int, shape (chunks, ranks)
+        Children whose parts have not arrived.
+    down, up : array of float, shape (chunks, ranks)
+        The way to the farthest leaf below, and to the root, in ticks.
+    """
+
+    tail: Any
+    back: Any
+    owner: Any
+    turn: Any
+    parent: Any
+    left: Any
+    down: Any
+    up: Any
+
+
+@numba.njit(cache=True)
+def _run(
+    tail: Any, head: Any, ticks: Any, back: Any, owner: Any, parent: Any, turn: Any, rows: TransferRows, adds: Any
+) -> int:
+    """Serve what is ready by priority, on every link by itself; return the last arrival.
+
+    Operation ``2 (chunk n + v)`` adds what v has to its parent, ``2 (chunk n + v) + 1`` gives v the sum.
+    """
+    chunks, n = parent.shape
+    left = np.zeros((chunks, n), np.int64)
+    down, up = np.zeros((chunks, n), np.float64), np.zeros((chunks, n), np.float64)
+    for chunk in range(chunks):
+        _measure(tail, ticks, owner[chunk], parent[chunk], left[chunk], down[chunk], up[chunk])
+    trees = ReductionTrees(tail, back, owner, turn, parent, left, down, up)
+    ready = [[(0.0, 0) for _ in range(0)] for _ in range(len(tail))]
+    busy = np.zeros(len(tail), np.bool_)
+    heap = [(0, 0) for _ in range(0)]
+    fresh = [0 for _ in range(0)]
+    for chunk in range(chunks):
+        for v in range(n):
+            if left[chunk, v] == 0:
+                _go_on(trees, ticks, chunk, v, False, ready, fresh)
+    now, count = 0, 0
+    while True:
+        for arc in fresh:
+            if not busy[arc] and len(ready[arc]) > 0:
+                item = heapq.heappop(ready[arc])[1]
+                busy[arc] = True
+                rows.arc[count], rows.chunk[count] = arc, item // 2 // n
+                rows.head[count], rows.start[count], adds[count] = head[arc], now, item % 2 == 0
+                heapq.heappush(heap, (now + ticks[arc], item))
+                count += 1
+        fresh.clear()
+        if len(heap) == 0:
+            return now
+        now = heap[0][0]
+        while len(heap) > 0 and heap[0][0] == now:
+            item = heapq.heappop(heap)[1]
+            chunk, v, spread = item // 2 // n, item // 2 % n, item % 2 == 1
+            into = parent[chunk, v]
+            arc, node = (into, v) if spread else (back[into], tail[into])
+            busy[arc] = False
+            fresh.append(arc)
+            if not spread:
+                left[chunk, node] -= 1
+            if left[chunk, node] == 0:
+                _go_on(trees, ticks, chunk, node, spread, ready, fresh)
+
+
+@numba.njit(cache=True)
+def _go_on(trees: ReductionTrees, ticks: Any, chunk: int, node: int, spread: bool, ready: Any, fresh: Any) -> None:
+    """Let a rank that has all parts send them to its parent, and one that has the sum send it to its children."""
+    parent, turn, n = trees.parent[chunk], trees.turn[chunk], trees.parent.shape[1]
+    if not spread and parent[node] >= 0:
+        arc = trees.back[parent[node]]
+        way = trees.up[chunk, node] + trees.down[chunk, trees.owner[chunk]]
+        heapq.heappush(ready[arc], (turn - way, 2 * (chunk * n + node)))
+        fresh.append(arc)
+    elif spread or node == trees.owner[chunk]:
+        for child in range(n):
+            arc = parent[child]
+            if arc >= 0 and trees.tail[arc] == node:
+                way = ticks[arc] + trees.down[chunk, child]
+                heapq.heappush(ready[arc], (turn - way, 2 * (chunk * n + child) + 1))
+                fresh.append(arc)
+
+
+@numba.njit(cache=True)
+def _measure(tail: Any, ticks: Any, root: int, parent: Any, left: Any, down: Any, up: Any) -> None:
+    """Count children, and measure the way from the root to every rank and from it to its farthest leaf."""
+    n = len(parent)
+    for v in range(n):
+        length, node = 0.0, v
+        while parent[node] >= 0:
+            length += ticks[parent[node]]
+            node = tail[parent[node]]
+            down[node] = max(down[node], length)
+        up[v] = length
+        if parent[v] >= 0:
+            left[tail[parent[v]]] += 1

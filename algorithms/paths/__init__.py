@@ -1,0 +1,1 @@
+"""PCCL: paths of chunks over links that are reserved for intervals of time, compiled."""

@@ -1,0 +1,246 @@
+"""Schedules on circuits made shorter: what is late is moved into earlier gaps. They never become longer.
+
+*Justification.* Sends go, those that start last first, as late as links and what depends on them allow; then, those
+that now start first first, as early as they can, also into gaps. When a send has its turn, all that were placed before
+it, on its links or in its chunk, are where they were or farther away from it: so its old place is still free, and the
+time does not grow.
+
+*Other parents.* A copy that arrives last and is not sent on may come over any link to its target from whoever has the
+chunk, if that link has an earlier gap.
+
+Both in turns, until neither helps.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from ...core.instance import Instance
+from ...core.schedule import Bools, Floats, Ints, Schedule, sends_from_lists
+from ...core.timing import Semantics
+from ...core.topology import NodeKind, Topology
+
+#: Turns of justification and other parents, at most.
+MAX_TURNS = 50
+
+#: A send that must not start before another one has started, and by how many ticks later.
+Precedence = tuple[int, int, int]
+
+
+class BusyIntervals:
+    """Links that are taken for stretches of whole ticks, and the first stretch in which several of them are free."""
+
+    def __init__(self) -> None:
+        self._spans: dict[int, list[tuple[int, int]]] = {}
+
+    def take(self, links: Sequence[int], begin: int, end: int) -> None:
+        """Take links from a tick to another one; they must be free."""
+        for link in links:
+            insort(self._spans.setdefault(link, []), (begin, end))
+
+    def give_back(self, links: Sequence[int], begin: int, end: int) -> None:
+        """Undo :meth:`take`."""
+        for link in links:
+            self._spans[link].remove((begin, end))
+
+    def earliest(self, links: Sequence[int], ready: int, ticks: int) -> int:
+        """The first tick from ``ready`` on from which all links are free for so many ticks."""
+        begin = ready
+        while True:
+            ends = [end for link in links if (end := self._clash(link, begin, begin + ticks)) is not None]
+            if not ends:
+                return begin
+            begin = max(ends)
+
+    def _clash(self, link: int, begin: int, end: int) -> int | None:
+        """The end of the last span that overlaps the given one, if there is one."""
+        spans = self._spans.get(link, [])
+        index = bisect_left(spans, (end,)) - 1
+        return spans[index][1] if index >= 0 and spans[index][1] > begin else None
+
+
+@dataclass
+class TimedSends:
+    """Sends in ticks.
+
+    Parameters
+    ----------
+    chunk, source, target : list of int
+        Of every send.
+    links : list of tuple of int
+        Its path.
+    begin, ticks : list of int
+        When it starts, and how long it takes.
+    reduce : list of bool
+        Whether it adds.
+    edges : list of Precedence
+        What depends on what: ``(first, second, lag)``.
+    """
+
+    chunk: list[int]
+    source: list[int]
+    target: list[int]
+    links: list[tuple[int, ...]]
+    begin: list[int]
+    ticks: list[int]
+    reduce: list[bool]
+    edges: list[Precedence]
+
+    @property
+    def finish(self) -> int:
+        """Ticks until the last arrival."""
+        return max((b + t for b, t in zip(self.begin, self.ticks, strict=True)), default=0)
+
+
+def justified(instance: Instance, schedule: Schedule) -> Schedule:
+    """A schedule that is no longer, of the same chunks over the same network.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem, with a network and the timing of circuits.
+    schedule : Schedule
+        A schedule that has been verified.
+
+    Returns
+    -------
+    Schedule
+        The schedule itself where nothing is gained, or where it cannot be treated: another timing, chunks that share a
+        link at a switch, or a sum that a rank sends on at the instant at which more is on its way to it.
+    """
+    topology, timing = instance.network, instance.timing
+    if not isinstance(topology, Topology) or timing is None or timing.semantics is not Semantics.CIRCUIT:
+        return schedule
+    timed = _timed_sends(schedule, timing.epoch_s)
+    if timed is None:
+        return schedule
+    before, moved = timed.finish, True
+    for _ in range(MAX_TURNS):
+        if not moved:
+            break
+        last = timed.finish
+        _justify(timed)
+        moved = _other_parents(timed, schedule, topology, timing.epoch_s) or timed.finish < last
+        timed.edges = _dependences(timed, schedule.chunks.reduced)
+    return _schedule(timed, schedule, timing.epoch_s) if timed.finish < before else schedule
+
+
+def _timed_sends(schedule: Schedule, tick: Fraction) -> TimedSends | None:
+    """Read a schedule; None if links are shared or dependences are no order of starts."""
+    sends = schedule.sends
+    begin, end = (
+        np.rint(column / float(tick)).astype(np.int64).tolist() for column in (schedule.start_s, schedule.end_s)
+    )
+    ticks = [e - b for b, e in zip(begin, end, strict=True)]
+    paths = [sends.path(i) for i in range(len(sends))]
+    chunk, source, target = (column.tolist() for column in (sends.chunk, sends.source, sends.target))
+    timed = TimedSends(chunk, source, target, paths, begin, ticks, sends.reduce.tolist(), [])
+    spans = sorted((link, begin[i], end[i]) for i, path in enumerate(paths) for link in path)
+    shared = any(a[0] == b[0] and b[1] < a[2] for a, b in pairwise(spans))
+    timed.edges = _dependences(timed, schedule.chunks.reduced)
+    kept = all(begin[i] + lag <= begin[j] for i, j, lag in timed.edges)
+    return timed if kept and not shared and min(ticks, default=1) >= 1 else None
+
+
+def _dependences(timed: TimedSends, reduced: Bools) -> list[Precedence]:
+    """Which sends come before which: what arrives at a source before it sends; of sums, what arrives after that."""
+    into: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for i, key in enumerate(zip(timed.chunk, timed.target, strict=True)):
+        into[key].append(i)
+    found: list[Precedence] = []
+    for j, key in enumerate(zip(timed.chunk, timed.source, strict=True)):
+        for i in into[key]:
+            if timed.begin[i] + timed.ticks[i] <= timed.begin[j]:
+                found.append((i, j, timed.ticks[i]))
+            elif reduced[timed.chunk[j]]:
+                found.append((j, i, 1))
+    return found
+
+
+def _justify(timed: TimedSends) -> None:
+    """Move all sends late, then early, until that gains nothing."""
+    while True:
+        before, finish = timed.begin, timed.finish
+        end = [finish - b - t for b, t in zip(timed.begin, timed.ticks, strict=True)]
+        mirrored = [(j, i, lag + timed.ticks[j] - timed.ticks[i]) for i, j, lag in timed.edges]
+        order = sorted(range(len(end)), key=lambda i: (-before[i], i))
+        late = _serial(timed, order, mirrored)
+        right = [finish - b - t for b, t in zip(late, timed.ticks, strict=True)]
+        timed.begin = _serial(timed, sorted(range(len(end)), key=lambda i: (right[i], i)), timed.edges)
+        if timed.finish == finish:
+            return
+
+
+def _serial(timed: TimedSends, order: Sequence[int], edges: Sequence[Precedence]) -> list[int]:
+    """Place the sends in order, each as early as it can, also into gaps."""
+    first: list[list[tuple[int, int]]] = [[] for _ in timed.begin]
+    for i, j, lag in edges:
+        first[j].append((i, lag))
+    busy, begin = BusyIntervals(), [0] * len(timed.begin)
+    for j in order:
+        ready = max((begin[i] + lag for i, lag in first[j]), default=0)
+        begin[j] = busy.earliest(timed.links[j], max(0, ready), timed.ticks[j])
+        busy.take(timed.links[j], begin[j], begin[j] + timed.ticks[j])
+    return begin
+
+
+def _other_parents(timed: TimedSends, schedule: Schedule, topology: Topology, tick: Fraction) -> bool:
+    """Move copies that arrive last, and are not sent on, to a parent from which they arrive earlier, if any has one."""
+    finish, busy = timed.finish, BusyIntervals()
+    for links, b, t in zip(timed.links, timed.begin, timed.ticks, strict=True):
+        busy.take(links, b, b + t)
+    have = _arrivals(timed, schedule, topology)
+    sent_on = {(timed.chunk[i], timed.source[i]) for i in range(len(timed.begin))}
+    size = schedule.chunks.unit_bytes
+    moved = False
+    for i in range(len(timed.begin)):
+        key = timed.chunk[i], timed.target[i]
+        if timed.begin[i] + timed.ticks[i] < finish or key in sent_on or schedule.chunks.reduced[key[0]]:
+            continue
+        best: tuple[int, int, int] | None = None
+        for e, (a, b) in enumerate(topology.link_ends):
+            if b != key[1] or (key[0], a) not in have or topology.nodes[a].kind is NodeKind.SWITCH:
+                continue
+            link = topology.links[e]
+            seconds = link.latency_s + int(schedule.chunks.units[key[0]]) * size / link.bandwidth_Bps
+            ticks = -int(-seconds // tick)
+            start = busy.earliest((e,), have[key[0], a], ticks)
+            if best is None or start + ticks < best[0]:
+                best = start + ticks, e, ticks
+        if best is not None and best[0] < finish:
+            busy.give_back(timed.links[i], timed.begin[i], timed.begin[i] + timed.ticks[i])
+            end, e, timed.ticks[i] = best
+            timed.begin[i], timed.links[i], timed.source[i] = end - best[2], (e,), topology.link_ends[e][0]
+            busy.take((e,), timed.begin[i], end)
+            moved = True
+    return moved
+
+
+def _arrivals(timed: TimedSends, schedule: Schedule, topology: Topology) -> dict[tuple[int, int], int]:
+    """When a node first has a chunk that is copied."""
+    have: dict[tuple[int, int], int] = {}
+    for i in range(len(timed.begin)):
+        key, end = (timed.chunk[i], timed.target[i]), timed.begin[i] + timed.ticks[i]
+        have[key] = min(have.get(key, end), end)
+    for c, group in enumerate(schedule.chunks.held_by.tolist()):
+        have.update(((c, topology.rank_nodes[rank]), 0) for rank in schedule.chunks.groups[group])
+    return have
+
+
+def _schedule(timed: TimedSends, schedule: Schedule, tick: Fraction) -> Schedule:
+    """Write the timed down."""
+    sends = sends_from_lists(timed.chunk, timed.source, timed.target, timed.reduce, timed.links)
+    begin: Ints = np.array(timed.begin, dtype=np.int64)
+    end: Ints = begin + np.array(timed.ticks, dtype=np.int64)
+    return replace(schedule, sends=sends, start_s=_seconds(begin, tick), end_s=_seconds(end, tick))
+
+
+def _seconds(ticks: Ints, tick: Fraction) -> Floats:
+    return np.asarray(ticks * float(tick.numerator) / float(tick.denominator), dtype=np.float64)

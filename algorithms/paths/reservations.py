@@ -1,0 +1,248 @@
+"""The network that paths are sought in, and when its links and buffers are free.
+
+Busy ticks are bits where all links are alike, and sorted intervals otherwise. Algorithm 3 of the dissertation, sections
+6.4.6 and 6.4.7; compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.schedule import Bools, Ints
+from ..graphs.bits import low_bit
+
+Words = NDArray[np.uint64]
+
+#: Larger than any tick.
+NEVER = 2**61
+
+
+class PathNetwork(NamedTuple):
+    """The network that paths are sought in: edges are links, or ways through switches that cannot store.
+
+    Parameters
+    ----------
+    tail, head : array of int, shape (edges,)
+        Nodes that an edge leaves and enters.
+    first, leaving : array of int, shape (nodes + 1,) and (edges,)
+        Edges by the node that they leave.
+    part_first, link : array of int, shape (edges + 1,) and (parts,)
+        Links of every edge, in order.
+    offset, window : array of int, shape (sizes, parts)
+        Ticks after the start of the edge at which a chunk of a size enters the link, and for which it holds it.
+    delay : array of int, shape (sizes, edges)
+        Ticks from the start to the arrival.
+    branches : array of bool, shape (nodes,)
+        Whether a node may send on what it has received more often than that; a switch without multicast may not.
+    room : array of int, shape (nodes,)
+        Units that a switch can hold; -1 without limit.
+    units : array of int, shape (sizes,)
+        Units of a chunk of every size.
+    """
+
+    tail: Ints
+    head: Ints
+    first: Ints
+    leaving: Ints
+    part_first: Ints
+    link: Ints
+    offset: Ints
+    window: Ints
+    delay: Ints
+    branches: Bools
+    room: Ints
+    units: Ints
+
+
+class Reservations(NamedTuple):
+    """When links and buffers are taken.
+
+    Parameters
+    ----------
+    words : array of uint64, shape (links, words)
+        Where every window is one tick: a bit for every tick. Otherwise without columns.
+    begin, end, runs : array of int, shape (links, room), (links, room) and (links,)
+        Otherwise: sorted busy intervals of every link, which do not touch.
+    stay_begin, stay_end, stay_units, stays : array of int, shape (nodes, room), thrice, and (nodes,)
+        From the arrival to the last start of what a switch holds, both included; without columns where no switch has a
+        limit.
+    """
+
+    words: Words
+    begin: Ints
+    end: Ints
+    runs: Ints
+    stay_begin: Ints
+    stay_end: Ints
+    stay_units: Ints
+    stays: Ints
+
+
+@numba.njit(cache=True)
+def free_bit(words: Any, link: int, tick: int) -> int:
+    """The first tick from ``tick`` on whose bit is not set; :data:`NEVER` beyond the table."""
+    word, last = tick >> 6, words.shape[1]
+    if word >= last:
+        return NEVER
+    free = ~words[link, word] & (~np.uint64(0) << np.uint64(tick & 63))
+    while free == np.uint64(0):
+        word += 1
+        if word >= last:
+            return NEVER
+        free = ~words[link, word]
+    return (word << 6) + low_bit(free)
+
+
+@numba.njit(cache=True)
+def after(end: Any, count: int, tick: int) -> int:
+    """The place of the first interval that ends after a tick."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) >> 1
+        if end[middle] <= tick:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@numba.njit(cache=True)
+def free_window(busy: Any, link: int, tick: int, window: int) -> int:
+    """The first tick from ``tick`` on at which a link is free for a window."""
+    begin, end, count = busy.begin[link], busy.end[link], busy.runs[link]
+    place = after(end, count, tick)
+    while place < count and begin[place] < tick + window:
+        tick = end[place]
+        place += 1
+    return tick
+
+
+@numba.njit(cache=True)
+def earliest(net: Any, busy: Any, size: int, edge: int, tick: int) -> int:
+    """The first tick from ``tick`` on at which a chunk can start over an edge and finds all its links free."""
+    if busy.words.shape[1]:
+        return free_bit(busy.words, net.link[net.part_first[edge]], tick)
+    first, last = net.part_first[edge], net.part_first[edge + 1]
+    part, good = first, 0
+    while good < last - first:  # until every link, one after the other, has nothing against the start
+        at = tick + net.offset[size, part]
+        free = free_window(busy, net.link[part], at, net.window[size, part])
+        good = good + 1 if free == at else 1
+        tick += free - at
+        part = part + 1 if part + 1 < last else first
+    return tick
+
+
+@numba.njit(cache=True)
+def has_room(net: Any, busy: Any, edge: int) -> bool:
+    """Whether the lists of an edge's links can take another interval."""
+    if not busy.words.shape[1]:
+        for part in range(net.part_first[edge], net.part_first[edge + 1]):
+            if busy.runs[net.link[part]] + 1 > busy.begin.shape[1]:
+                return False
+    return True
+
+
+@numba.njit(cache=True)
+def take(net: Any, busy: Any, size: int, edge: int, start: int) -> None:
+    """Reserve the links of an edge for a chunk that starts at a tick."""
+    for part in range(net.part_first[edge], net.part_first[edge + 1]):
+        link, at = net.link[part], start + net.offset[size, part]
+        if busy.words.shape[1]:
+            busy.words[link, at >> 6] |= np.uint64(1) << np.uint64(at & 63)
+        else:
+            _insert(busy, link, at, at + net.window[size, part])
+
+
+@numba.njit(cache=True)
+def give_back(net: Any, busy: Any, size: int, edge: int, start: int) -> None:
+    """Undo :func:`take`."""
+    for part in range(net.part_first[edge], net.part_first[edge + 1]):
+        link, at = net.link[part], start + net.offset[size, part]
+        if busy.words.shape[1]:
+            busy.words[link, at >> 6] &= ~(np.uint64(1) << np.uint64(at & 63))
+        else:
+            _cut(busy, link, at, at + net.window[size, part])
+
+
+@numba.njit(cache=True)
+def _insert(busy: Any, link: int, begin: int, end: int) -> None:
+    """Add a busy interval, joined with those that it touches."""
+    begins, ends, count = busy.begin[link], busy.end[link], busy.runs[link]
+    place = after(ends, count, begin - 1)  # the first one that ends at the new one's begin or later
+    joins_left = place < count and ends[place] == begin
+    right = place + 1 if joins_left else place
+    joins_right = right < count and begins[right] == end
+    if joins_left and joins_right:
+        ends[place] = ends[right]
+        begins[right : count - 1] = begins[right + 1 : count].copy()
+        ends[right : count - 1] = ends[right + 1 : count].copy()
+        busy.runs[link] = count - 1
+    elif joins_left:
+        ends[place] = end
+    elif joins_right:
+        begins[place] = begin
+    else:
+        begins[place + 1 : count + 1] = begins[place:count].copy()
+        ends[place + 1 : count + 1] = ends[place:count].copy()
+        begins[place], ends[place] = begin, end
+        busy.runs[link] = count + 1
+
+
+@numba.njit(cache=True)
+def _cut(busy: Any, link: int, begin: int, end: int) -> None:
+    """Take a busy interval out of the one that holds it."""
+    begins, ends, count = busy.begin[link], busy.end[link], busy.runs[link]
+    place = after(ends, count, begin)
+    if begins[place] == begin and ends[place] == end:
+        begins[place : count - 1] = begins[place + 1 : count].copy()
+        ends[place : count - 1] = ends[place + 1 : count].copy()
+        busy.runs[link] = count - 1
+    elif begins[place] == begin:
+        begins[place] = end
+    elif ends[place] == end:
+        ends[place] = begin
+    else:
+        begins[place + 1 : count + 1] = begins[place:count].copy()
+        ends[place + 1 : count + 1] = ends[place:count].copy()
+        ends[place], begins[place + 1] = begin, end
+        busy.runs[link] = count + 1
+
+
+@numba.njit(cache=True)
+def can_stay(net: Any, busy: Any, size: int, node: int, begin: int, end: int) -> bool:
+    """Whether a switch has room for a chunk from one tick to another, both included."""
+    room = net.room[node] - net.units[size]
+    begins, ends, units = busy.stay_begin[node], busy.stay_end[node], busy.stay_units[node]
+    count = busy.stays[node]
+    if begin > end:
+        return True
+    held = 0
+    for other in range(count):  # what is held when the chunk comes
+        if begins[other] <= begin <= ends[other]:
+            held += units[other]
+    if held > room:
+        return False
+    for later in range(count):  # and whenever something else comes while it is there
+        if begin < begins[later] <= end:
+            held = 0
+            for other in range(count):
+                if begins[other] <= begins[later] <= ends[other]:
+                    held += units[other]
+            if held > room:
+                return False
+    return True
+
+
+@numba.njit(cache=True)
+def stay(net: Any, busy: Any, size: int, node: int, begin: int, end: int) -> None:
+    """Hold a chunk in a switch from one tick to another, both included."""
+    if begin <= end:
+        place = busy.stays[node]
+        busy.stay_begin[node, place], busy.stay_end[node, place] = begin, end
+        busy.stay_units[node, place] = net.units[size]
+        busy.stays[node] = place + 1

@@ -1,0 +1,420 @@
+"""Path finding: the earliest arrival of a chunk over links that are partly taken, condition after condition.
+
+Algorithms 4 and 5 of the dissertation. Waiting at a node costs nothing, and who comes earlier leaves no later. So the
+search is Dijkstra's over arrivals, with the distance to a single target as A*'s estimate; among equal arrivals the
+fewer edges win. A chunk for several targets grows a tree: either one search until all are reached, of which the ways to
+targets are kept (the paper's), or one search after another from the whole tree to the nearest target.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.schedule import Ints
+from ..graphs.bits import ZERO, draw
+from .reservations import NEVER, PathNetwork, Words, can_stay, earliest, give_back, has_room, stay, take
+
+#: Hops are below this in the keys of the heap; more of them only blur the order.
+_HOPS = 4096
+
+#: More edges than any way has.
+_ANY = 2**40
+
+#: Starts and parents in a pool: no parent, the source itself.
+SOURCE = -1
+
+#: Why placing has come to a halt: more room is needed for sends, for intervals, or for ticks.
+DONE, SENDS, INTERVALS, TICKS = range(4)
+
+
+class Jobs(NamedTuple):
+    """Conditions (section 6.4.1): a chunk, where it is, and where it must be.
+
+    Parameters
+    ----------
+    chunk, source, size, release : array of int, shape (jobs,)
+        Number of the chunk, the node that has it, its size class, and the tick from which it is there.
+    target_first, target : array of int, shape (jobs + 1,) and (targets,)
+        Nodes that need it; the source is none of them.
+    """
+
+    chunk: Ints
+    source: Ints
+    size: Ints
+    release: Ints
+    target_first: Ints
+    target: Ints
+
+    @property
+    def number(self) -> int:
+        """Number of jobs."""
+        return len(self.chunk)
+
+
+class SendPool(NamedTuple):
+    """Paths of all jobs: sends over edges, each after the one that brings the chunk to its tail.
+
+    Parameters
+    ----------
+    edge, start, parent : array of int, shape (room,)
+        Edge and start tick of every send, and the place of its parent among the job's sends, or :data:`SOURCE`.
+    fill : array of int, shape (1,)
+        Sends that are in use or were.
+    first, length, finish : array of int, shape (jobs,)
+        Where a job's sends begin, how many they are, and when the last target has the chunk.
+    """
+
+    edge: Ints
+    start: Ints
+    parent: Ints
+    fill: Ints
+    first: Ints
+    length: Ints
+    finish: Ints
+
+
+class DistanceTables(NamedTuple):
+    """Distances.
+
+    Parameters
+    ----------
+    hops, ticks : array of int, shape (nodes, nodes)
+        Fewest edges, and fewest ticks of the smallest chunk, from the second node to the first.
+    """
+
+    hops: NDArray[np.int32]
+    ticks: Ints
+
+
+class SearchScratch(NamedTuple):
+    """Scratch space of one search.
+
+    Parameters
+    ----------
+    arrival, hop, via, start : array of int, shape (nodes,)
+        Labels: when and after how many edges a chunk is at a node, by which edge and from which start.
+    mark, done, wanted, place, left : array of int, shape (nodes,)
+        Stamps of nodes with a label, with the final one, of targets that are still to be reached, of nodes of the tree
+        with their place among the job's sends, and the last tick at which the chunk has left a node of the tree.
+    inside, tree : array of int, shape (nodes,)
+        Stamps of the nodes of the tree, and the nodes.
+    key, node : array of int, shape (edges + nodes,)
+        The heap.
+    walk : array of int, shape (nodes,)
+        A path while it is walked back.
+    state : array of uint64, shape (1,)
+        Random numbers.
+    stamp : array of int, shape (4,)
+        The current stamps of the search and of the job, the number of nodes in the tree, and of targets that are still
+        to be reached.
+    """
+
+    arrival: Ints
+    hop: Ints
+    via: Ints
+    start: Ints
+    mark: Ints
+    done: Ints
+    wanted: Ints
+    place: Ints
+    left: Ints
+    inside: Ints
+    tree: Ints
+    key: Ints
+    node: Ints
+    walk: Ints
+    state: Words
+    stamp: Ints
+
+
+def scratch_of(net: PathNetwork, seed: int) -> SearchScratch:
+    """Make scratch space with a seed."""
+    nodes, edges = len(net.branches), len(net.tail)
+    names = set(SearchScratch._fields) - {"state"}
+    lengths = dict.fromkeys(names, nodes) | {"key": edges + nodes, "node": edges + nodes, "stamp": 4}
+    columns: dict[str, Any] = {name: np.zeros(lengths[name], dtype=np.int64) for name in names}
+    state = np.array([(seed * 0x9E3779B97F4A7C15 + 0x1234567) % 2**64 | 1], dtype=np.uint64)
+    return SearchScratch(**columns, state=state)
+
+
+def empty_pool(jobs: int, room: int) -> SendPool:
+    """Make a pool without sends."""
+    edge, start, parent = (np.zeros(room, dtype=np.int64) for _ in range(3))
+    first, length, finish = (np.zeros(jobs, dtype=np.int64) for _ in range(3))
+    return SendPool(edge, start, parent, np.zeros(1, dtype=np.int64), first, length, finish)
+
+
+@numba.njit(cache=True)
+def _push(key: Any, node: Any, size: int, k: int, v: int) -> None:
+    """Put an entry into the heap."""
+    at = size
+    while at > 0:
+        above = (at - 1) >> 1
+        if key[above] <= k:
+            break
+        key[at], node[at] = key[above], node[above]
+        at = above
+    key[at], node[at] = k, v
+
+
+@numba.njit(cache=True)
+def _pop(key: Any, node: Any, size: int) -> None:
+    """Take the smallest entry, the first one, out of a heap."""
+    size -= 1
+    k, v = key[size], node[size]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        if below + 1 < size and key[below + 1] < key[below]:
+            below += 1
+        if key[below] >= k:
+            break
+        key[at], node[at] = key[below], node[below]
+        at = below
+    key[at], node[at] = k, v
+
+
+@numba.njit(cache=True)
+def spreads(net: Any, scratch: Any, v: int, begin: int) -> bool:
+    """Whether a node of the job's tree may send its chunk on once more: late searches do without full switches."""
+    if scratch.inside[v] != scratch.stamp[1]:
+        return False
+    return bool(v == scratch.tree[0] or (net.branches[v] and not (begin > 0 and net.room[v] >= 0)))
+
+
+@numba.njit(cache=True)
+def _key(dist: Any, goal: int, v: int, arrival: int, hop: int) -> int:
+    """The key of a label: its arrival, with what is still to come where there is a single target; then edges."""
+    if goal < 0:
+        return int(arrival * _HOPS + hop)
+    return int((arrival + dist.ticks[goal, v]) * _HOPS + hop + dist.hops[goal, v])
+
+
+@numba.njit(cache=True)
+def _improve(
+    net: Any, busy: Any, dist: Any, scratch: Any, size: int, goal: int, edge: int, ready: int, in_tree: bool, most: int
+) -> int:
+    """Better the label of an edge's head by way of its tail; give its key, -1 if it is no better."""
+    v, w, now = net.tail[edge], net.head[edge], scratch.stamp[0]
+    hop = scratch.hop[v] + 1
+    if most < _ANY and hop + dist.hops[goal, w] > most:
+        return -1
+    start = earliest(net, busy, size, edge, ready)
+    if start >= NEVER:
+        return -1
+    if net.room[v] >= 0 and not can_stay(net, busy, size, v, scratch.left[v] + 1 if in_tree else ready, start):
+        return -1
+    arrival = start + net.delay[size, edge]
+    if scratch.mark[w] == now and (arrival, hop) >= (scratch.arrival[w], scratch.hop[w]):
+        return -1
+    scratch.mark[w] = now
+    scratch.arrival[w], scratch.hop[w], scratch.via[w], scratch.start[w] = arrival, hop, edge, start
+    return _key(dist, goal, w, arrival, hop)
+
+
+@numba.njit(cache=True)
+def reach(
+    net: Any,
+    busy: Any,
+    dist: Any,
+    scratch: Any,
+    size: int,
+    members: int,
+    goal: int,
+    wanted: int,
+    slack: int,
+    begin: int,
+) -> int:
+    """Search from the nodes of a tree; give the last target that was reached, -1 if the search ended before.
+
+    Parameters
+    ----------
+    members : int
+        Nodes of the tree so far, in ``scratch.tree`` with their labels.
+    goal : int
+        The only target, or -1: then all nodes that ``scratch.wanted`` stamps are targets.
+    wanted : int
+        Targets after which to stop.
+    slack : int
+        Edges that the way to the only target may be longer than the shortest; -1 for any number.
+    begin : int
+        Tick from which on the chunk leaves the nodes of the tree.
+    """
+    scratch.stamp[0] += 1
+    now, job = scratch.stamp[0], scratch.stamp[1]
+    entries = ZERO
+    for index in range(members):
+        v = scratch.tree[index]
+        if spreads(net, scratch, v, begin):
+            scratch.mark[v], scratch.hop[v] = now, 0
+            _push(scratch.key, scratch.node, entries, _key(dist, goal, v, max(scratch.arrival[v], begin), ZERO), v)
+            entries += 1
+    most = dist.hops[goal, scratch.tree[0]] + slack if goal >= 0 and slack >= 0 else _ANY
+    while entries:
+        v = scratch.node[0]
+        _pop(scratch.key, scratch.node, entries)
+        entries -= 1
+        if scratch.done[v] == now:
+            continue
+        scratch.done[v] = now
+        in_tree = spreads(net, scratch, v, begin)
+        if not in_tree and (v == goal or (goal < 0 and scratch.wanted[v] == job)):
+            wanted -= 1
+            if not wanted:
+                return int(v)
+        ready = max(scratch.arrival[v], begin) if in_tree else scratch.arrival[v]
+        first, degree = net.first[v], net.first[v + 1] - net.first[v]
+        turn = draw(scratch.state, degree) if degree > 1 else 0
+        for index in range(degree):
+            edge = net.leaving[first + (index + turn) % degree]
+            w = net.head[edge]
+            if scratch.done[w] == now or spreads(net, scratch, w, begin):
+                continue
+            k = _improve(net, busy, dist, scratch, size, goal, edge, ready, in_tree, most)
+            if k >= 0:
+                _push(scratch.key, scratch.node, entries, k, w)
+                entries += 1
+    return -1
+
+
+@numba.njit(cache=True)
+def _keep(net: Any, busy: Any, pool: Any, scratch: Any, j: int, size: int, reached: int, begin: int) -> int:
+    """Keep the way to a node that was reached, up to the tree; give why it cannot be."""
+    job = scratch.stamp[1]
+    steps, v = 0, reached
+    while not spreads(net, scratch, v, begin):
+        scratch.walk[steps] = v
+        steps += 1
+        v = net.tail[scratch.via[v]]
+    for index in range(steps - 1, -1, -1):
+        w = scratch.walk[index]
+        edge, start, at = scratch.via[w], scratch.start[w], pool.fill[0]
+        if at >= len(pool.edge):
+            return SENDS
+        if not has_room(net, busy, edge) or (net.room[v] >= 0 and busy.stays[v] >= busy.stay_begin.shape[1]):
+            return INTERVALS
+        if net.room[v] >= 0:
+            stay(net, busy, size, v, scratch.left[v] + 1, start)
+            scratch.left[v] = max(scratch.left[v], start)
+        take(net, busy, size, edge, start)
+        pool.edge[at], pool.start[at] = edge, start
+        pool.parent[at] = -1 if v == scratch.tree[0] else scratch.place[v]
+        pool.fill[0] = at + 1
+        scratch.place[w] = pool.length[j]
+        pool.length[j] += 1
+        if scratch.inside[w] != job:
+            scratch.inside[w] = job
+            scratch.tree[scratch.stamp[2]] = w
+            scratch.stamp[2] += 1
+        scratch.left[w] = scratch.arrival[w] - 1
+        if scratch.wanted[w] == job:
+            scratch.wanted[w] = 0
+            scratch.stamp[3] -= 1
+            pool.finish[j] = max(pool.finish[j], scratch.arrival[w])
+        v = w
+    return DONE
+
+
+@numba.njit(cache=True)
+def _idle_from(busy: Any) -> int:
+    """A tick from which on no link and no buffer is taken."""
+    idle = 0
+    for link in range(len(busy.runs)):
+        if busy.runs[link]:
+            idle = max(idle, busy.end[link, busy.runs[link] - 1])
+    for node in range(len(busy.stays)):
+        for place in range(busy.stays[node]):
+            idle = max(idle, busy.stay_end[node, place] + 1)
+    return idle
+
+
+@numba.njit(cache=True)
+def _place(net: Any, busy: Any, jobs: Any, dist: Any, pool: Any, scratch: Any, j: int, whole: bool, slack: int) -> int:
+    """Find the ways of one job; give why it cannot be placed."""
+    scratch.stamp[1] += 1
+    job, size, source = scratch.stamp[1], jobs.size[j], jobs.source[j]
+    first, last = jobs.target_first[j], jobs.target_first[j + 1]
+    pool.first[j], pool.length[j], pool.finish[j] = pool.fill[0], 0, jobs.release[j]
+    scratch.inside[source], scratch.arrival[source] = job, jobs.release[j]
+    scratch.tree[0], scratch.stamp[2], scratch.stamp[3] = source, 1, last - first
+    for index in range(first, last):
+        scratch.wanted[jobs.target[index]] = job
+    goal = jobs.target[first] if last - first == 1 else -1
+    while scratch.stamp[3]:
+        count = scratch.stamp[3] if whole else 1
+        late = ZERO
+        found = reach(net, busy, dist, scratch, size, scratch.stamp[2], goal, count, slack, late)
+        if found < 0:
+            if busy.words.shape[1]:
+                return TICKS
+            # Only full buffers can bar a way for good: when everything is over, there is one.
+            late = _idle_from(busy)
+            found = reach(net, busy, dist, scratch, size, scratch.stamp[2], goal, count, slack, late)
+        if not whole:
+            halt = _keep(net, busy, pool, scratch, j, size, found, late)
+            if halt:
+                return halt
+            continue
+        for index in range(first, last):
+            if scratch.inside[jobs.target[index]] != job:
+                halt = _keep(net, busy, pool, scratch, j, size, jobs.target[index], late)
+                if halt:
+                    return halt
+    return DONE
+
+
+@numba.njit(cache=True)
+def remove(net: Any, busy: Any, jobs: Any, pool: Any, j: int) -> None:
+    """Return what a job has taken; its sends stay in the pool."""
+    for index in range(pool.first[j], pool.first[j] + pool.length[j]):
+        give_back(net, busy, jobs.size[j], pool.edge[index], pool.start[index])
+
+
+@numba.njit(cache=True)
+def remove_all(net: Any, busy: Any, jobs: Any, pool: Any, chosen: Any) -> None:
+    """Return what jobs have taken."""
+    for j in chosen:
+        remove(net, busy, jobs, pool, j)
+
+
+@numba.njit(cache=True)
+def take_all(net: Any, busy: Any, jobs: Any, pool: Any, chosen: Any) -> None:
+    """Take again what jobs had taken before."""
+    for j in chosen:
+        for index in range(pool.first[j], pool.first[j] + pool.length[j]):
+            take(net, busy, jobs.size[j], pool.edge[index], pool.start[index])
+
+
+@numba.njit(cache=True)
+def place_all(
+    net: Any, busy: Any, jobs: Any, dist: Any, pool: Any, scratch: Any, order: Any, begin: int, whole: bool, slack: int
+) -> Any:
+    """Find the ways of jobs in an order, from a position on.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether one search finds all targets of a chunk, as the paper has it; otherwise each search starts from the
+        whole tree.
+    slack : int
+        Edges that a way to a single target may be longer than the shortest; -1 for any number.
+
+    Returns
+    -------
+    tuple of int
+        How many are placed, and why no more: :data:`DONE`, :data:`SENDS`, :data:`INTERVALS` or :data:`TICKS`.
+    """
+    for index in range(begin, len(order)):
+        j = order[index]
+        halt = _place(net, busy, jobs, dist, pool, scratch, j, whole, slack)
+        if halt:
+            remove(net, busy, jobs, pool, j)
+            pool.fill[0] = pool.first[j]
+            return index, halt
+    return len(order), DONE

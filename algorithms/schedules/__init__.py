@@ -1,0 +1,1 @@
+"""Schedules made of others: composed, reversed, pipelined."""

@@ -1,0 +1,190 @@
+"""Commodities, the chunks that a schedule moves with a source and receivers each, and step schedules of their sends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+
+import numpy as np
+
+from ...core.collective import CollectiveKind, Demand
+from ...core.conditions import conditions
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.schedule import Chunks, StepSchedule, sends_from_lists
+from ...core.topology import Topology
+from ..graphs.hyper_edges import RankEdge
+
+#: Most chunks that are listed, unless a caller allows others.
+MAX_CHUNKS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Commodity:
+    """One chunk's way from one node to those that need it.
+
+    Parameters
+    ----------
+    source : int
+        Node that has it at the start.
+    targets : tuple of int
+        Nodes that need it, sorted; the source is none of them.
+    chunk : int
+        The chunk of the schedule that it is, see :func:`chunks_of`. A sum is one chunk and several commodities: a
+        contribution from each rank to the owner, and the sum from the owner to all.
+    bytes : Fraction
+        Size.
+    tenant : int
+        Which of the instance's collectives it belongs to.
+    after : tuple of int
+        Earlier commodities that must have reached the source first: the contributions of a sum.
+    summed : bool
+        Whether it is a contribution, which whoever passes it on may add to its own.
+    """
+
+    source: int
+    targets: tuple[int, ...]
+    chunk: int
+    bytes: Fraction
+    tenant: int = 0
+    after: tuple[int, ...] = ()
+    summed: bool = False
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """A chunk of a collective: its holders and receivers, and whether it is a sum; ``owner`` is where a sum is made."""
+
+    held: tuple[int, ...]
+    needed: tuple[int, ...]
+    summed: bool
+    bytes: Fraction
+    tenant: int
+    owner: int
+
+
+def supports_copies(instance: Instance) -> str | None:
+    """Why a method that copies chunks and never sums them cannot take an instance, if so (``Method.supports``)."""
+    if not isinstance(instance.network, Topology):
+        return f"{instance.network} has no links; expected an explicit network such as dgx1()"
+    if not instance.network.links:
+        return "the network has no links"
+    if not instance.demands:
+        return "the instance has no collective to schedule"
+    faults = (_fault(demand, instance.npus) for demand in instance.demands)
+    return next((reason for reason in faults if reason is not None), None)
+
+
+def _fault(demand: Demand, npus: int) -> str | None:
+    if demand.size_bytes <= 0:
+        return "the collective has no data to move"
+    if (npus if demand.ranks is None else len(demand.ranks)) < 2:
+        return "a collective needs at least two ranks"
+    if any(summed or len(held) > 1 for held, _, summed in conditions(demand, npus).bytes_of):
+        return f"it copies chunks and does not sum them, as {demand.collective.value} would need"
+    return None
+
+
+def commodities_of(instance: Instance, most: int = MAX_CHUNKS) -> tuple[Commodity, ...]:
+    """List what an instance moves, collective by collective; where nothing is summed, a commodity for each chunk.
+
+    Raises
+    ------
+    InputError
+        If a group has fewer than two ranks, there is nothing to move, or there are more chunks than ``most``.
+    """
+    topology = instance.network
+    assert isinstance(topology, Topology)  # noqa: S101 (callers have looked)
+    node = topology.rank_nodes
+    listed: list[Commodity] = []
+    for index, chunk in enumerate(_chunks(instance, most)):
+        before: list[int] = []
+        if chunk.summed:
+            owner = (node[chunk.owner],)
+            for rank in chunk.held:
+                if rank != chunk.owner:
+                    before.append(len(listed))
+                    listed.append(Commodity(node[rank], owner, index, chunk.bytes, chunk.tenant, summed=True))
+        targets = tuple(node[rank] for rank in chunk.needed if rank != chunk.owner)
+        if targets:
+            listed.append(Commodity(node[chunk.owner], targets, index, chunk.bytes, chunk.tenant, tuple(before)))
+    return tuple(listed)
+
+
+def chunks_of(instance: Instance, most: int = MAX_CHUNKS) -> Chunks:
+    """The chunks of a schedule as columns; :attr:`Commodity.chunk` is the position."""
+    chunks = _chunks(instance, most)
+    groups = tuple(dict.fromkeys(group for chunk in chunks for group in (chunk.held, chunk.needed)))
+    index = {group: position for position, group in enumerate(groups)}
+    sizes = {chunk.bytes for chunk in chunks}
+    unit = Fraction(gcd(*(size.numerator for size in sizes)), lcm(*(size.denominator for size in sizes)))
+    units = {size: int(size / unit) for size in sizes}
+    return Chunks(
+        np.array([units[chunk.bytes] for chunk in chunks], dtype=np.int64),
+        unit,
+        groups,
+        np.array([index[chunk.held] for chunk in chunks], dtype=np.int64),
+        np.array([index[chunk.needed] for chunk in chunks], dtype=np.int64),
+        np.array([chunk.summed for chunk in chunks], dtype=np.bool_),
+    )
+
+
+def _chunks(instance: Instance, most: int) -> list[_Chunk]:
+    listed: list[_Chunk] = []
+    for tenant, demand in enumerate(instance.demands):
+        kinds = _owned(demand, instance.npus)
+        if len(listed) + len(kinds) * demand.chunks > most:
+            raise InputError(f"more than {most:,} chunks to schedule", place="collective.chunks")
+        for held, needed, summed, size, owner in kinds:
+            listed += [_Chunk(held, needed, summed, size / demand.chunks, tenant, owner)] * demand.chunks
+    if not listed or listed[0].bytes <= 0:
+        raise InputError("the collective has no data to move", place="collective")
+    return listed
+
+
+def _owned(demand: Demand, npus: int) -> list[tuple[tuple[int, ...], tuple[int, ...], bool, Fraction, int]]:
+    """Conditions of a collective with the rank that has the data, or in which the sum is made."""
+    kinds = conditions(demand, npus).bytes_of
+    if (
+        demand.collective is CollectiveKind.ALL_REDUCE
+    ):  # TE-CCL, section 8: every rank sums its share and gives it to all
+        ((held, needed, summed), size) = next(iter(kinds.items()))
+        return [(held, needed, summed, size / len(held), owner) for owner in held]
+    return [(*kind, size, (kind[1] if kind[2] else kind[0])[0]) for kind, size in kinds.items()]
+
+
+def step_schedule(sha256: str, chunks: Chunks, sends: Iterable[tuple[int, int, RankEdge]]) -> StepSchedule:
+    """Schedule of sends ``(step, chunk, edge)``; steps in which nothing is sent are left out."""
+    rows = sorted(sends, key=lambda row: (row[0], row[1], row[2].links))
+    used = {step: index for index, step in enumerate(sorted({step for step, _, _ in rows}))}
+    return StepSchedule(
+        sha256,
+        chunks,
+        sends_from_lists(
+            [chunk for _, chunk, _ in rows],
+            [edge.source for _, _, edge in rows],
+            [edge.target for _, _, edge in rows],
+            False,
+            [edge.links for _, _, edge in rows],
+        ),
+        np.array([used[step] for step, _, _ in rows], dtype=np.int64),
+    )
+
+
+def needed_sends(
+    source: int, targets: Iterable[int], sends: Iterable[tuple[int, RankEdge]]
+) -> list[tuple[int, RankEdge]]:
+    """The sends of one chunk that bring it to a target: each node's first arrival, followed back from the targets."""
+    first: dict[int, tuple[int, RankEdge]] = {}
+    for step, edge in sorted(sends, key=lambda row: (row[0], row[1].links)):
+        if edge.target != source:
+            first.setdefault(edge.target, (step, edge))
+    kept: dict[int, tuple[int, RankEdge]] = {}
+    for target in targets:
+        node = target
+        while node != source and node not in kept:
+            kept[node] = first[node]
+            node = first[node][1].source
+    return list(kept.values())

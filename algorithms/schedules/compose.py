@@ -1,0 +1,280 @@
+"""Schedules and tree packings made of others: reversed, one after the other, side by side.
+
+An all-gather backwards is a reduce-scatter, and the two in a row are an all-reduce.
+
+Sources: dissertation, section 2.2.2; Zhao et al., "Efficient Direct-Connect Topologies for Collective
+Communications", appendix B: a reduce-scatter schedule on a network is an all-gather schedule on the transposed
+network, run backwards with every send reversed. Zhao et al., "ForestColl: Efficient Collective Communications on
+Heterogeneous Network Fabrics", section 4.6 and figure 1: likewise, in-trees of a network are out-trees of the
+transposed network.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from math import gcd, lcm
+
+import numpy as np
+
+from ...core.errors import InputError, Unsupported
+from ...core.schedule import Chunks, Ints, Sends, StepSchedule
+from ...core.topology import Link, Topology
+from ...core.trees import TreeKind, TreePacking
+
+
+def transpose(topology: Topology) -> Topology:
+    """Turn every link around; each keeps its place in the list."""
+    links = tuple(Link(e.target, e.source, e.bandwidth_Bps, e.latency_s) for e in topology.links)
+    return Topology(topology.nodes, links)
+
+
+def reverse_links(topology: Topology) -> Ints:
+    """The link back for each link: the k-th of several parallel links back is that of the k-th link there.
+
+    Raises
+    ------
+    Unsupported
+        If a link has none.
+    """
+    between: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for index, ends in enumerate(topology.link_ends):
+        between[ends].append(index)
+    back = np.empty(len(topology.links), dtype=np.int64)
+    for (source, target), links in between.items():
+        reverse = between.get((target, source), [])
+        if len(reverse) < len(links):
+            names = f"{topology.nodes[source].name!r} to {topology.nodes[target].name!r}"
+            raise Unsupported(
+                f"the link from {names} has none back; reverse a schedule for the transposed network instead"
+            )
+        back[links] = reverse[: len(links)]
+    return back
+
+
+def reverse(schedule: StepSchedule, topology: Topology | None = None) -> StepSchedule:
+    """Run a schedule backwards: copies become reductions, receivers become contributors.
+
+    Parameters
+    ----------
+    schedule : StepSchedule
+        A schedule of copies in which nobody receives a chunk twice, such as an all-gather or a broadcast.
+    topology : Topology or None
+        The network, if every send is to take the links back. None if the schedule is for the transposed network
+        (:func:`transpose`), so that the links themselves, taken the other way, are those of the network.
+
+    Raises
+    ------
+    InputError
+        If the schedule already reduces.
+    Unsupported
+        If a link of the network has none back.
+    """
+    if schedule.sends.reduce.any() or schedule.chunks.reduced.any():
+        raise InputError("a schedule that reduces cannot be reversed", place="sends.reduce")
+    sends, chunks = schedule.sends, schedule.chunks
+    within = np.arange(len(sends.path_links)) - sends.path_offset[:-1][sends.hop_send]
+    links = sends.path_links[sends.path_offset[1:][sends.hop_send] - 1 - within]
+    if topology is not None:
+        links = reverse_links(topology)[links]
+    return StepSchedule(
+        schedule.instance_sha256,
+        Chunks(
+            chunks.units,
+            chunks.unit_bytes,
+            chunks.groups,
+            chunks.needed_by,
+            chunks.held_by,
+            np.ones_like(chunks.reduced),
+        ),
+        Sends(sends.chunk, sends.target, sends.source, np.ones_like(sends.reduce), sends.path_offset, links),
+        schedule.steps - 1 - schedule.step,
+    )
+
+
+def concatenate(first: StepSchedule, second: StepSchedule) -> StepSchedule:
+    """Run one schedule after the other: chunk i of the second is what the first has made of chunk i.
+
+    Parameters
+    ----------
+    first, second : StepSchedule
+        Such as a reduce-scatter and an all-gather of the same chunks.
+
+    Raises
+    ------
+    InputError
+        If the chunks differ in number or size, or the second starts where the first does not end.
+    """
+    a, b = first.chunks, second.chunks
+    if len(a) != len(b) or a.unit_bytes != b.unit_bytes or (a.units != b.units).any():
+        raise InputError("the chunks of the two schedules differ", place="chunks.units")
+    groups = tuple(dict.fromkeys((*a.groups, *b.groups)))
+    index = {group: position for position, group in enumerate(groups)}
+    of_a, of_b = (np.array([index[group] for group in part.groups], dtype=np.int64) for part in (a, b))
+    if (of_a[a.needed_by] != of_b[b.held_by]).any():
+        raise InputError("the second schedule does not start where the first ends", place="chunks.held_by")
+    chunks = Chunks(
+        a.units, a.unit_bytes, groups, of_a[a.held_by], of_b[b.needed_by], np.asarray(a.reduced | b.reduced)
+    )
+    s, t = first.sends, second.sends
+    sends = Sends(
+        np.concatenate([s.chunk, t.chunk]),
+        np.concatenate([s.source, t.source]),
+        np.concatenate([s.target, t.target]),
+        np.concatenate([s.reduce, t.reduce]),
+        np.concatenate([s.path_offset, t.path_offset[1:] + s.path_offset[-1]]),
+        np.concatenate([s.path_links, t.path_links]),
+    )
+    return replace(first, chunks=chunks, sends=sends, step=np.concatenate([first.step, second.step + first.steps]))
+
+
+def merge(instance_sha256: str, schedules: Sequence[StepSchedule]) -> StepSchedule:
+    """Run schedules side by side, such as those of several process groups: step i of each is step i of the whole.
+
+    Parameters
+    ----------
+    instance_sha256 : str
+        Digest of the instance that asks for all of them.
+    schedules : sequence of StepSchedule
+        At least one; their chunks are different data.
+    """
+    if len(schedules) == 1:
+        return replace(schedules[0], instance_sha256=instance_sha256)
+    parts = [schedule.chunks for schedule in schedules]
+    groups = tuple(dict.fromkeys(group for part in parts for group in part.groups))
+    index = {group: position for position, group in enumerate(groups)}
+    place = [np.array([index[group] for group in part.groups], dtype=np.int64) for part in parts]
+    # One unit that every schedule's unit is a multiple of: the greatest common divisor of fractions.
+    scale = lcm(*(part.unit_bytes.denominator for part in parts))
+    unit = Fraction(gcd(*(int(part.unit_bytes * scale) for part in parts)), scale)
+    chunks = Chunks(
+        np.concatenate([part.units * int(part.unit_bytes / unit) for part in parts]),
+        unit,
+        groups,
+        np.concatenate([where[part.held_by] for where, part in zip(place, parts, strict=True)]),
+        np.concatenate([where[part.needed_by] for where, part in zip(place, parts, strict=True)]),
+        np.concatenate([part.reduced for part in parts]),
+    )
+    first_chunk = np.cumsum([0, *(len(part) for part in parts)])
+    all_sends = [schedule.sends for schedule in schedules]
+    offset = np.concatenate([[0], np.cumsum(np.concatenate([sends.hops for sends in all_sends]))]).astype(np.int64)
+    sends = Sends(
+        np.concatenate([sends.chunk + first for sends, first in zip(all_sends, first_chunk, strict=False)]),
+        np.concatenate([sends.source for sends in all_sends]),
+        np.concatenate([sends.target for sends in all_sends]),
+        np.concatenate([sends.reduce for sends in all_sends]),
+        offset,
+        np.concatenate([sends.path_links for sends in all_sends]),
+    )
+    return StepSchedule(instance_sha256, chunks, sends, np.concatenate([schedule.step for schedule in schedules]))
+
+
+def reverse_trees(packing: TreePacking, topology: Topology | None = None) -> TreePacking:
+    """Turn out-trees into in-trees, or in-trees into out-trees, of the same roots, edges and units.
+
+    Parameters
+    ----------
+    packing : TreePacking
+        Trees of one way.
+    topology : Topology or None
+        The network, if every path is to take the links back, see :func:`reverse_links`. None if the packing is for
+        the transposed network (:func:`transpose`), so that the links themselves, taken the other way, are those of
+        the network.
+
+    Raises
+    ------
+    InputError
+        If the trees are in-out trees.
+    Unsupported
+        If a link of the network has none back.
+    """
+    if packing.kind is TreeKind.BOTH:
+        raise InputError("in-out trees cannot be turned around", place="trees.kind")
+    hops = np.diff(packing.path_offset)
+    within = np.arange(len(packing.path_links)) - np.repeat(packing.path_offset[:-1], hops)
+    links = packing.path_links[np.repeat(packing.path_offset[1:] - 1, hops) - within]
+    if topology is not None:
+        links = reverse_links(topology)[links]
+    kind = TreeKind.IN if packing.kind is TreeKind.OUT else TreeKind.OUT
+    return replace(packing, kind=kind, path_links=links)
+
+
+def reduce_then_broadcast(back: TreePacking, out: TreePacking) -> TreePacking:
+    """Reduce along in-trees, then broadcast along out-trees: in-out trees.
+
+    Trees are put together root by root, in their order; where the trees of a root carry different parts in the two
+    packings, both are cut at the ends of either, so that each part of the data has one tree to the root and one from
+    it. Trees come out sorted by root.
+
+    Parameters
+    ----------
+    back, out : TreePacking
+        In-trees and out-trees of the same instance, in which every root has the same data.
+
+    Raises
+    ------
+    InputError
+        If the kinds are others, or the trees of a root carry more in one packing than in the other.
+    Unsupported
+        If the parts have no common unit that 64 bits can count.
+    """
+    if back.kind is not TreeKind.IN or out.kind is not TreeKind.OUT:
+        raise InputError("expected in-trees and out-trees", place="trees.kind")
+    scale = lcm(back.unit_bytes.denominator, out.unit_bytes.denominator)
+    unit = Fraction(gcd(int(back.unit_bytes * scale), int(out.unit_bytes * scale)), scale)
+    if _data_of_roots(back, unit) != _data_of_roots(out, unit):
+        raise InputError("a root does not have the same data in both packings", place="trees.units")
+    orders = [np.argsort(packing.root, kind="stable") for packing in (back, out)]
+    ends = [list(accumulate(_units(packing, unit, order))) for packing, order in zip((back, out), orders, strict=True)]
+    cuts = sorted({*ends[0], *ends[1]})
+    parts = [end - begin for begin, end in pairwise([0, *cuts])]
+    if max(parts, default=0) >= 2**63:
+        raise Unsupported("the two halves divide the data so differently that 64 bits cannot count the common parts")
+    units = np.array(parts, dtype=np.int64)
+    there, away = (
+        _taken(packing, order[[bisect_left(end, cut) for cut in cuts]], units, unit)
+        for packing, order, end in zip((back, out), orders, ends, strict=True)
+    )
+    return replace(away, kind=TreeKind.BOTH, reduction=there)
+
+
+def _units(packing: TreePacking, unit: Fraction, order: Ints) -> list[int]:
+    """What trees carry, in multiples of another unit."""
+    times = int(packing.unit_bytes / unit)
+    return [units * times for units in packing.units[order].tolist()]
+
+
+def _data_of_roots(packing: TreePacking, unit: Fraction) -> Counter[int]:
+    total: Counter[int] = Counter()
+    for root, units in zip(packing.root.tolist(), _units(packing, unit, np.arange(len(packing))), strict=True):
+        total[root] += units
+    return total
+
+
+def _taken(packing: TreePacking, trees: Ints, units: Ints, unit: Fraction) -> TreePacking:
+    """Take these trees, some of them several times, with other units."""
+    edge, edge_offset = _spans(packing.edge_offset, trees)
+    entry, path_offset = _spans(packing.path_offset, edge)
+    return TreePacking(
+        packing.instance_sha256,
+        packing.kind,
+        packing.root[trees],
+        units,
+        unit,
+        edge_offset,
+        packing.parent[edge],
+        packing.child[edge],
+        path_offset,
+        packing.path_links[entry],
+    )
+
+
+def _spans(offset: Ints, which: Ints) -> tuple[Ints, Ints]:
+    """The entries of these spans one after the other, and where each of them begins."""
+    count = offset[which + 1] - offset[which]
+    ends = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    return np.arange(ends[-1]) + np.repeat(offset[which] - ends[:-1], count), ends

@@ -1,0 +1,235 @@
+"""All-reduce over trees that reduce and broadcast at the same time, piece after piece of the data.
+
+Each tree has an equal share of the data, cut into pieces. Piece k + 1 follows piece k after a *period* of steps,
+upwards and downwards, so that sums go up while earlier sums already come down. A link serves as many sends in a
+period as it counts as parallel links, times the period.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+
+from ...core.collective import CollectiveKind
+from ...core.errors import Unsupported
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Chunks, Schedule, sends_from_lists
+from ...core.topology import Topology
+from ..bounds.schedule_bounds import best_bound
+from .problem import check_size
+
+#: Most pieces that a tree's share is cut into unasked.
+MAX_PIECES = 4096
+
+
+@dataclass(frozen=True)
+class TreeEdge:
+    """An edge between a node and its parent.
+
+    Parameters
+    ----------
+    child, parent : int
+        Positions of the nodes.
+    up, down : tuple of int
+        Links from child to parent, and back, in order.
+    """
+
+    child: int
+    parent: int
+    up: tuple[int, ...]
+    down: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TreeSend:
+    """A send of every piece of a tree.
+
+    Parameters
+    ----------
+    tree : int
+        Position of the tree.
+    source, target : int
+        Positions of the nodes.
+    reduce : bool
+        Whether it goes up.
+    path : tuple of int
+        Links.
+    step : int
+        Step of the first piece. On the j-th link of the path it is in step ``step + j``.
+    """
+
+    tree: int
+    source: int
+    target: int
+    reduce: bool
+    path: tuple[int, ...]
+    step: int
+
+
+def supports_all_reduce(instance: Instance, such_as: str) -> str | None:
+    """Why an instance is no all-reduce of all ranks of a network, if it is none (``Method.supports``)."""
+    if not isinstance(instance.network, Topology):
+        return f"{instance.network} has no links; expected an explicit network such as {such_as}"
+    if not instance.network.links:
+        return "the network has no links"
+    if len(instance.demands) != 1:
+        return "it has no collective, or several; expected one all_reduce"
+    demand = instance.demands[0]
+    if demand.collective is not CollectiveKind.ALL_REDUCE:
+        return f"it does not define {demand.collective.value}, but all_reduce"
+    if demand.ranks is not None and set(demand.ranks) != set(range(instance.npus)):
+        return "its trees are for all ranks of the network, not for a process group"
+    return "the collective has no data to move" if demand.size_bytes <= 0 else None
+
+
+def tree_all_reduce(
+    instance: Instance,
+    topology: Topology,
+    trees: Sequence[Sequence[TreeEdge]],
+    uses: Sequence[int],
+    period: int,
+    pieces: int | None,
+    metrics: Mapping[str, object] | None = None,
+) -> Outcome:
+    """Send pieces up and down trees, by :func:`pipeline` and :func:`all_reduce`; ``metrics`` are of the trees."""
+    bound, certificate = best_bound(instance)
+    items = pipeline(trees, uses, period)
+    schedule, count = all_reduce(instance, topology, len(trees), items, period, pieces)
+    figures = {**(metrics or {}), "pieces": count, "piece_steps": length_of(items)}
+    return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate, metrics=figures)
+
+
+def pipeline(trees: Sequence[Sequence[TreeEdge]], uses: Sequence[int], period: int) -> list[TreeSend]:
+    """Schedule every edge of all trees: a step upwards and a later one downwards.
+
+    Parameters
+    ----------
+    trees : sequence of sequence of TreeEdge
+        Edges of each tree, those of a parent before those of its children.
+    uses : sequence of int
+        Sends that each link serves in a step.
+    period : int
+        Steps after which the next piece follows.
+
+    Raises
+    ------
+    Unsupported
+        If the trees need a link more often than it serves in a period.
+    """
+    load = Counter(link for tree in trees for edge in tree for link in (*edge.up, *edge.down))
+    if any(count > uses[link] * period for link, count in load.items()):
+        raise Unsupported(f"the trees need a link more often than {period} steps allow")
+    taken: Counter[tuple[int, int]] = Counter()
+    items: list[TreeSend] = []
+    for number, tree in enumerate(trees):
+        ready: Counter[int] = Counter()
+        for reduce, edges in ((True, tuple(reversed(tree))), (False, tuple(tree))):
+            for edge in edges:
+                source, target, path = (
+                    (edge.child, edge.parent, edge.up) if reduce else (edge.parent, edge.child, edge.down)
+                )
+                step = _free_step(path, ready[source], uses, period, taken)
+                arrival = step + len(path)
+                ready[target] = max(ready[target], arrival) if reduce else arrival
+                items.append(TreeSend(number, source, target, reduce, path, step))
+    return items
+
+
+def _free_step(
+    path: tuple[int, ...], ready: int, uses: Sequence[int], period: int, taken: Counter[tuple[int, int]]
+) -> int:
+    """Find the earliest step in which all links of a path can serve one more send of every period, and take it."""
+    for step in range(ready, ready + period):
+        slots = [(link, (step + hop) % period) for hop, link in enumerate(path)]
+        if all(taken[slot] < uses[slot[0]] for slot in slots):
+            taken.update(slots)
+            return step
+    raise Unsupported("no step of a period has all links of a path free")
+
+
+def length_of(items: Sequence[TreeSend]) -> int:
+    """Steps from the first send of a piece to its last arrival."""
+    return max((item.step + len(item.path) for item in items), default=0)
+
+
+def best_pieces(length: int, period: int, latency_s: Fraction, wire_s: Fraction) -> int:
+    """The number of pieces K for which ``(L + p (K - 1)) (a + w / K)`` is least.
+
+    Parameters
+    ----------
+    length, period : int
+        L and p: steps that one piece takes, and after which the next one follows.
+    latency_s, wire_s : Fraction
+        a and w: latency of a step, and time of a tree's whole share on a link.
+    """
+    if not latency_s or length <= period:
+        return MAX_PIECES if length > period else 1
+    near = isqrt(int(wire_s * (length - period) / (period * latency_s)))
+
+    def seconds(pieces: int) -> Fraction:
+        return (length + period * (pieces - 1)) * (latency_s + wire_s / pieces)
+
+    return min((min(MAX_PIECES, max(1, pieces)) for pieces in (near, near + 1)), key=seconds)
+
+
+def all_reduce(
+    instance: Instance, topology: Topology, trees: int, items: Sequence[TreeSend], period: int, pieces: int | None
+) -> tuple[Schedule, int]:
+    """Write down all sends with their times; piece k of tree t is chunk ``t * K + k``.
+
+    A step is as long as a piece takes on a link of the smallest bandwidth with the largest latency.
+
+    Parameters
+    ----------
+    pieces : int or None
+        K. None takes the collective's number of chunks, or if that is 1, the best number by :func:`best_pieces`.
+
+    Returns
+    -------
+    tuple
+        The schedule, and K.
+
+    Raises
+    ------
+    Unsupported
+        If the schedule would be too large.
+    """
+    demand = instance.demands[0]
+    latency = max(link.latency_s for link in topology.links)
+    share = demand.size_bytes / trees / min(link.bandwidth_Bps for link in topology.links)
+    if pieces is None:
+        pieces = demand.chunks if demand.chunks > 1 else best_pieces(length_of(items), period, latency, share)
+    check_size(len(items) * pieces)
+    one = sends_from_lists(
+        [item.tree * pieces for item in items],
+        [item.source for item in items],
+        [item.target for item in items],
+        [item.reduce for item in items],
+        [item.path for item in items],
+    )
+    every = one.take(np.repeat(np.arange(len(items)), pieces))
+    later = np.tile(np.arange(pieces), len(items))
+    step = np.repeat(np.array([item.step for item in items], dtype=np.int64), pieces) + period * later
+    step_s = float(latency + share / pieces)
+    start, end = (np.asarray(column * step_s, dtype=np.float64) for column in (step, step + every.hops))
+    chunks = _chunks(instance, trees * pieces)
+    return Schedule(instance.sha256, chunks, replace(every, chunk=every.chunk + later), start, end), pieces
+
+
+def _chunks(instance: Instance, count: int) -> Chunks:
+    """Cut the data into so many equal sums of all ranks."""
+    everyone = np.zeros(count, dtype=np.int64)
+    return Chunks(
+        np.ones(count, dtype=np.int64),
+        instance.demands[0].size_bytes / count,
+        (tuple(range(instance.npus)),),
+        everyone,
+        everyone,
+        np.ones(count, dtype=np.bool_),
+    )

@@ -1,0 +1,164 @@
+"""Upper bounds on the rate: of any trees, the strength of the network; and of any schedule, the ceiling.
+
+By Tutte and Nash-Williams the strength is ``min_P b(delta P) / (|P| - 1)`` over all partitions P of the sites, where
+``b(delta P)`` is the capacity of the links between different parts: the largest sum of rates of any spanning trees,
+and where both directions of every link are the same, of any schedule.
+
+Newton's method on partitions: for ``L = p / q`` a partition with the least ``q b(delta P) - p (|P| - 1)`` is sought,
+and gives the next L. Since ``b(delta P) = b(E) - sum_i b(E[S_i])`` over the parts S_i, that is the least sum of
+``f(S) = -p - q b(E[S])``, submodular on sets that intersect; the greedy algorithm of Dilworth truncation finds it
+with one minimum cut for every site.
+
+Where links are faster one way than the other, trees that use both directions alike see the smaller one only, and
+their strength bounds them and nothing else. Any schedule is bounded by all directed links. Every byte enters the
+parts of a partition P ``2 (|P| - 1)`` times (:class:`~cwb.core.bounds.PartitionCertificate`), so the rate is at most
+half the strength of the network in which every directed link is a link of its own; and it leaves every set of sites
+at least once (:class:`~cwb.core.bounds.CutCertificate`), so the rate is at most the least bandwidth out of a set.
+Where both directions are the same, the first of the two is the strength of the trees' network, and the second is
+never less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from ...core.bounds import CutCertificate, PartitionCertificate
+from ...core.topology import Topology
+from ..graphs.maxflow import max_flow
+from ..graphs.network import Network, exact_array
+from .network import Wan
+
+
+@dataclass(frozen=True)
+class Strength:
+    """The strength of a network.
+
+    Parameters
+    ----------
+    rate : Fraction
+        Largest sum of rates, in units of capacity.
+    parts : tuple of tuple of int
+        The partition that proves it.
+    steps : int
+        Partitions that were looked at.
+    """
+
+    rate: Fraction
+    parts: tuple[tuple[int, ...], ...]
+    steps: int
+
+
+def strength(wan: Wan) -> Strength:
+    """Compute the strength of a connected network of at least two sites."""
+    return strength_of(wan.nodes, wan.tail.tolist(), wan.head.tolist(), wan.capacity.tolist())
+
+
+def strength_of(nodes: int, tail: Sequence[int], head: Sequence[int], capacity: Sequence[int]) -> Strength:
+    """Compute the strength of links that join at least two sites."""
+    best = [[site] for site in range(nodes)]
+    rate, steps = ratio(best, tail, head, capacity), 1
+    while True:
+        parts = least_partition(nodes, tail, head, capacity, rate)
+        steps += 1
+        if len(parts) < 2 or (found := ratio(parts, tail, head, capacity)) >= rate:
+            return Strength(rate, tuple(tuple(sorted(part)) for part in sorted(best)), steps)
+        best, rate = parts, found
+
+
+def ratio(
+    parts: Sequence[Sequence[int]], tail: Sequence[int], head: Sequence[int], capacity: Sequence[int]
+) -> Fraction:
+    """``b(delta P) / (|P| - 1)`` of at least two parts."""
+    part_of = {site: index for index, part in enumerate(parts) for site in part}
+    crossing = sum(c for a, b, c in zip(tail, head, capacity, strict=True) if part_of[a] != part_of[b])
+    return Fraction(crossing, len(parts) - 1)
+
+
+def least_partition(
+    nodes: int, tail: Sequence[int], head: Sequence[int], capacity: Sequence[int], rate: Fraction
+) -> list[list[int]]:
+    """A partition with the least ``b(delta P) - rate |P|``."""
+    p, q = rate.numerator, rate.denominator
+    links = list(zip(tail, head, (q * c for c in capacity), strict=True))
+    x: list[int] = []
+    blocks: list[set[int]] = []
+    for site in range(nodes):
+        inner = [link for link in links if link[0] <= site and link[1] <= site]
+        side = _tight_set(site, inner, x)
+        value = -p - sum(c for a, b, c in inner if a in side and b in side)
+        x.append(value - sum(x[v] for v in side if v != site))
+        for block in [block for block in blocks if block & side]:
+            blocks.remove(block)
+            side |= block
+        blocks.append(side)
+    return [sorted(block) for block in blocks]
+
+
+def _tight_set(site: int, links: Sequence[tuple[int, int, int]], x: Sequence[int]) -> set[int]:
+    """A set S of sites up to this one, and with it, of the least ``-b(E[S]) - x(S - site)``, by a minimum cut.
+
+    Twice that is ``b(delta S) - sum_{v in S} (degree of v + 2 x_v)``, but for x of the site itself.
+    """
+    weight = [2 * value for value in x] + [0]
+    for a, b, c in links:
+        weight[a] += c
+        weight[b] += c
+    source, sink = site + 1, site + 2
+    arcs = [arc for a, b, c in links for arc in ((a, b, c), (b, a, c))]
+    arcs += [(source, v, w) if w > 0 else (v, sink, -w) for v, w in enumerate(weight) if w and v != site]
+    arcs.append((source, site, sum(c for *_, c in arcs) + 1))
+    ends = np.array([(a, b) for a, b, _ in arcs], dtype=np.int64)
+    graph = Network.merged(site + 3, ends[:, 0], ends[:, 1], exact_array(c for *_, c in arcs))
+    return set(np.flatnonzero(max_flow(graph, source, sink).source_side[: site + 1]).tolist())
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A rate that no schedule exceeds.
+
+    Parameters
+    ----------
+    rate : Fraction
+        In units of the trees' network.
+    certificate : PartitionCertificate or CutCertificate
+        What proves it.
+    """
+
+    rate: Fraction
+    certificate: PartitionCertificate | CutCertificate
+
+
+def ceiling(topology: Topology, wan: Wan, strongest: Strength | None = None) -> Ceiling:
+    """The least of the rates that partitions and cuts of a network prove.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network as it is posed.
+    wan : Wan
+        The same network as trees see it.
+    strongest : Strength, optional
+        Its strength, if it is known.
+    """
+    if wan.balanced:
+        found = strongest or strength(wan)
+        return Ceiling(found.rate, PartitionCertificate(found.parts))
+    scale = lcm(*(link.bandwidth_Bps.denominator for link in topology.links))
+    capacity = [int(link.bandwidth_Bps * scale) for link in topology.links]
+    tail, head = ([ends[side] for ends in topology.link_ends] for side in (0, 1))
+    whole = strength_of(wan.nodes, tail, head, capacity)
+    graph = Network.merged(
+        wan.nodes, np.array(tail, dtype=np.int64), np.array(head, dtype=np.int64), exact_array(capacity)
+    )
+    pairs = [pair for site in range(1, wan.nodes) for pair in ((0, site), (site, 0))]
+    narrow = min((max_flow(graph, *pair) for pair in pairs), key=lambda flow: flow.value)
+    unit = scale * wan.unit_Bps
+    if narrow.value < whole.rate / 2:
+        sites = np.flatnonzero(narrow.source_side).tolist()
+        return Ceiling(narrow.value / unit, CutCertificate(tuple(sites)))
+    return Ceiling(whole.rate / 2 / unit, PartitionCertificate(whole.parts))

@@ -1,0 +1,383 @@
+"""Algorithms 1 (GBST) and 2 (GRTH) of MTree, from one start or many, and all spanning trees of a small network.
+
+In compiled loops a tree is its n - 1 links. A link is
+``tail[e]``, ``head[e]``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numba
+import numpy as np
+
+from ...core.budget import Budget
+from ...core.schedule import Ints
+from .network import HeightLimit, Wan
+from .trees import FAR, distinct, draw
+
+#: ShortestPaths to choose the rate that a new tree takes (algorithm 1, line 22).
+GLOBAL_MIN, BOTTLENECK, USABLE_MIN = 0, 1, 2
+
+
+@numba.njit(cache=True)
+def grth(
+    u: int,
+    v: int,
+    reach: int,
+    D: Any,
+    link_of: Any,
+    near: Any,
+    degree: Any,
+    length: Any,
+    fixed: bool,
+    Dj: Any,
+    queue: Any,
+) -> Any:
+    """Algorithm 2: heights of the tree with the new link (u, v) of length ``reach``; the largest and the least.
+
+    ``near[p, :degree[p]]`` are the neighbours of p in the tree, ``link_of`` the links to them. The text never updates
+    the height from u itself; ``fixed`` does.
+    """
+    Dj[:] = D
+    if fixed:
+        Dj[u] = max(Dj[u], reach)
+    queue[0, 0], queue[0, 1], queue[0, 2] = u, v, reach
+    begin, end, longest = 0, 1, reach
+    low, high = Dj[u], Dj[u]
+    while begin < end:
+        p, before, t = queue[begin]
+        begin += 1
+        longest = max(longest, t)
+        for k in range(degree[p]):
+            other = near[p, k]
+            if other != before:
+                step = t + length[link_of[p, k]]
+                Dj[other] = max(Dj[other], step)
+                low, high = min(low, Dj[other]), max(high, Dj[other])
+                queue[end, 0], queue[end, 1], queue[end, 2] = other, p, step
+                end += 1
+    Dj[v] = longest
+    return max(high, longest), min(low, longest)
+
+
+@numba.njit(cache=True)
+def grow_tree(
+    start: int,
+    order: Any,
+    tail: Any,
+    head: Any,
+    length: Any,
+    most: int,
+    nodes: int,
+    by_radius: bool,
+    fixed: bool,
+    score: Any,
+    links: Any,
+    D: Any,
+) -> bool:
+    """Algorithm 1, lines 3 to 21: a tree from a site, link by link; whether it spans. ``order`` is by falling score."""
+    inside = np.zeros(nodes, np.bool_)
+    near, link_of = np.empty((nodes, nodes), np.int32), np.empty((nodes, nodes), np.int32)
+    degree, queue = np.zeros(nodes, np.int64), np.empty((nodes, 3), np.int64)
+    Dj, best = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    D[:] = 0
+    inside[start] = True
+    for size in range(nodes - 1):
+        chosen, least = -1, FAR if by_radius else 2 * most
+        for e in order:
+            a, b = tail[e], head[e]
+            if inside[a] == inside[b]:
+                continue
+            if chosen >= 0 and score[e] < score[chosen]:
+                break
+            u, v = (a, b) if inside[a] else (b, a)
+            high, low = grth(u, v, length[e], D, link_of, near, degree, length, fixed, Dj, queue)
+            if high <= least and (low <= most or not by_radius):
+                chosen, least = e, high
+                best[:] = Dj
+        if chosen < 0:
+            return False
+        a, b = tail[chosen], head[chosen]
+        near[a, degree[a]], link_of[a, degree[a]] = b, chosen
+        near[b, degree[b]], link_of[b, degree[b]] = a, chosen
+        degree[a] += 1
+        degree[b] += 1
+        inside[a], inside[b] = True, True
+        links[size] = chosen
+        D[:] = best
+    return True
+
+
+@numba.njit(cache=True)
+def gbst(
+    tail: Any,
+    head: Any,
+    capacity: Any,
+    length: Any,
+    most: int,
+    nodes: int,
+    floor: int,
+    rate_mode: int,
+    by_radius: bool,
+    fixed: bool,
+    shuffle: bool,
+    retries: int,
+    state: Any,
+    trees: Any,
+    rates: Any,
+    roots: Any,
+) -> int:
+    """Algorithm 1: trees until one fails ``retries + 1`` times or the arrays are full; how many there are."""
+    room = capacity.copy()
+    m = len(tail)
+    D, links = np.empty(nodes, np.int64), np.empty(nodes - 1, np.int64)
+    ranked = np.arange(m)
+    for count in range(len(trees)):
+        if shuffle:
+            for i in range(m - 1, 0, -1):
+                j = draw(state, i + 1)
+                ranked[i], ranked[j] = ranked[j], ranked[i]
+        order = ranked[np.argsort(-room[ranked], kind="mergesort")]
+        order = order[room[order] >= floor]
+        spans = False
+        for _ in range(retries + 1):
+            spans = grow_tree(
+                draw(state, nodes), order, tail, head, length, most, nodes, by_radius, fixed, room, links, D
+            )
+            if spans:
+                break
+        if not spans:
+            return count
+        rate: Any = FAR
+        if rate_mode == BOTTLENECK:
+            for e in links:
+                rate = min(rate, room[e])
+        else:
+            for j in range(m):
+                if room[j] >= (floor if rate_mode == USABLE_MIN else 1):
+                    rate = min(rate, room[j])
+        for e in links:
+            room[e] -= rate
+        trees[count], rates[count], roots[count] = links, rate, D.argmin()
+    return len(trees)
+
+
+@numba.njit(cache=True)
+def find(group: Any, v: int) -> int:
+    """The representative of a site's part."""
+    while group[v] != v:
+        group[v] = group[group[v]]
+        v = group[v]
+    return v
+
+
+@numba.njit(cache=True)
+def joined_parts(taken: Any, last: int, tail: Any, head: Any, nodes: int, group: Any) -> int:
+    """Join the ends of the links that are taken, up to the last; how many parts remain, 0 if the links have a cycle."""
+    for v in range(nodes):
+        group[v] = v
+    parts = nodes
+    for e in range(last + 1):
+        if taken[e] == 1:
+            a, b = find(group, tail[e]), find(group, head[e])
+            if a == b:
+                return 0
+            group[a] = b
+            parts -= 1
+    return parts
+
+
+@numba.njit(cache=True)
+def spanning_trees(tail: Any, head: Any, nodes: int, trees: Any) -> int:
+    """Write all spanning trees, in lexicographic order of their links; how many there are, at most ``len(trees)``."""
+    m = len(tail)
+    taken = np.zeros(m, np.int8)  # 1 in the tree, 2 left out, 0 undecided
+    group = np.empty(nodes, np.int64)
+    count, at = 0, 0
+    while at >= 0:
+        if taken[at] == 2:
+            taken[at] = 0
+            at -= 1
+            continue
+        taken[at] += 1
+        parts = joined_parts(taken, at, tail, head, nodes, group)
+        if parts == 0:
+            continue
+        if parts == 1:
+            if count == len(trees):
+                return count
+            size = 0
+            for e in range(at + 1):
+                if taken[e] == 1:
+                    trees[count, size] = e
+                    size += 1
+            count += 1
+            continue
+        for e in range(at + 1, m):  # whether those undecided join the rest
+            a, b = find(group, tail[e]), find(group, head[e])
+            if a != b:
+                group[a] = b
+                parts -= 1
+        if parts == 1:
+            at += 1
+    return count
+
+
+#: Trees of one start beyond which it is cut off.
+MOST_TREES = 10_000
+
+#: All spanning trees are listed where there are at most so many.
+_ALL = 20_000
+
+#: Random starts after which a tree is given up.
+_RETRIES = 20
+
+RateName = Literal["global_min", "bottleneck", "usable_min"]
+RATES: dict[str, int] = {
+    "global_min": GLOBAL_MIN,
+    "bottleneck": BOTTLENECK,
+    "usable_min": USABLE_MIN,
+}
+
+
+@dataclass(frozen=True)
+class GbstVariant:
+    """The readings of algorithms 1 and 2.
+
+    Parameters
+    ----------
+    rate : str
+        r* of line 22: ``global_min``, ``bottleneck`` or ``usable_min``.
+    by_radius : bool
+        Whether the height from the best root is compared with H, instead of the largest with 2 H.
+    fixed : bool
+        Whether the height from the site that a link is added at is updated.
+    shuffle : bool
+        Whether links of equal room are taken in random order.
+    retries : int
+        Further random starts of a tree that fails.
+    """
+
+    rate: RateName
+    by_radius: bool
+    fixed: bool
+    shuffle: bool
+    retries: int
+
+
+@dataclass(frozen=True, eq=False)
+class GbstTrees:
+    """What one run of algorithm 1 gives.
+
+    Parameters
+    ----------
+    trees : array of int, shape (trees, sites - 1)
+        Links of every tree.
+    rates : array of int, shape (trees,)
+        r* of every tree, in units.
+    roots : array of int, shape (trees,)
+        The root that it has chosen.
+    """
+
+    trees: Ints
+    rates: Ints
+    roots: Ints
+
+
+def random_state(seed: int) -> np.ndarray:
+    """The state of a random generator, that runs continue."""
+    return np.array([seed], dtype=np.uint64)
+
+
+def run_gbst(wan: Wan, limit: HeightLimit, floor: int, way: GbstVariant, state: np.ndarray) -> GbstTrees:
+    """Run algorithm 1 once."""
+    most = MOST_TREES
+    size = 64
+    while True:
+        before = state.copy()
+        trees = np.empty((size, wan.nodes - 1), dtype=np.int64)
+        rates, roots = (np.empty(size, dtype=np.int64) for _ in range(2))
+        count = gbst(
+            wan.tail,
+            wan.head,
+            wan.capacity,
+            limit.length,
+            limit.most,
+            wan.nodes,
+            max(floor, 1),
+            RATES[way.rate],
+            way.by_radius,
+            way.fixed,
+            way.shuffle,
+            way.retries,
+            state,
+            trees,
+            rates,
+            roots,
+        )
+        if count < size or size >= most:
+            return GbstTrees(trees[:count], rates[:count], roots[:count])
+        size = min(8 * size, most)
+        state[:] = before
+
+
+def every_tree(wan: Wan) -> Ints | None:
+    """List all spanning trees, if there are not too many; their number is a determinant (Kirchhoff)."""
+    if wan.nodes > 64:
+        return None
+    laplacian = np.zeros((wan.nodes, wan.nodes))
+    for a, b in zip(wan.tail, wan.head, strict=True):
+        laplacian[[a, b], [a, b]] += 1
+        laplacian[[a, b], [b, a]] -= 1
+    if np.linalg.slogdet(laplacian[1:, 1:])[1] > np.log(_ALL):
+        return None
+    trees = np.empty((_ALL + 1, wan.nodes - 1), dtype=np.int64)
+    return trees[: spanning_trees(wan.tail, wan.head, wan.nodes, trees)].copy()
+
+
+@dataclass(frozen=True, eq=False)
+class TreePool:
+    """Trees of many starts.
+
+    Parameters
+    ----------
+    trees : array of int, shape (trees, sites - 1)
+        Links, without doubles.
+    choices : tuple of array of int
+        For each K asked, the K fastest trees of one start, those of the best starts first.
+    """
+
+    trees: Ints
+    choices: tuple[Ints, ...]
+
+
+def many_starts(
+    wan: Wan, limit: HeightLimit, starts: int, floor: int, most_trees: int | None, budget: Budget
+) -> TreePool:
+    """Run algorithm 1 from many random starts, in both readings of r*, with ties shuffled and with retries.
+
+    Where K trees are asked, the smallest rate is drawn too, since trees of small rates take room from others.
+    """
+    state = random_state(budget.seed)
+    weighted = limit.unit != "hops"
+    capacities = np.unique(wan.capacity)
+    found: list[Ints] = []
+    few: list[tuple[int, Ints]] = []
+    for start in range(starts):
+        if found and budget.exhausted:
+            break
+        fast = most_trees is not None or start % 2 == 1
+        way = GbstVariant("bottleneck" if fast else "global_min", weighted, fixed=True, shuffle=True, retries=_RETRIES)
+        least = floor
+        if most_trees is not None:
+            least = max(floor, int(capacities[draw(state, len(capacities))]) * draw(state, 100) // 100)
+        grown = run_gbst(wan, limit, least, way, state)
+        found.append(grown.trees)
+        if most_trees is not None:
+            best = np.argsort(-grown.rates, kind="stable")[:most_trees]
+            few.append((int(grown.rates[best].sum()), grown.trees[best]))
+    few.sort(key=lambda one: -one[0])
+    rows = np.concatenate(found) if found else np.empty((0, wan.nodes - 1), dtype=np.int64)
+    return TreePool(distinct(rows), tuple(distinct(trees) for _, trees in few if len(trees)))

@@ -1,0 +1,183 @@
+"""Large neighbourhood search for K trees (compiled): some are taken out and grown anew, again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from ...core.budget import Budget
+from ...core.schedule import Ints
+from .gbst import grow_tree
+from .network import HeightLimit, Wan
+from .trees import draw
+
+#: Moves between two looks at the clock.
+_MOVES = 500
+
+
+def large_neighbourhood_search(
+    wan: Wan,
+    limit: HeightLimit,
+    start: Ints,
+    most_trees: int,
+    floor: int,
+    moves: int,
+    state: np.ndarray,
+    budget: Budget,
+) -> Ints:
+    """Improve trees with whole rates, moves at a time, until there have been enough or the budget ends.
+
+    Parameters
+    ----------
+    wan, limit
+        The network, and the height of the trees.
+    start : array of int, shape (trees, sites - 1)
+        Trees to start from, at most K.
+    most_trees : int
+        K.
+    floor : int
+        Smallest rate of a tree, in units.
+    moves : int
+        How often some trees are taken out.
+    state : array of uint64
+        Of the random generator.
+    budget : Budget
+        Limits of the run.
+
+    Returns
+    -------
+    array of int, shape (trees, sites - 1)
+        The trees of the largest sum of rates.
+    """
+    trees = np.zeros((most_trees, wan.nodes - 1), dtype=np.int64)
+    trees[: len(start)] = start
+    rates = np.zeros(most_trees, dtype=np.int64)
+    best, best_rates = trees.copy(), rates.copy()
+    weighted = limit.unit != "hops"
+    for done in range(0, moves, _MOVES):
+        if budget.exhausted:
+            break
+        make_moves(
+            wan.tail,
+            wan.head,
+            wan.capacity,
+            limit.length,
+            limit.most,
+            wan.nodes,
+            max(floor, 1),
+            weighted,
+            len(start) if done == 0 else 0,  # later, a tree without a rate may be unfinished
+            min(_MOVES, moves - done),
+            state,
+            trees,
+            rates,
+            best,
+            best_rates,
+        )
+    return best[best_rates > 0]
+
+
+@numba.njit(cache=True)
+def make_moves(
+    tail: Any,
+    head: Any,
+    capacity: Any,
+    length: Any,
+    most: int,
+    nodes: int,
+    floor: int,
+    by_radius: bool,
+    given: int,
+    moves: int,
+    state: Any,
+    trees: Any,
+    rates: Any,
+    best: Any,
+    best_rates: Any,
+) -> None:
+    """Make moves; worse ones are taken as long as they lose little against the present ones."""
+    K, m = len(trees), len(tail)
+    room = capacity.copy()
+    for i in range(K):
+        if i < given or rates[i] > 0:
+            for e in trees[i]:
+                room[e] -= rates[i]
+    top_up(trees, rates, room, floor, given)
+    keep_best(trees, rates, best, best_rates)
+    old_trees, old_rates, old_room = trees.copy(), rates.copy(), room.copy()
+    score, D = np.empty(m, np.int64), np.empty(nodes, np.int64)
+    for _ in range(moves):
+        out = 1 + draw(state, min(3, K))
+        mean = max(1, rates.sum() // K)
+        for _again in range(out):
+            i = draw(state, K)
+            for e in trees[i]:
+                room[e] += rates[i]
+            rates[i] = 0
+        for i in range(K):
+            if rates[i] == 0:
+                target = max(floor, mean * (50 + draw(state, 150)) // 100)
+                regrow(
+                    i, target, tail, head, length, most, nodes, floor, by_radius, state, trees, rates, room, score, D
+                )
+        top_up(trees, rates, room, floor, 0)
+        keep_best(trees, rates, best, best_rates)
+        if rates.sum() * 200 >= old_rates.sum() * (200 - draw(state, 4)):
+            old_trees[:], old_rates[:], old_room[:] = trees, rates, room
+        else:
+            trees[:], rates[:], room[:] = old_trees, old_rates, old_room
+
+
+@numba.njit(cache=True)
+def regrow(
+    i: int,
+    target: int,
+    tail: Any,
+    head: Any,
+    length: Any,
+    most: int,
+    nodes: int,
+    floor: int,
+    by_radius: bool,
+    state: Any,
+    trees: Any,
+    rates: Any,
+    room: Any,
+    score: Any,
+    D: Any,
+) -> None:
+    """Grow a tree of the target's rate, or less if there is none: over links with the most room, the least, or any."""
+    style = draw(state, 3)
+    for e in range(len(tail)):
+        score[e] = room[e] if style == 0 else (-room[e] if style == 1 else draw(state, 1000))
+    while target >= floor:
+        order = np.argsort(-score, kind="mergesort")
+        order = order[room[order] >= target]
+        if grow_tree(draw(state, nodes), order, tail, head, length, most, nodes, by_radius, True, score, trees[i], D):
+            rates[i] = room[trees[i]].min()
+            for e in trees[i]:
+                room[e] -= rates[i]
+            return
+        target = target * 3 // 4 if target > floor else 0
+
+
+@numba.njit(cache=True)
+def top_up(trees: Any, rates: Any, room: Any, floor: int, given: int) -> None:
+    """Raise the rate of every tree as far as its links allow."""
+    for i in range(len(trees)):
+        more = 0
+        if rates[i] > 0 or i < given:
+            more = room[trees[i]].min()
+        if rates[i] + more >= floor:
+            for e in trees[i]:
+                room[e] -= more
+            rates[i] += more
+
+
+@numba.njit(cache=True)
+def keep_best(trees: Any, rates: Any, best: Any, best_rates: Any) -> None:
+    """Remember trees that carry more than any before."""
+    if rates.sum() > best_rates.sum():
+        best[:], best_rates[:] = trees, rates

@@ -1,0 +1,123 @@
+"""One tree, exactly: shortest paths, the widest tree of a height, the lowest tree, and the minimum spanning tree.
+
+The widest tree has the largest capacity c such that the links of at least c hold a spanning tree that is low enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.schedule import Bools, Ints
+from ..graphs.distances import shortest_paths as paths_between
+from .network import HeightLimit, Wan
+
+
+@dataclass(frozen=True, eq=False)
+class ShortestPaths:
+    """Shortest paths between sites over some links; of paths of the same length one with the fewest links.
+
+    Parameters
+    ----------
+    reach : array of int, shape (sites, sites)
+        Length of the path from one site to another, -1 where there is none.
+    before : array of int, shape (sites, sites)
+        The last site before the second one on the path from the first.
+    links : dict of (int, int) to int
+        The shortest of parallel links, by its two sites.
+    """
+
+    reach: Ints
+    before: Ints
+    links: dict[tuple[int, int], int]
+
+    def link(self, one: int, other: int) -> int:
+        """The link between neighbours."""
+        return self.links[one, other] if (one, other) in self.links else self.links[other, one]
+
+    def sites(self, start: int, end: int) -> list[int]:
+        """The sites on the path from one to another."""
+        back = [end]
+        while back[-1] != start:
+            back.append(int(self.before[start, back[-1]]))
+        return back[::-1]
+
+
+def shortest_paths(wan: Wan, length: Ints, usable: Bools | None = None) -> ShortestPaths:
+    """Shortest paths between all sites, by Dijkstra's algorithm from each of them.
+
+    Parameters
+    ----------
+    wan : Wan
+        The network.
+    length : array of int, shape (links,)
+        Length of every link, at least 0.
+    usable : array of bool, shape (links,), optional
+        Links that may be taken; by default all.
+    """
+    order = [e for e in np.argsort(-length, kind="stable").tolist() if usable is None or usable[e]]
+    # Of parallel links the last one in this order, the shortest.
+    links = {(int(wan.tail[e]), int(wan.head[e])): e for e in order}
+    tail, head = np.array(list(links), dtype=np.int64).reshape(-1, 2).T
+    reach, before = paths_between(wan.nodes, tail, head, length[list(links.values())])
+    return ShortestPaths(reach, before, links)
+
+
+def widest_tree(wan: Wan, limit: HeightLimit) -> tuple[int, Ints] | None:
+    """The largest bottleneck of a tree of at most the height H, and such a tree; None if no tree is low enough.
+
+    Shortest paths from a root make the lowest tree, so a threshold will do if some site is near enough to all others:
+    tried by bisection.
+    """
+    values = np.unique(wan.capacity)
+    best: Ints | None = None
+    low, high = 0, len(values) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        tree = low_tree(wan, limit, wan.capacity >= values[middle])
+        if tree is None:
+            high = middle - 1
+        else:
+            best, low = tree, middle + 1
+    return None if best is None else (int(wan.capacity[best].min()), best)
+
+
+def low_tree(wan: Wan, limit: HeightLimit, usable: Bools) -> Ints | None:
+    """The lowest spanning tree of some links, if it is low enough."""
+    height, tree = lowest_tree(wan, limit, usable)
+    return tree if tree is not None and height <= limit.most else None
+
+
+def lowest_tree(wan: Wan, limit: HeightLimit, usable: Bools) -> tuple[int, Ints | None]:
+    """The radius of the network of some links, and a tree of shortest paths of this height; None if sites are apart."""
+    paths = shortest_paths(wan, limit.length, usable)
+    if (paths.reach < 0).any():
+        return 0, None
+    reach = paths.reach.max(axis=1)
+    root = int(reach.argmin())
+    tree = [paths.link(int(paths.before[root, site]), site) for site in range(wan.nodes) if site != root]
+    return int(reach[root]), np.array(sorted(tree), dtype=np.int64)
+
+
+def spanning_tree(wan: Wan, order: Sequence[int]) -> list[int] | None:
+    """The spanning tree that takes links in this order (Kruskal); None if they do not join all sites."""
+    group = list(range(wan.nodes))
+    tail, head = wan.tail.tolist(), wan.head.tolist()
+    tree: list[int] = []
+
+    def find(v: int) -> int:
+        while group[v] != v:
+            group[v] = group[group[v]]
+            v = group[v]
+        return v
+
+    for e in order:
+        a, b = find(tail[e]), find(head[e])
+        if a != b:
+            group[a] = b
+            tree.append(e)
+            if len(tree) == wan.nodes - 1:
+                return sorted(tree)
+    return None

@@ -1,0 +1,336 @@
+"""The pricing problem of column generation: cheapest trees, lower bounds on their cost, and what prices prove.
+
+Trees of any height are priced exactly by Kruskal's algorithm, low ones by a compiled heuristic. What low trees cost
+at least: in a tree whose root r is at most H away from every site, an arc (u, v) ends at most H away:
+``d_r(u) + L_uv <= H``, where d_r is the shortest distance over all links. So no such tree is cheaper than the
+cheapest arborescence from r over these arcs (Chu and Liu, 1965; Edmonds, 1967), which is found exactly. The
+arborescence may be too high; where it is not cheaper than the trees that are known, these are proved the cheapest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numba
+import numpy as np
+
+from ...core.schedule import Floats, Ints
+from .network import HeightLimit, Wan
+from .one_tree import shortest_paths, spanning_tree
+from .trees import FAR
+
+#: Prices become integers of at most this size, so that sums over a tree are exact.
+_SCALE = 2**40
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Exact prices: of links, and of a tree times its bottleneck.
+
+    Parameters
+    ----------
+    link : array of int, shape (links,)
+        w_e.
+    tree : int
+        p.
+    """
+
+    link: Ints
+    tree: int
+
+    @classmethod
+    def of(cls, link: Floats, tree: float) -> Prices:
+        """Round prices of a solver; any prices at least 0 prove something."""
+        scale = _SCALE / max(float(link.max(initial=0.0)), tree, 1e-300)
+        return cls(np.floor(link * scale).astype(np.int64), int(tree * scale))
+
+    def bound(self, wan: Wan, most_trees: int | None, cheapest: Fraction) -> Fraction | None:
+        """``(b.w + K p) / min_T (w(T) + p / c_T)``, which no trees exceed; None if some tree costs nothing."""
+        total = sum(b * w for b, w in zip(wan.capacity.tolist(), self.link.tolist(), strict=True))
+        return (total + (most_trees or 0) * self.tree) / cheapest if cheapest > 0 else None
+
+    def proves(self, wan: Wan, most_trees: int | None, floor: Fraction, cheapest: Fraction) -> Fraction | None:
+        """The rate that at most K trees do not exceed, or as many as the smallest rate lets fit; None if unbounded."""
+        if cheapest <= 0:
+            return None
+        total: int = sum(b * w for b, w in zip(wan.capacity.tolist(), self.link.tolist(), strict=True))
+        limits = [] if most_trees is None else [most_trees]
+        if floor and floor * cheapest > self.tree:
+            limits.append(int(total / (floor * cheapest - self.tree)))
+        if self.tree and not limits:
+            return None
+        return (total + min(limits, default=0) * self.tree) / cheapest
+
+    def cost(self, tree: Ints, threshold: int) -> Fraction:
+        """``w(T) + p / c_T``."""
+        return int(self.link[tree].sum()) + Fraction(self.tree, threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class PricedTree:
+    """A tree with the threshold at which it is used, and its cost.
+
+    Parameters
+    ----------
+    tree : array of int
+        Links.
+    threshold : int
+        No link of the tree has a smaller capacity.
+    cost : Fraction
+        ``w(T) + p / c_T``.
+    """
+
+    tree: Ints
+    threshold: int
+    cost: Fraction
+
+
+def thresholds(wan: Wan, prices: Prices, floor: int) -> list[int]:
+    """The bottlenecks to try: every capacity if trees have a price, else the smallest alone."""
+    values = sorted({int(c) for c in wan.capacity if c >= floor})
+    return values if prices.tree else values[:1]
+
+
+def cheapest_trees(wan: Wan, prices: Prices, floor: int) -> Iterator[PricedTree]:
+    """The cheapest tree of every bottleneck: the cheapest of these is the cheapest of all."""
+    order = np.argsort(prices.link, kind="stable")
+    for threshold in thresholds(wan, prices, floor):
+        found = spanning_tree(wan, order[wan.capacity[order] >= threshold].tolist())
+        if found is None:
+            return
+        tree = np.array(found, dtype=np.int64)
+        yield PricedTree(tree, threshold, prices.cost(tree, threshold))
+
+
+def cheapest_of(wan: Wan, prices: Prices, trees: Ints, bottleneck: Ints) -> Fraction:
+    """The least cost of these trees."""
+    cost = prices.link[trees].sum(axis=1)
+    least = {int(c): int(cost[bottleneck == c].min()) for c in np.unique(bottleneck)}
+    return min(w + Fraction(prices.tree, c) for c, w in least.items())
+
+
+def low_trees(wan: Wan, limit: HeightLimit, prices: Prices, floor: int) -> Iterator[PricedTree]:
+    """Cheap trees of at most the height H for every root and bottleneck; the cheapest may not be among them."""
+    rows = np.empty((wan.nodes, wan.nodes - 1), dtype=np.int64)
+    for threshold in thresholds(wan, prices, floor):
+        usable = np.flatnonzero(wan.capacity >= threshold)
+        count = cheap_trees(wan.tail, wan.head, prices.link, usable, limit.length, limit.most, wan.nodes, rows)
+        if not count:
+            return
+        for tree in np.unique(np.sort(rows[:count], axis=1), axis=0):
+            yield PricedTree(tree, threshold, prices.cost(tree, threshold))
+
+
+@numba.njit(cache=True)
+def cheap_trees(tail: Any, head: Any, price: Any, usable: Any, length: Any, most: int, nodes: int, rows: Any) -> int:
+    """Write a cheap low tree for every root that has one: Prim's algorithm, else shortest paths, then other parents."""
+    into, depth = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    count = 0
+    for root in range(nodes):
+        if not grown(root, tail, head, price, usable, length, most, into, depth, True) and not grown(
+            root, tail, head, price, usable, length, most, into, depth, False
+        ):
+            continue
+        improve(root, tail, head, price, usable, length, most, into, depth)
+        size = 0
+        for v in range(nodes):
+            if v != root:
+                rows[count, size] = into[v]
+                size += 1
+        count += 1
+    return count
+
+
+@numba.njit(cache=True)
+def grown(
+    root: int, tail: Any, head: Any, price: Any, usable: Any, length: Any, most: int, into: Any, depth: Any, cheap: bool
+) -> bool:
+    """Grow a tree from its root by the cheapest link not too far out, or by the nearest site; whether it spans."""
+    depth[:] = -1
+    into[:] = -1
+    depth[root] = 0
+    for _ in range(len(depth) - 1):
+        best, least, far = -1, 0, 0
+        for e in usable:
+            a, b = tail[e], head[e]
+            if (depth[a] < 0) == (depth[b] < 0):
+                continue
+            reach = max(depth[a], depth[b]) + length[e]
+            cost = price[e] if cheap else reach
+            if reach <= most and (best < 0 or cost < least or (cost == least and reach < far)):
+                best, least, far = e, cost, reach
+        if best < 0:
+            return False
+        v = tail[best] if depth[tail[best]] < 0 else head[best]
+        into[v], depth[v] = best, far
+    return True
+
+
+@numba.njit(cache=True)
+def improve(
+    root: int, tail: Any, head: Any, price: Any, usable: Any, length: Any, most: int, into: Any, depth: Any
+) -> None:
+    """Hang subtrees to cheaper parents as long as the height allows."""
+    n = len(into)
+    below = np.empty(n, np.int64)
+    for _ in range(4 * n):
+        reach_below(root, tail, head, length, into, depth, below)
+        moved, target, gain = -1, 0, 0
+        for e in usable:
+            for u, v in ((tail[e], head[e]), (head[e], tail[e])):
+                saved = price[into[v]] - price[e] if v != root else 0
+                if saved > gain and depth[u] + length[e] + below[v] <= most and outside(root, u, v, tail, head, into):
+                    moved, target, gain = e, v, saved
+        if moved < 0:
+            return
+        into[target] = moved
+        depths(root, tail, head, length, into, depth)
+
+
+@numba.njit(cache=True)
+def outside(root: int, u: int, v: int, tail: Any, head: Any, into: Any) -> bool:
+    """Whether u is not in the subtree of v."""
+    while u not in (root, v):
+        u = tail[into[u]] + head[into[u]] - u
+    return u != v
+
+
+@numba.njit(cache=True)
+def reach_below(root: int, tail: Any, head: Any, length: Any, into: Any, depth: Any, below: Any) -> None:
+    """Write the length from every site to its farthest leaf; links without length need several rounds."""
+    below[:] = 0
+    changed = True
+    while changed:
+        changed = False
+        for v in np.argsort(-depth):
+            if v != root:
+                u = tail[into[v]] + head[into[v]] - v
+                if below[v] + length[into[v]] > below[u]:
+                    below[u] = below[v] + length[into[v]]
+                    changed = True
+
+
+@numba.njit(cache=True)
+def depths(root: int, tail: Any, head: Any, length: Any, into: Any, depth: Any) -> None:
+    """Write the length from the root to every site."""
+    depth[:] = -1
+    depth[root] = 0
+    left = True
+    while left:
+        left = False
+        for v in range(len(into)):
+            if depth[v] < 0:
+                u = tail[into[v]] + head[into[v]] - v
+                if depth[u] >= 0:
+                    depth[v] = depth[u] + length[into[v]]
+                else:
+                    left = True
+
+
+class Arborescences:
+    """Bounds on the cost of low trees.
+
+    Parameters
+    ----------
+    wan, limit
+        The network, and the height of the trees.
+    floor : int
+        Smallest capacity of a link that is used, in units.
+    """
+
+    def __init__(self, wan: Wan, limit: HeightLimit, floor: int) -> None:
+        self.wan, self.limit, self.floor = wan, limit, floor
+        self.reach: dict[int, Any] = {}
+
+    def least(self, prices: Prices) -> Fraction:
+        """A number that no low tree costs less than: of every bottleneck that counts, its cheapest arborescence.
+
+        Parameters
+        ----------
+        prices : Prices
+            Of links, and of trees.
+        """
+        wan, limit = self.wan, self.limit
+        least: Fraction | None = None
+        for threshold in thresholds(wan, prices, self.floor):
+            usable = wan.capacity >= threshold
+            if threshold not in self.reach:
+                self.reach[threshold] = shortest_paths(wan, limit.length, usable).reach
+            links = np.flatnonzero(usable)
+            cost = cheapest(
+                self.reach[threshold],
+                wan.tail[links],
+                wan.head[links],
+                prices.link[links],
+                limit.length[links],
+                limit.most,
+            )
+            if cost < 0:
+                break  # nor do fewer links hold a low tree
+            one = int(cost) + Fraction(prices.tree, threshold)
+            least = one if least is None else min(least, one)
+        return Fraction(0) if least is None else least
+
+
+@numba.njit(cache=True)
+def cheapest(reach: Any, tail: Any, head: Any, price: Any, length: Any, most: int) -> int:
+    """The cost of the cheapest arborescence over all roots that are near enough to every site; -1 if there is none."""
+    nodes, m = len(reach), len(tail)
+    start, end, cost = np.empty(2 * m, np.int64), np.empty(2 * m, np.int64), np.empty(2 * m, np.int64)
+    best = -1
+    for root in range(nodes):
+        far = reach[root]
+        if far.min() < 0 or far.max() > most:
+            continue
+        count = 0
+        for e in range(m):
+            for u, v in ((tail[e], head[e]), (head[e], tail[e])):
+                if v != root and far[u] + length[e] <= most:
+                    start[count], end[count], cost[count] = u, v, price[e]
+                    count += 1
+        found = arborescence(root, nodes, start[:count], end[:count], cost[:count])
+        if best < 0 or found < best:
+            best = found
+    return best
+
+
+@numba.njit(cache=True)
+def arborescence(root: int, nodes: int, start: Any, end: Any, cost: Any) -> int:
+    """The cost of the cheapest arborescence from a root that reaches all; arcs are overwritten.
+
+    Every site takes its cheapest arc; a cycle of these becomes one site, into which an arc costs what it costs more
+    than the one it replaces.
+    """
+    total = 0
+    while True:
+        least, before = np.full(nodes, FAR), np.full(nodes, -1)
+        for a in range(len(start)):
+            if start[a] != end[a] and cost[a] < least[end[a]]:
+                least[end[a]], before[end[a]] = cost[a], start[a]
+        least[root] = 0
+        merged, seen = np.full(nodes, -1), np.full(nodes, -1)
+        count = 0
+        for site in range(nodes):
+            total += least[site]
+            v = site
+            while v != root and seen[v] != site and merged[v] < 0:
+                seen[v] = site
+                v = before[v]
+            if v != root and merged[v] < 0:  # a cycle
+                while merged[v] < 0:
+                    merged[v] = count
+                    v = before[v]
+                count += 1
+        if count == 0:
+            return total
+        for site in range(nodes):
+            if merged[site] < 0:
+                merged[site] = count
+                count += 1
+        for a in range(len(start)):
+            cost[a] -= least[end[a]] if merged[start[a]] != merged[end[a]] else 0
+            start[a], end[a] = merged[start[a]], merged[end[a]]
+        nodes, root = count, merged[root]

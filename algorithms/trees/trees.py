@@ -1,0 +1,266 @@
+"""Trees as rows of links: heights and roots, exact rates, the packing that is the answer, and its measures.
+
+A tree is its n - 1 links; a link is ``tail[e]``, ``head[e]``. Heights are found by compiled loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numba
+import numpy as np
+
+from ...core.instance import Instance
+from ...core.schedule import Floats, Ints
+from ...core.trees import TreeKind, TreePacking
+from .bounds import Ceiling
+from .network import HeightLimit, Wan
+
+FAR = np.int64(2**62)
+
+
+@numba.njit(cache=True)
+def draw(state: Any, limit: int) -> int:
+    """Draw a number below a limit (SplitMix64)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return int((z ^ (z >> np.uint64(31))) >> np.uint64(33)) % limit
+
+
+@numba.njit(cache=True)
+def tree_distances(start: int, links: Any, tail: Any, head: Any, length: Any, far: Any, hop: Any) -> None:
+    """Write lengths and hops from a site to all others along a tree; ``links`` are in any order."""
+    far[:] = -1
+    far[start], hop[start] = 0, 0
+    found = True
+    while found:
+        found = False
+        for e in links:
+            a, b = tail[e], head[e]
+            if far[a] < 0 <= far[b]:
+                a, b = b, a
+            if far[b] < 0 <= far[a]:
+                far[b], hop[b], found = far[a] + length[e], hop[a] + 1, True
+
+
+@numba.njit(cache=True)
+def centre(links: Any, tail: Any, head: Any, length: Any, nodes: int) -> Any:
+    """The root of a tree that makes it lowest, the first of several, and the height from there."""
+    far, hop = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    best, height = np.int64(0), FAR
+    for start in range(nodes):
+        tree_distances(start, links, tail, head, length, far, hop)
+        if far.max() < height:
+            best, height = np.int64(start), far.max()
+    return best, height
+
+
+@numba.njit(cache=True)
+def centres(trees: Any, tail: Any, head: Any, length: Any, nodes: int, roots: Any, heights: Any) -> None:
+    """Write the best root and the height of every tree."""
+    for i in range(len(trees)):
+        roots[i], heights[i] = centre(trees[i], tail, head, length, nodes)
+
+
+#: Rates that are not simple fractions are cut to this part of the largest capacity.
+_FINE = 2**31
+
+#: Denominators that a vertex of a small linear program may have.
+_SIMPLE = 360
+
+
+@dataclass(frozen=True, eq=False)
+class RatedTrees:
+    """Trees with exact rates.
+
+    Parameters
+    ----------
+    trees : array of int, shape (trees, sites - 1)
+        Links of every tree.
+    rates : tuple of Fraction
+        Rate of every tree, greater than 0, in units of capacity.
+    """
+
+    trees: Ints
+    rates: tuple[Fraction, ...]
+
+    @property
+    def total(self) -> Fraction:
+        """Sum of all rates."""
+        return sum(self.rates, Fraction(0))
+
+
+def distinct(trees: Ints) -> Ints:
+    """Sort the links of every tree, and leave out doubles; the first of them stays in its place."""
+    rows = np.sort(trees, axis=1)
+    _, first = np.unique(rows, axis=0, return_index=True)
+    return rows[np.sort(first)]
+
+
+def bottlenecks(wan: Wan, trees: Ints) -> Ints:
+    """``c_i``, the smallest capacity of each tree's links."""
+    found: Ints = wan.capacity[trees].min(axis=1, initial=np.iinfo(np.int64).max)
+    return found
+
+
+def within_reach(wan: Wan, trees: Ints) -> Wan:
+    """Leave links no more capacity than all trees together could use, so that numbers are as large as their rates."""
+    most = sum(bottlenecks(wan, trees).tolist())
+    return wan if most >= wan.capacity.max(initial=0) else replace(wan, capacity=np.minimum(wan.capacity, most))
+
+
+def heights_of(wan: Wan, limit: HeightLimit, trees: Ints) -> tuple[Ints, Ints]:
+    """The best root of every tree, and its height from there."""
+    roots, heights = (np.zeros(len(trees), dtype=np.int64) for _ in range(2))
+    centres(trees, wan.tail, wan.head, limit.length, wan.nodes, roots, heights)
+    return roots, heights
+
+
+def heights_from(wan: Wan, length: Ints, trees: Ints, roots: Sequence[int]) -> tuple[Ints, Ints]:
+    """Height of every tree from its root, as a sum of lengths and in hops."""
+    far, hop = (np.empty(wan.nodes, np.int64) for _ in range(2))
+    lengths, hops = (np.empty(len(trees), np.int64) for _ in range(2))
+    for i, (tree, root) in enumerate(zip(trees, roots, strict=True)):
+        tree_distances(root, tree, wan.tail, wan.head, length, far, hop)
+        lengths[i], hops[i] = far.max(), hop.max()
+    return lengths, hops
+
+
+def low_enough(wan: Wan, limit: HeightLimit, trees: Ints) -> Ints:
+    """Keep the trees that respect the limit."""
+    return trees[heights_of(wan, limit, trees)[1] <= limit.most] if len(trees) else trees
+
+
+def exact_rates(wan: Wan, trees: Ints, rates: Sequence[float] | Floats, floor: Fraction | int = 0) -> RatedTrees:
+    """Make rates of a solver exact: simple fractions where these fit, else cut down until no link is overloaded.
+
+    Parameters
+    ----------
+    wan : Wan
+        The network.
+    trees : array of int
+        The trees.
+    rates : sequence of float
+        Rates in units of capacity that are right but for rounding.
+    floor : Fraction or int
+        Smallest rate of a tree; trees below it are left out, as are those without any.
+    """
+    largest = float(within_reach(wan, trees).capacity.max(initial=1))
+    kept = [i for i, rate in enumerate(rates) if rate > max(1e-9 * largest, float(floor) * (1 - 1e-9))]
+    trees = trees[kept]
+    simple = [max(Fraction(floor), Fraction(float(rates[i])).limit_denominator(_SIMPLE)) for i in kept]
+    close = all(abs(float(rate) - rates[i]) <= 1e-7 * largest for rate, i in zip(simple, kept, strict=True))
+    if close and any(simple) and excess(wan, trees, simple) <= 1:
+        some = [i for i, rate in enumerate(simple) if rate]  # what is closer to 0 than to 1/360 has no rate
+        return RatedTrees(trees[some], tuple(simple[i] for i in some))
+    cut = [max(Fraction(floor), Fraction(int(float(rates[i]) / largest * _FINE), _FINE) * int(largest)) for i in kept]
+    while cut:
+        over = excess(wan, trees, cut)
+        cut = [max(Fraction(floor), rate / over) for rate in cut]
+        if excess(wan, trees, cut) <= 1:
+            break
+        # Rates at the floor cannot be cut: give up the smallest tree.
+        least = cut.index(min(cut))
+        cut.pop(least)
+        trees = np.delete(trees, least, axis=0)
+    return RatedTrees(trees, tuple(cut))
+
+
+def filled(wan: Wan, rated: RatedTrees) -> RatedTrees:
+    """Raise all rates by the same factor until a link is full."""
+    share = excess(wan, rated.trees, rated.rates)
+    return rated if share in (0, 1) else RatedTrees(rated.trees, tuple(rate / share for rate in rated.rates))
+
+
+def excess(wan: Wan, trees: Ints, rates: Sequence[Fraction]) -> Fraction:
+    """The largest load of a link over its capacity."""
+    load = [Fraction(0)] * len(wan)
+    for tree, rate in zip(trees.tolist(), rates, strict=True):
+        for e in tree:
+            load[e] += rate
+    return max((a / b for a, b in zip(load, wan.capacity.tolist(), strict=True)), default=Fraction(0))
+
+
+def in_order(rated: RatedTrees) -> RatedTrees:
+    """Put the fastest trees first."""
+    order = sorted(range(len(rated.rates)), key=lambda i: (-rated.rates[i], rated.trees[i].tolist()))
+    return RatedTrees(rated.trees[order], tuple(rated.rates[i] for i in order))
+
+
+def packing(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints) -> TreePacking:
+    """The packing that reduces to roots and broadcasts back; data in proportion to the rates (section III-B)."""
+    scale = lcm(*(rate.denominator for rate in rated.rates))
+    units = [int(rate * scale) for rate in rated.rates]
+    size = instance.demand.size_bytes if instance.demand is not None else Fraction(0)
+    edges = [rooted(wan, tree, root) for tree, root in zip(rated.trees.tolist(), roots.tolist(), strict=True)]
+    parent, child, out, back = (
+        np.array([edge for tree in edges for edge in tree], dtype=np.int64).reshape(-1, 4).T.copy()
+    )
+    forth = TreePacking(
+        instance.sha256,
+        TreeKind.OUT,
+        roots.astype(np.int64),
+        np.array(units, dtype=np.int64),
+        size / sum(units),
+        np.arange(len(units) + 1, dtype=np.int64) * (wan.nodes - 1),
+        parent,
+        child,
+        np.arange(len(parent) + 1, dtype=np.int64),
+        out,
+    )
+    return replace(forth, kind=TreeKind.BOTH, reduction=replace(forth, kind=TreeKind.IN, path_links=back))
+
+
+def rooted(wan: Wan, tree: Sequence[int], root: int) -> list[tuple[int, int, int, int]]:
+    """The links of a tree from the root on: parent, child, the directed link there and the one back."""
+    near: dict[int, list[tuple[int, int, int]]] = {site: [] for site in range(wan.nodes)}
+    for e in tree:
+        a, b, forth, back = int(wan.tail[e]), int(wan.head[e]), int(wan.forth[e]), int(wan.back[e])
+        near[a].append((b, forth, back))
+        near[b].append((a, back, forth))
+    found: list[tuple[int, int, int, int]] = []
+    reached = [root]
+    seen = {root}
+    for site in reached:  # grows
+        for other, there, back in near[site]:
+            if other not in seen:
+                seen.add(other)
+                reached.append(other)
+                found.append((site, other, there, back))
+    return found
+
+
+def fanout(wan: Wan, tree: Sequence[int], root: int) -> int:
+    """The largest number of children of a site."""
+    parents = [parent for parent, *_ in rooted(wan, tree, root)]
+    return max(parents.count(site) for site in set(parents))
+
+
+def measures_of_rate(wan: Wan, rate: Fraction, highest: Ceiling) -> dict[str, Any]:
+    """A rate in the units of reports: in bytes per second, over ``N`` and over what no schedule exceeds."""
+    return {
+        "allreduce_rate_Bps": float(rate * wan.unit_Bps),
+        "normalized_throughput": float(rate / wan.normaliser),
+        "strength_share": float(rate / highest.rate),
+        "strength_Bps": float(highest.rate * wan.unit_Bps),
+    }
+
+
+def measures_of_trees(wan: Wan, rated: RatedTrees, roots: Sequence[int]) -> dict[str, Any]:
+    """Heights in hops and in latency, and the most children of a site; every tree counts once."""
+    lengths, hops = heights_from(wan, wan.latency_ns, rated.trees, roots)
+    heights: list[int] = hops.tolist()
+    fanouts = [fanout(wan, tree, root) for tree, root in zip(rated.trees.tolist(), roots, strict=True)]
+    return {
+        "mean_tree_height": sum(heights) / len(heights),
+        "max_tree_height": max(heights),
+        "max_tree_latency_s": int(lengths.max()) / 1e9,
+        "mean_max_fanout": sum(fanouts) / len(fanouts),
+        "max_fanout": max(fanouts),
+    }

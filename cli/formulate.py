@@ -1,0 +1,79 @@
+"""``cwb formulate``: a declared model of an instance, as a file, as text, or its size."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from ..core.errors import InputError, located
+from ..core.files import write_whole
+from .options import parse_options, plugged
+
+#: Rows and columns up to which a model is printed.
+MAX_PRINTED = 2000
+
+
+@click.command()
+@click.argument("formulation")
+@click.argument("instance")
+@click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of the formulation.")
+@click.option("--collective", metavar="NAME", help="Such as all_reduce; replaces the instance's.")
+@click.option("--size", "data", metavar="SIZE", help="Full buffer of the collective.")
+@click.option("--chunks", type=click.IntRange(1, 10**9), help="Equal chunks that each rank's part is cut into.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File to write: .lp or .mps.")
+@click.option("--print", "printed", is_flag=True, help="Print the model as an LP file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the size as one JSON object on stdout.")
+@plugged
+def formulate(
+    formulation: str,
+    instance: str,
+    options: tuple[str, ...],
+    collective: str | None,
+    data: str | None,
+    chunks: int | None,
+    output: Path | None,
+    printed: bool,
+    as_json: bool,
+) -> None:
+    """Build the model FORMULATION of INSTANCE and print its size, or write it.
+
+    'cwb list formulations' names all formulations; INSTANCE is as for 'cwb solve'.
+
+    \b
+    cwb formulate mtree/selection gscale -O trees=3 -o model.lp
+    cwb formulate libra/allocation 4d --print
+    """
+    from ..exchange.models import FORMATS, write_model
+    from ..harness import registry
+    from ..harness.demand import with_demand
+    from ..instances import load
+    from ..solvers.matrix import compile_matrix
+
+    if output is not None and output.suffix not in FORMATS:
+        raise InputError(f"a file that ends in {output.suffix!r}; expected {' or '.join(FORMATS)}", source="--output")
+    declared = registry.formulation(formulation)
+    with located(source=instance):
+        posed = with_demand(load(instance), collective, data, chunks)
+        model = declared.build(posed, **parse_options(options))
+    size = compile_matrix(model).size
+    if printed:
+        if max(size.variables, size.constraints) > MAX_PRINTED:
+            raise InputError(
+                f"a model of {size.variables:,} variables and {size.constraints:,} constraints; "
+                f"expected at most {MAX_PRINTED:,} of each, or use -o",
+                source="--print",
+            )
+        click.echo(write_model(model, ".lp").decode(), nl=False)
+        return
+    if output is not None:
+        write_whole(output, write_model(model, output.suffix))
+    about = {"formulation": declared.name, "class": declared.model_class, "instance": instance, **vars(size)}
+    if as_json:
+        click.echo(json.dumps(about))
+        return
+    click.echo(
+        f"{declared.name}: {declared.model_class}, {size.variables:,} variables ({size.integers:,} integer), "
+        f"{size.constraints:,} constraints, {size.nonzeros:,} nonzeros" + (f"; {output}" if output else "")
+    )

@@ -1,0 +1,301 @@
+"""The contract of a formulation: a declared optimization model.
+
+It can be listed, built, written to a file, and solved on any solver that offers what it needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import reduce
+from importlib import import_module
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+from .answers import Answer, BoundOnly
+from .bounds import SolverBound
+from .budget import Budget
+from .errors import InputError, Unsupported, located
+from .fields import Strict, validated
+from .instance import Instance
+from .method import Outcome, Status, always, as_it_is, in_seconds, nothing_more
+from .solver import Capability, Solver, SolverOptions, SolverResult, Termination
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+#: What a formulation may need of a solver, by the words that it is declared with.
+NEEDS = {
+    "linear": Capability.LP,
+    "integers": Capability.MIP,
+    "convex-quadratic": Capability.CONVEX_QP,
+    "nonconvex-quadratic": Capability.NONCONVEX_QP,
+    "quadratic-constraints": Capability.QUADRATIC_CONSTRAINTS,
+}
+
+#: What Pyomo says of a component whose name is an attribute of every model.
+_RESERVED = re.compile(r"name of a reserved attribute:\s*(\S+)")
+
+#: Why a solve without a point stopped, as the status of a run.
+_STATUS = {
+    Termination.INFEASIBLE: Status.INFEASIBLE,
+    Termination.UNBOUNDED: Status.UNBOUNDED,
+    Termination.NUMERICAL: Status.ERROR,
+    Termination.ERROR: Status.ERROR,
+}
+
+
+class NoOptions(Strict):
+    """A formulation or method without options."""
+
+
+def the_instance(instance: Instance, options: Any) -> Instance:
+    """The index of a model that is built from the instance itself."""
+    del options
+    return instance
+
+
+def unchanged(index: Any, objective: float) -> float:
+    """Objective of a model that is the objective of the run already."""
+    del index
+    return objective
+
+
+class Formulation:
+    """A declared model: index sets and parameters apart from the algebra, and how an answer is read out of it.
+
+    Parameters
+    ----------
+    name : str
+        ``family/model``, such as ``mtree/selection``.
+    index : callable or str
+        ``index(instance, options)``, by default the instance itself: the sets and parameters of the model, typed,
+        without a variable. Here and below a string is the place of a function, ``"package.module:function"``, imported
+        when it is called.
+    build : callable or str
+        ``build(index) -> pyomo.environ.ConcreteModel``: one function a constraint.
+    extract : callable or str, optional
+        ``extract(model, index) -> Answer or None`` from a solved model; without it the model bounds the objective
+        and nothing else.
+    needs : iterable of str
+        What a solver must offer, of :data:`NEEDS`.
+    summary : str
+        One line for ``cwb list formulations``.
+    paper, equations : str
+        Where it comes from, and the numbers of its equations there.
+    options : type of pydantic.BaseModel
+        Its options, each field with a description.
+    supports, pose, objective_unit : callable
+        As of :class:`~cwb.core.method.Method`.
+    value : callable or str
+        ``value(index, objective) -> float or None``: what the model's objective bounds in the unit of the run, such as
+        seconds of a rate; None where it bounds nothing.
+    agrees_with : str
+        The method whose faster algorithm has the same optimum; empty if there is none.
+    bounds : bool, callable or str
+        Whether the model's bound, and that it has no solution, holds for every answer to the instance, or for those
+        that ``restricted_to`` names. If not, the model seeks the best answer of a kind, and nothing is proved of
+        others. ``bounds(index) -> bool`` where that is another matter for each index.
+    dual : bool
+        Whether the model is a dual: its solutions bound the objective, not what the solver says of better ones.
+    restricted_to : callable
+        As of :class:`~cwb.core.method.Method`.
+    rel_gap : float
+        Relative gap at which a search stops unless the run says otherwise.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        index: Callable[[Instance, Any], Any] | str = the_instance,
+        build: Callable[[Any], Any] | str,
+        extract: Callable[[Any, Any], Answer | None] | str | None = None,
+        needs: Iterable[str] = ("linear",),
+        summary: str = "",
+        paper: str = "",
+        equations: str = "",
+        options: type[BaseModel] = NoOptions,
+        supports: Callable[[Instance], str | None] = always,
+        pose: Callable[[Instance, Any], Instance] = as_it_is,
+        objective_unit: Callable[[Instance], str] = in_seconds,
+        value: Callable[[Any, float], float | None] | str = unchanged,
+        agrees_with: str = "",
+        bounds: bool | Callable[[Any], bool] | str = True,
+        dual: bool = False,
+        restricted_to: Callable[[Any], str] = nothing_more,
+        rel_gap: float = 1e-6,
+    ) -> None:
+        self.name = name
+        self.needs = frozenset(needs) | {"linear"}
+        if unknown := self.needs - NEEDS.keys():
+            raise ValueError(f"formulation {name!r} needs {sorted(unknown)}; known are {sorted(NEEDS)}")
+        self.summary, self.paper, self.equations = summary, paper, equations
+        self.options, self.supports, self.pose = options, supports, pose
+        self.objective_unit, self.agrees_with, self.rel_gap = objective_unit, agrees_with, rel_gap
+        self.bounds, self.dual, self.restricted_to = bounds is not False, dual, restricted_to
+        self._bounds = bounds
+        self._index, self._build, self._extract, self._value = index, build, extract, value
+
+    def __repr__(self) -> str:
+        return f"Formulation({self.name!r})"
+
+    @property
+    def capabilities(self) -> Capability:
+        """What a solver must be able to do."""
+        return reduce(or_, (NEEDS[need] for need in self.needs))
+
+    @property
+    def model_class(self) -> str:
+        """LP, MILP, QP, MIQP, QCP or MIQCP."""
+        mixed = "MI" if "integers" in self.needs else ""
+        if "quadratic-constraints" in self.needs:
+            return f"{mixed}QCP"
+        if self.needs & {"convex-quadratic", "nonconvex-quadratic"}:
+            return f"{mixed}QP"
+        return f"{mixed}LP"
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Where its functions are, ``package.module:function``, by what they do."""
+        parts = {"index": self._index, "build": self._build, "extract": self._extract, "value": self._value}
+        return {
+            part: place if isinstance(place, str) else f"{place.__module__}:{place.__qualname__}"
+            for part, place in parts.items()
+            if place is not None
+        }
+
+    @property
+    def answers(self) -> bool:
+        """Whether an answer can be read out of the solved model; else it gives a bound alone."""
+        return self._extract is not None
+
+    def index(self, instance: Instance, options: Any = None) -> Any:
+        """Sets and parameters of the model of an instance that has been posed.
+
+        Parameters
+        ----------
+        instance : Instance
+            As :attr:`pose` leaves it.
+        options : pydantic.BaseModel, optional
+            Of the type :attr:`options`; by default the defaults.
+        """
+        return _called(self._index)(instance, self.options() if options is None else options)
+
+    def build(self, problem: Any, **options: Any) -> Any:
+        """Build the model.
+
+        Parameters
+        ----------
+        problem : Instance or object
+            An instance, which is posed and indexed first, or what :meth:`index` gives.
+        **options
+            Of the formulation, for an instance.
+
+        Returns
+        -------
+        pyomo.environ.ConcreteModel
+
+        Raises
+        ------
+        Unsupported
+            If the formulation is not for such an instance.
+        InputError
+            If an option is wrong, or a component of the model has a name that Pyomo reserves.
+        """
+        if isinstance(problem, Instance):
+            posed, chosen = self.posed(problem, options)
+            problem = self.index(posed, chosen)
+        try:
+            return _called(self._build)(problem)
+        except ValueError as error:
+            if (reserved := _RESERVED.search(str(error))) is None:
+                raise
+            raise InputError(
+                f"the model has a component {reserved[1]!r}, a name that Pyomo reserves; expected another name",
+                source=self.name,
+            ) from error
+
+    def posed(self, instance: Instance, options: Any) -> tuple[Instance, Any]:
+        """Validate options and pose an instance with them.
+
+        Raises
+        ------
+        Unsupported
+            If the formulation is not for such an instance.
+        InputError
+            If an option is wrong.
+        """
+        if reason := self.supports(instance):
+            raise Unsupported(f"{self.name}: {reason}")
+        with located(source="-O"):
+            chosen = validated(lambda: self.options.model_validate(dict(options)))
+        return self.pose(instance, chosen), chosen
+
+    def extract(self, model: Any, index: Any) -> Answer | None:
+        """Read the answer out of a solved model; None where the model gives a bound alone."""
+        return None if self._extract is None else _called(self._extract)(model, index)
+
+    def value(self, index: Any, objective: float) -> float | None:
+        """What the model's objective bounds in the unit of the run."""
+        value = _called(self._value)(index, objective)
+        return None if value is None else float(value)
+
+    def is_bound(self, index: Any) -> bool:
+        """Whether the model of an index proves something of every answer."""
+        return self._bounds if isinstance(self._bounds, bool) else bool(_called(self._bounds)(index))
+
+    def solve(self, instance: Instance, solver: Solver, budget: Budget, options: Any) -> Outcome:
+        """Build the model of a posed instance, solve it as it is declared, and read the answer (``Method.solve``).
+
+        The bound is the solver's word. The objective of an answer is left to the verifier.
+        """
+        if missing := self.capabilities & ~solver.capabilities:
+            names = ", ".join(need for need, can in NEEDS.items() if can & missing)
+            raise Unsupported(f"{self.name} needs a solver for {names}, and {solver.name} is none")
+        with budget.clock.phase("build"):
+            index = self.index(instance, options)
+            model = self.build(index)
+        gap = self.rel_gap if budget.gap is None else budget.gap
+        result = solver.solve(model, budget, SolverOptions(rel_gap=gap))
+        with budget.clock.phase("extract"):
+            return self._outcome(model, index, result)
+
+    def _outcome(self, model: Any, index: Any, result: SolverResult) -> Outcome:
+        """What a solve is worth as a run."""
+        proves = self.is_bound(index)
+        proved = result.objective if self.dual else result.bound
+        bound = None if proved is None or not proves else self.value(index, proved)
+        answer = self.extract(model, index) if result.has_solution else None
+        optimal = result.termination is Termination.OPTIMAL and bound is not None
+        objective, message = None, result.message or result.termination.value
+        if not self.answers and optimal:
+            answer, objective = BoundOnly(), bound
+        status = Status.OPTIMAL if optimal else Status.FEASIBLE
+        if answer is None:
+            status = _STATUS.get(result.termination, Status.LIMIT)
+        if status is Status.INFEASIBLE and not proves:
+            status = Status.LIMIT
+        if result.has_solution:
+            message = "the model is solved, and its solution is no answer to the instance"
+        return Outcome(
+            status,
+            answer,
+            objective=objective,
+            bound=bound,
+            certificate=None if bound is None else SolverBound(result.solver, result.version),
+            message="" if answer is not None else message,
+            reports=(result,),
+            size=result.size,
+            iterations=result.iterations or 0,
+            metrics={} if result.objective is None else {"model_objective": result.objective},
+        )
+
+
+def _called(place: Callable[..., Any] | str) -> Callable[..., Any]:
+    """The function, imported if its place is given."""
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function

@@ -1,0 +1,51 @@
+"""Draw the layers of the package: ``python docs/images/architecture.py`` writes ``architecture.svg`` beside itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+#: Name, what it contains, left and right end, first and last row, colour. A package may import what lies below it.
+BOXES = [
+    ("cli", "commands: arguments and printing", 0, 900, 0, 0, "#e8edf3"),
+    ("harness", "runs, suites, worker processes, ledger, registry of methods", 0, 720, 1, 1, "#e8edf3"),
+    ("reports", "records to tables|and pictures", 730, 900, 1, 4, "#f3ecdf"),
+    ("heuristics", "methods without a proof of their own", 0, 350, 2, 2, "#dfeee5"),
+    ("models", "exact methods and|their Pyomo models", 0, 205, 3, 3, "#dfeee5"),
+    ("finder", "which network|to build", 215, 350, 3, 3, "#dfeee5"),
+    ("algorithms", "combinatorial engines: arrays in, arrays out", 0, 350, 4, 4, "#dfeee5"),
+    ("solvers", "adapters: HiGHS,|Gurobi, SCIP", 360, 490, 2, 4, "#ece4f1"),
+    ("exchange", "files of other programs", 500, 720, 2, 2, "#ece4f1"),
+    ("instances", "loader,|generators", 500, 605, 3, 4, "#ece4f1"),
+    ("schedules", "verifier,|simulators,|bounds", 615, 720, 3, 4, "#ece4f1"),
+    ("core", "vocabulary: instance, schedule, bound, method, solver, record", 0, 900, 5, 5, "#e8edf3"),
+]
+ROW, GAP, EDGE = 74, 10, 8
+
+
+def main() -> None:
+    """Write the picture."""
+    height = 6 * ROW + 5 * GAP + 2 * EDGE
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {900 + 2 * EDGE} {height}" role="img"'
+        ' font-family="Helvetica, Arial, sans-serif" text-anchor="middle" fill="#1b2430">',
+        "<title>Packages of cwb; each may import what lies below it</title>",
+        f'<rect width="{900 + 2 * EDGE}" height="{height}" fill="#ffffff"/>',
+    ]
+    for name, text, left, right, first, last, colour in BOXES:
+        top, tall = EDGE + first * (ROW + GAP), (last - first) * (ROW + GAP) + ROW
+        x = EDGE + (left + right) / 2
+        parts = text.split("|")
+        y = top + tall / 2 - 9 * len(parts) + 3
+        lines.append(
+            f'<rect x="{EDGE + left}" y="{top}" width="{right - left}" height="{tall}" rx="5" fill="{colour}"'
+            ' stroke="#8793a3"/>'
+        )
+        lines.append(f'<text x="{x:g}" y="{y:g}" font-size="16" font-weight="bold">{name}/</text>')
+        lines += [
+            f'<text x="{x:g}" y="{y + 19 + 17 * i:g}" font-size="13">{part}</text>' for i, part in enumerate(parts)
+        ]
+    Path(__file__).with_suffix(".svg").write_text("\n".join([*lines, "</svg>", ""]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,271 @@
+"""The input files of the original LIBRA (the public repository astra-sim/libra) as an instance.
+
+The original reads four files for one design:
+
+* the *network*, YAML: ``Topology`` (``Ring``, ``FullyConnected`` or ``Switch``), ``NpusCount`` and ``CostDimension`` (a
+  class of the cost model), one entry for each dimension, innermost first;
+* the *workload*, ASTRA-sim 1.0 text: a line for each layer with its name, an unused column, then compute time (ns),
+  collective and bytes of the forward, the input-gradient and the weight-gradient phase, and an unused column;
+* the *communicators*, YAML: the NPUs that the collectives of ``Forward``, ``InputGrad`` and ``WeightGrad`` span in each
+  dimension, -1 where none;
+* the *cost model*, YAML: ``Link``, ``Switch`` and ``Nic`` of every class in dollars per GB/s.
+
+Two things mean something else there. The size of an all-gather is the shard of a rank, here the full buffer, so that it
+is multiplied by the size of its communicator. And a component may have no price, which here is an error only if a
+dimension needs it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from ..core.cost import CostModel
+from ..core.errors import InputError, located, shown
+from ..core.fabric import Fabric, parse_fabric
+from ..core.fields import validated
+from ..core.units import UnitKind, parse
+from ..core.workload import Span, check_span
+from ..instances.build import build_instance
+from ..instances.loader import find_workload, network_from_text
+from ..instances.schema import MAX_LAYERS, InstanceFile
+from .text import read_text, read_yaml
+
+#: Room for the largest number of layers, in lines of 160 characters.
+MAX_WORKLOAD_BYTES = 160 * MAX_LAYERS
+
+_BLOCKS = {"Ring": "RI", "FullyConnected": "FC", "Switch": "SW"}
+_COMPONENTS = {"Link": "link", "Switch": "switch", "Nic": "nic"}
+#: The original knows its price, but no network needs it.
+_IGNORED_COMPONENT = "Npu"
+_COLLECTIVES = {
+    "NONE": None,
+    "ALLREDUCE": "all_reduce",
+    "REDUCESCATTER": "reduce_scatter",
+    "ALLGATHER": "all_gather",
+    "ALLTOALL": "all_to_all",
+}
+
+#: Phases: the communicator file's name, the instance file's, and the first of its three columns in the workload.
+_PHASES = (("Forward", "forward", 2), ("InputGrad", "input_gradient", 5), ("WeightGrad", "weight_gradient", 8))
+_COLUMNS = 12
+
+_NUMBER = re.compile(r"(?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?:[eE][+-]?[0-9]{1,2})?\Z")
+_INTEGER = re.compile(r"-?[0-9]{1,9}\Z")
+
+
+@dataclass(frozen=True)
+class LibraFiles:
+    """The four input files of one design."""
+
+    network: Path
+    workload: Path
+    communicator: Path
+    cost_model: Path
+
+
+def import_libra(files: LibraFiles, *, total_bandwidth: str | None = None, name: str | None = None) -> dict[str, Any]:
+    """Make an instance of the original's input files.
+
+    Parameters
+    ----------
+    files : LibraFiles
+        Where the files are.
+    total_bandwidth : str or None
+        Bandwidth per NPU over all dimensions, such as ``"1000 GB/s"``; without it the instance sets no limit.
+    name : str or None
+        Name of the instance; by default the workload's and the number of dimensions, such as ``gpt-3-4d``.
+
+    Returns
+    -------
+    dict
+        What the instance file says, checked by building it.
+
+    Raises
+    ------
+    InputError
+        If a file is wrong, or the files do not fit together; names the file, the place, the value and what was
+        expected.
+    """
+    with located(source=str(files.network)):
+        fabric = read_network(files.network)
+    with located(source=str(files.communicator)):
+        spans = read_communicators(files.communicator, fabric)
+    groups = name_groups(spans)
+    with located(source=str(files.workload)):
+        layers = read_layers(files.workload, groups, spans)
+    with located(source=str(files.cost_model)):
+        prices = read_prices(files.cost_model, fabric)
+    workload = dashed(files.workload.stem) or "workload"
+    names = ", ".join(path.name for path in (files.network, files.workload, files.communicator, files.cost_model))
+    data: dict[str, Any] = {
+        "schema": "cwb-instance/1",
+        "name": name or f"{workload}-{len(fabric.dimensions)}d",
+        "description": f"{workload} on {fabric}, imported from input files of LIBRA.",
+        "source": f"input files of LIBRA (astra-sim/libra): {names}",
+        "network": {"dimensions": str(fabric), "tiers": [d.tier for d in fabric.dimensions], "npus": fabric.npus},
+        "workloads": [
+            {"name": workload, "groups": {groups[p]: list(span) for p, span in spans.items()}, "layers": layers}
+        ],
+        "cost_model": prices,
+    }
+    if total_bandwidth is not None:
+        with located(source="--total-bandwidth"):
+            parse(total_bandwidth, UnitKind.RATE, allow_zero=False)
+        data["design"] = {"objective": "perf", "total_bandwidth": total_bandwidth}
+    with located(source="the imported instance"):
+        file = validated(lambda: InstanceFile.model_validate(data))
+        build_instance(file, workload, find_workload, network_from_text)
+    return data
+
+
+def read_network(path: Path) -> Fabric:
+    """Read the network file."""
+    data = read_yaml(path)
+    _expect_keys(data, ("Topology", "NpusCount", "CostDimension"))
+    blocks = _texts(data["Topology"], "Topology")
+    counts = _integers(data["NpusCount"], "NpusCount", len(blocks), "Topology")
+    tiers = _texts(data["CostDimension"], "CostDimension")
+    if len(tiers) != len(blocks):
+        raise InputError(f"{len(tiers)} entries; expected {len(blocks)}, as in Topology", place="CostDimension")
+    for index, block in enumerate(blocks):
+        if block not in _BLOCKS:
+            raise InputError(f"{shown(block)}; expected one of {', '.join(_BLOCKS)}", place=f"Topology[{index}]")
+    for index, count in enumerate(counts):
+        if count < 2:
+            raise InputError(f"{count}; expected at least 2 NPUs", place=f"NpusCount[{index}]")
+    notation = "_".join(f"{_BLOCKS[block]}({count})" for block, count in zip(blocks, counts, strict=True))
+    return parse_fabric(notation, tuple(tier_name(tier) for tier in tiers))
+
+
+def read_communicators(path: Path, fabric: Fabric) -> dict[str, Span]:
+    """Read the communicator file: the span of every phase, by the phase's name in an instance file."""
+    data = read_yaml(path)
+    _expect_keys(data, tuple(key for key, _, _ in _PHASES))
+    spans: dict[str, Span] = {}
+    for key, phase, _ in _PHASES:
+        sizes = _integers(data[key], key, len(fabric.dimensions), "the network")
+        for index, size in enumerate(sizes):
+            if size < 1 and size != -1:
+                raise InputError(f"{size}; expected a number of NPUs, or -1 for none", place=f"{key}[{index}]")
+        spans[phase] = tuple(1 if size == -1 else size for size in sizes)
+        with located(key):
+            check_span(spans[phase], fabric)
+    return spans
+
+
+def name_groups(spans: Mapping[str, Span]) -> dict[str, str]:
+    """Name the group of every phase: tp and dp as long as both passes share one, else a group for each."""
+    if spans["forward"] == spans["input_gradient"]:
+        return {"forward": "tp", "input_gradient": "tp", "weight_gradient": "dp"}
+    return {phase: phase.replace("_", "-") for phase in spans}
+
+
+def read_layers(path: Path, groups: Mapping[str, str], spans: Mapping[str, Span]) -> list[dict[str, Any]]:
+    """Read the workload file: a layer for each line that is not empty."""
+    layers: list[dict[str, Any]] = []
+    for number, line in enumerate(read_text(path, MAX_WORKLOAD_BYTES).splitlines(), start=1):
+        columns = line.split()
+        if not columns:
+            continue
+        place = f"line {number}"
+        if len(columns) != _COLUMNS:
+            raise InputError(f"{len(columns)} columns; expected {_COLUMNS}, as in ASTRA-sim 1.0", place=place)
+        if len(columns[0]) > 200:
+            raise InputError("expected a layer name of at most 200 characters", place=place)
+        phases = {
+            phase: _read_phase(columns, first, place, groups[phase], prod(spans[phase])) for _, phase, first in _PHASES
+        }
+        layers.append({"name": columns[0], **phases})
+    if not 1 <= len(layers) <= MAX_LAYERS:
+        raise InputError(f"{len(layers):,} layers; expected 1 to {MAX_LAYERS:,}")
+    return layers
+
+
+def _read_phase(columns: list[str], first: int, line: str, group: str, members: int) -> dict[str, Any]:
+    """Read compute time, collective and bytes of one phase, which begin at column ``first``, counted from 0."""
+    compute, collective, size = columns[first : first + 3]
+    places = [f"{line}, column {first + i}" for i in (1, 2, 3)]
+    _number(compute, places[0])
+    if collective.upper() not in _COLLECTIVES:
+        expected = f"expected one of {', '.join(_COLLECTIVES)}"
+        raise InputError(f"{shown(collective)} is no collective; {expected}", place=places[1])
+    size_bytes = _number(size, places[2])
+    phase: dict[str, Any] = {"compute": f"{compute} ns"}
+    if (kind := _COLLECTIVES[collective.upper()]) is not None:
+        if size_bytes.denominator != 1:
+            raise InputError(f"{shown(size)}; expected a whole number of bytes", place=places[2])
+        full = size_bytes * members if kind == "all_gather" else size_bytes
+        phase["communication"] = [{"collective": kind, "size": f"{full} B", "group": group}]
+    return phase
+
+
+def read_prices(path: Path, fabric: Fabric) -> dict[str, dict[str, str]]:
+    """Read the cost model file; everything that a dimension of the network needs must have a price."""
+    prices: dict[str, dict[str, str]] = {}
+    for key, components in read_yaml(path).items():
+        tier = tier_name(key)
+        if tier in prices:
+            raise InputError(f"is {tier!r}, like another class", place=key)
+        if not isinstance(components, dict):
+            raise InputError(f"{shown(components)}; expected prices of {', '.join(_COMPONENTS)}", place=key)
+        prices[tier] = {}
+        for component, price in components.items():
+            if component not in _COMPONENTS and component != _IGNORED_COMPONENT:
+                raise InputError(f"unknown component; expected {', '.join(_COMPONENTS)}", place=f"{key}.{component}")
+            _number(price, f"{key}.{component}")
+            if component in _COMPONENTS:
+                prices[tier][_COMPONENTS[component]] = f"{price} USD/(GB/s)"
+    exact = {tier: {c: parse(p, UnitKind.PRICE) for c, p in parts.items()} for tier, parts in prices.items()}
+    CostModel(exact).price_per_Bps(fabric)
+    return prices
+
+
+def dashed(name: str) -> str:
+    """Write a name as instances do: ``GPT_3`` is ``gpt-3``."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def tier_name(name: str) -> str:
+    """Write the name of a class of the cost model as a tier: ``InterChiplet`` is ``inter-chiplet``."""
+    return dashed(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name))
+
+
+def _expect_keys(data: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+    """Refuse a mapping that has other keys than these."""
+    for key in keys:
+        if key not in data:
+            raise InputError("missing, but required", place=key)
+    for key in data:
+        if key not in keys:
+            raise InputError(f"unknown key; expected {', '.join(keys)}", place=key[:60])
+
+
+def _texts(value: Any, place: str) -> list[str]:
+    """Insist on a list of text."""
+    if not isinstance(value, list) or not value or not all(isinstance(entry, str) for entry in value):
+        raise InputError(f"{shown(value)}; expected a list with an entry for each dimension", place=place)
+    return value
+
+
+def _integers(value: Any, place: str, count: int, like: str) -> list[int]:
+    """Insist on a list of ``count`` integers."""
+    texts = _texts(value, place)
+    if len(texts) != count:
+        raise InputError(f"{len(texts)} entries; expected {count}, as in {like}", place=place)
+    for index, text in enumerate(texts):
+        if not _INTEGER.match(text):
+            raise InputError(f"{shown(text)}; expected an integer", place=f"{place}[{index}]")
+    return [int(text) for text in texts]
+
+
+def _number(text: Any, place: str) -> Fraction:
+    """Read a number that is finite and not negative, exactly."""
+    if not isinstance(text, str) or not _NUMBER.match(text):
+        raise InputError(f"{shown(text)}; expected a number that is not negative", place=place)
+    return Fraction(text)

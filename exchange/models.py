@@ -1,0 +1,38 @@
+"""Pyomo models as MPS and LP files, for other solvers."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+#: Endings of the files that can be written.
+FORMATS = (".lp", ".mps")
+
+
+def write_model(model: Any, suffix: str) -> bytes:
+    """Text of a Pyomo model in a format; a model without an objective minimizes zero.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        The model; left as it is.
+    suffix : str
+        One of :data:`FORMATS`.
+    """
+    import pyomo.environ as pyo
+    from pyomo.common.log import LoggingIntercept
+
+    objectives = list(model.component_data_objects(pyo.Objective, active=True))
+    if not objectives:
+        model.add_component("feasible", pyo.Objective(expr=0.0))
+    try:
+        # The writers would warn of a constant objective.
+        with TemporaryDirectory(prefix="cwb-") as folder, LoggingIntercept(StringIO(), "pyomo"):
+            path = Path(folder) / f"model{suffix}"
+            model.write(str(path))
+            return path.read_bytes()
+    finally:
+        if not objectives:
+            model.del_component("feasible")

@@ -1,0 +1,57 @@
+"""A simulated schedule in the Trace Event Format, for chrome://tracing, Perfetto and the like."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..core.instance import Instance
+from ..core.schedule import Ints
+from ..core.trace import Trace
+from ..schedules.simulate.network import network_of
+from ..schedules.simulate.transfers import sends_of
+
+
+def chrome_trace(instance: Instance, answer: object, trace: Trace, *, pieces: int | Ints = 1) -> Iterator[str]:
+    """Write a trace as one JSON object, line by line.
+
+    Parameters
+    ----------
+    instance, answer, pieces
+        What was simulated.
+    trace : Trace
+        What came out.
+
+    Yields
+    ------
+    str
+        Lines. Every hop is a complete event (``ph`` X) in microseconds; its process is the rank that sends, its thread
+        the link. Switches are processes behind the ranks.
+    """
+    topology = network_of(instance)
+    sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
+    process = {node: rank for rank, node in enumerate(topology.rank_nodes)}
+    for node in range(len(topology.nodes)):
+        process.setdefault(node, len(process))
+    yield '{"displayTimeUnit": "ns", "traceEvents": [\n'
+    for node, number in process.items():
+        yield _named("process_name", topology.nodes[node].name, pid=number) + ",\n"
+    pids = [process[source] for source, _ in topology.link_ends]
+    for index, wire in enumerate(topology.links):
+        yield _named("thread_name", f"{wire.source} -> {wire.target}", pid=pids[index], tid=index) + ",\n"
+    start, length = trace.hop_start_s * 1e6, (trace.hop_end_s - trace.hop_start_s) * 1e6
+    for row in np.argsort(trace.hop_start_s, kind="stable").tolist():
+        link, send = int(sends.path_links[row]), int(sends.hop_send[row])
+        chunk = int(sends.chunk[send])
+        details = {"send": send, "chunk": chunk, "bytes": float(chunk_bytes[chunk])}
+        when = {"ts": float(start[row]), "dur": float(length[row]), "pid": pids[link], "tid": link}
+        yield json.dumps({"name": f"chunk {chunk}", "ph": "X", **when, "args": details}) + ",\n"
+    completion = {"name": "completed", "ph": "i", "s": "g", "ts": trace.completion_s * 1e6, "pid": 0, "tid": 0}
+    yield json.dumps(completion) + "\n]}\n"
+
+
+def _named(what: str, name: str, **numbers: int) -> str:
+    """A metadata event that names a process or a thread."""
+    return json.dumps({"name": what, "ph": "M", **numbers, "args": {"name": name}})

@@ -1,0 +1,272 @@
+"""Files of the original TE-CCL (the public repository microsoft/TE-CCL) as instances and schedules.
+
+An *input* has three parts: ``TopologyParams`` (``name``, ``chassis``, ``chunk_size`` in GB, ``alpha`` of links and of
+switches in seconds, ``side_length`` of a mesh), ``InstanceParams`` (``collective`` 1 all-gather or 2 all-to-all,
+``num_chunks`` for each destination, and how epochs are counted), and ``GurobiParams``, which say nothing of the
+problem and are not read.
+
+What means something else there:
+
+* The size is that of a chunk. Here it is that of the full buffer: chunk size times chunks times ranks.
+* ``NDv2`` with two chassis has GPU 0 as a switch, ``AMD`` with several counts its switches one place too low,
+  ``Mesh`` joins the rows: the instance has what the code has (``ndv2(gpu0_switch=true)``, ``amd(variant=repo)``,
+  ``mesh(joined_rows=true)``), unless ``as_drawn`` is asked for.
+* ``alpha`` is read where the generator has a choice (mesh); the other machines keep the latencies of the paper's
+  figures.
+
+A *schedule* is what the code writes after a run. Of it, ``1-Epoch_Duration`` and ``7-Flows`` are read, lines such as
+``Chunk 0 from 4 traveled over 4->9 in epoch 1 via switches 0``: the sends, whose nodes are counted as the code does. In
+the file, the nodes of a way through switches are put together in one line. Those of an all-to-all say
+``with volume 1.0`` before the epoch, and count the chunks of a source by their destination. :mod:`.teccl_schedule`
+makes a schedule of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import InputError, located, shown
+from ..core.fields import validated
+from ..core.strict_json import parse_json
+from ..core.topology import Topology
+from ..core.units import exact
+from ..instances.build import build_instance
+from ..instances.expression import parse_expression
+from ..instances.generators import generate
+from ..instances.loader import find_workload, network_from_text
+from ..instances.schema import InstanceFile
+from .text import read_text
+
+#: The largest file that the original has written is a hundred times smaller.
+MAX_BYTES = 64 * 2**20
+
+_MAX_KEYS = 10_000
+
+_COLLECTIVES = {1: "all_gather", 2: "all_to_all"}
+
+_FLOW = re.compile(
+    r"Chunk (\d{1,9}) from (\d{1,9}) traveled over (\d{1,9})->(\d{1,9})(?: with volume ([0-9.e+-]{1,40}))?"
+    r" in epoch (\d{1,9})(?: via switches ([0-9, >-]{1,200}))?\Z"
+)
+
+
+@dataclass(frozen=True)
+class OriginalSend:
+    """A send of a schedule file.
+
+    Parameters
+    ----------
+    chunk : int
+        Number of the chunk at its source.
+    source : int
+        The node that the chunk comes from, as the code counts nodes.
+    epoch : int
+        In which it starts.
+    way : tuple of int
+        Nodes, the switches in between included.
+    volume : Fraction
+        Part of the chunk that is sent.
+    """
+
+    chunk: int
+    source: int
+    epoch: int
+    way: tuple[int, ...]
+    volume: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True)
+class OriginalSchedule:
+    """What is read of a schedule file.
+
+    Parameters
+    ----------
+    epoch_s : Fraction
+        Length of an epoch in seconds.
+    epochs : int
+        What the file says the schedule takes.
+    flows : tuple of OriginalSend
+        Sends, in the order of the file.
+    """
+
+    epoch_s: Fraction
+    epochs: int
+    flows: tuple[OriginalSend, ...]
+
+
+def import_teccl(path: Path, *, as_drawn: bool = False, name: str | None = None) -> dict[str, Any]:
+    """Make an instance of an input file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    as_drawn : bool
+        Whether the network is that of the paper's figure where the code has another.
+    name : str or None
+        Name of the instance; by default the file's.
+
+    Returns
+    -------
+    dict
+        What the instance file says, checked by building it.
+
+    Raises
+    ------
+    InputError
+        If the file is wrong; names the file, the place, the value and what was expected.
+    """
+    with located(source=str(path)):
+        data = _object(parse_json(read_text(path, MAX_BYTES).encode(), _MAX_KEYS), "the file")
+        topology, instance = (_object(data.get(key), key) for key in ("TopologyParams", "InstanceParams"))
+        network = network_expression(topology, as_drawn=as_drawn)
+        with located("TopologyParams"):
+            ranks = len(generate(parse_expression(network)).ranks)
+        kind = _integer(instance.get("collective", 1), "InstanceParams.collective", 1)
+        if kind not in _COLLECTIVES:
+            raise InputError(f"{kind}; expected 1 (all-gather) or 2 (all-to-all)", place="InstanceParams.collective")
+        chunks = _integer(instance.get("num_chunks", 1), "InstanceParams.num_chunks", 1)
+        chunk = _number(topology.get("chunk_size", 1), "TopologyParams.chunk_size") * 10**9
+        if not chunk:
+            raise InputError("a chunk of no size", place="TopologyParams.chunk_size")
+    size = chunk * chunks * ranks
+    result: dict[str, Any] = {
+        "schema": "cwb-instance/1",
+        "name": name or re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-") or "teccl",
+        "description": f"{_COLLECTIVES[kind]} on {network}, imported from an input file of TE-CCL.",
+        "source": f"input file of TE-CCL (microsoft/TE-CCL): {path.name}",
+        "network": network,
+        "collective": {"kind": _COLLECTIVES[kind], "size": exact(size, "B"), "chunks": chunks},
+    }
+    with located(source="the imported instance"):
+        file = validated(lambda: InstanceFile.model_validate(result))
+        build_instance(file, result["name"], find_workload, network_from_text)
+    return result
+
+
+def topology_name(path: Path) -> str:
+    """``TopologyParams.name`` of an input file that has been imported."""
+    data = parse_json(read_text(path, MAX_BYTES).encode(), _MAX_KEYS)
+    return str(_object(data, "the file")["TopologyParams"].get("name", "DGX1"))
+
+
+def network_expression(topology: Mapping[str, Any], *, as_drawn: bool) -> str:
+    """Generator expression of ``TopologyParams``."""
+    name, chassis = topology.get("name", "DGX1"), _integer(topology.get("chassis", 1), "TopologyParams.chassis", 1)
+    match str(name).lower():
+        case "dgx1":
+            return "dgx1()"
+        case "dgx2":
+            return "dgx2(chassis=2)"  # the code has two, whatever is asked for
+        case "ndv2":
+            return f"ndv2(chassis={chassis})" if as_drawn or chassis != 2 else "ndv2(chassis=2, gpu0_switch=true)"
+        case "amd":
+            return f"amd(chassis={chassis})" if as_drawn or chassis == 1 else f"amd(chassis={chassis}, variant=repo)"
+        case "mesh":
+            side = _integer(topology.get("side_length", 4), "TopologyParams.side_length", 2)
+            joined = "" if as_drawn else ", joined_rows=true"
+            latency = exact(_alpha(topology), "s")
+            return f"mesh({side}, {side}{joined}, bandwidth='100 GB/s', latency='{latency}')"
+        case _:
+            expected = "expected DGX1, DGX2, NDv2, AMD or Mesh"
+            raise InputError(f"{shown(name)} is no topology of TE-CCL; {expected}", place="TopologyParams.name")
+
+
+def read_schedule(path: Path) -> OriginalSchedule:
+    """Read a schedule file.
+
+    Raises
+    ------
+    InputError
+        If it has not the form that the code writes.
+    """
+    with located(source=str(path)):
+        data = _object(parse_json(read_text(path, MAX_BYTES).encode(), _MAX_KEYS), "the file")
+        lines = data.get("7-Flows")
+        if not isinstance(lines, list):
+            raise InputError(f"{shown(lines)}; expected a list of lines", place="7-Flows")
+        epoch = _number(data.get("1-Epoch_Duration"), "1-Epoch_Duration")
+        epochs = _integer(data.get("3-Epochs_Required"), "3-Epochs_Required", 0)
+        return OriginalSchedule(epoch, epochs, tuple(_flow(line, f"7-Flows[{i}]") for i, line in enumerate(lines)))
+
+
+def _flow(line: Any, place: str) -> OriginalSend:
+    found = _FLOW.match(line) if isinstance(line, str) else None
+    if found is None:
+        expected = "expected such as 'Chunk 0 from 4 traveled over 4->9 in epoch 1 via switches 0'"
+        raise InputError(f"{shown(line)}; {expected}", place=place)
+    chunk, source, tail, head = (int(found[index]) for index in range(1, 5))
+    try:
+        volume = Fraction(found[5] or 1)
+    except ValueError:
+        raise InputError(f"{shown(found[5])} is no volume", place=place) from None
+    between = tuple(int(text) for text in re.findall(r"\d+", found[7] or ""))
+    return OriginalSend(chunk, source, int(found[6]), (tail, *between, head), volume)
+
+
+def position(topology: Topology, name: str, node: int) -> int:
+    """Position of a node that the code counts as ``node``.
+
+    It counts switches first, those of DGX2 at the head of their chassis.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network of the instance.
+    name : str
+        ``TopologyParams.name``.
+    node : int
+        As the code counts.
+
+    Raises
+    ------
+    InputError
+        If there is no such node.
+    """
+    order = _code_order(topology, name.lower())
+    if node >= len(order):
+        raise InputError(f"node {node} of {len(order)}", place="7-Flows")
+    return topology.node_index[order[node]]
+
+
+def _code_order(topology: Topology, name: str) -> list[str]:
+    names = [node.name for node in topology.nodes]
+    if name == "amd" and "network" in names:
+        boxes = sorted({n.partition(".")[0] for n in names if n != "network"}, key=lambda box: int(box[3:]))
+        return ["network", *(n for box in boxes for n in names if n.startswith(f"{box}."))]
+    if name == "ndv2" and "network" in names:
+        return ["network", *(n for n in names if n != "network")]
+    if name == "dgx2":
+        return [n for box in ("box0", "box1") for n in (f"{box}.nvswitch", *(f"{box}.gpu{i}" for i in range(16)))]
+    return names
+
+
+def _alpha(topology: Mapping[str, Any]) -> Fraction:
+    alpha = topology.get("alpha", [0, 0])
+    if not isinstance(alpha, list) or len(alpha) != 2:
+        raise InputError(f"{shown(alpha)}; expected seconds of links and of switches", place="TopologyParams.alpha")
+    return _number(alpha[0], "TopologyParams.alpha[0]")
+
+
+def _object(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(f"{shown(value)}; expected an object", place=place)
+    return value
+
+
+def _integer(value: Any, place: str, low: int) -> int:
+    if type(value) is not int or not low <= value <= 10**6:
+        raise InputError(f"{shown(value)}; expected an integer from {low}", place=place)
+    return value
+
+
+def _number(value: Any, place: str) -> Fraction:
+    """Read a number as it is written: the shortest text of a float is what somebody typed."""
+    if type(value) not in (int, float) or not 0 <= value < float("inf"):
+        raise InputError(f"{shown(value)}; expected a number that is not negative", place=place)
+    return Fraction(repr(value))

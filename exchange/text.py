@@ -1,0 +1,103 @@
+"""Foreign text files: read whole, but never more than expected, and YAML without any of its traps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..core.errors import InputError
+
+#: A parser in Python reads this much in a fraction of a second; configuration files are a thousand times smaller.
+MAX_YAML_BYTES = 64 * 2**10
+
+
+def read_text(path: Path, max_bytes: int) -> str:
+    """Read a UTF-8 text file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    max_bytes : int
+        A larger file is refused before it is read.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is larger, or is not UTF-8 text; the caller names the file.
+    """
+    try:
+        if path.is_dir():
+            raise InputError("is a directory; expected a text file")
+        if (size := path.stat().st_size) > max_bytes:
+            raise InputError(f"{size:,} bytes; expected at most {max_bytes:,}")
+        with path.open("rb") as stream:
+            raw = stream.read(max_bytes + 1)
+    except OSError as error:
+        raise InputError((error.strerror or "cannot be read").lower()) from None
+    if len(raw) > max_bytes:
+        raise InputError(f"more than {max_bytes:,} bytes")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 text at byte {error.start:,}") from None
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a YAML mapping of plain data; every scalar is the text that was written, so that decimals stay exact.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is no such YAML, has an alias or a key twice, or more than one document.
+    """
+    text = read_text(path, MAX_YAML_BYTES)
+    try:
+        node = yaml.compose(text, Loader=_PlainLoader)
+        data = _plain(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else None
+        raise InputError(f"not YAML: {error.problem or error.context}", place=place) from None
+    except yaml.YAMLError as error:
+        raise InputError(f"not YAML: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise InputError("not YAML that cwb reads: nested too deeply") from None
+    if not isinstance(data, dict):
+        raise InputError("expected a YAML mapping, such as 'Topology: [ Ring, Switch ]'")
+    return data
+
+
+class _PlainLoader(yaml.BaseLoader):
+    """A loader that knows text, lists and mappings, and refuses aliases.
+
+    A few lines of them can stand for gigabytes.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Compose a node unless it is an alias."""
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise InputError("an alias; expected plain data", place=f"line {event.start_mark.line + 1}")
+        return super().compose_node(parent, index)
+
+
+def _plain(node: yaml.Node | None) -> Any:
+    """Data of a node: text, lists and mappings of text."""
+    if isinstance(node, yaml.ScalarNode):
+        return node.value
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(entry) for entry in node.value]
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    data: dict[str, Any] = {}
+    for key, value in node.value:
+        place = f"line {key.start_mark.line + 1}"
+        if not isinstance(key, yaml.ScalarNode):
+            raise InputError("a key that is no text", place=place)
+        if key.value in data:
+            raise InputError(f"key {key.value[:60]!r} is given twice", place=place)
+        data[key.value] = _plain(value)
+    return data

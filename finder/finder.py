@@ -1,0 +1,371 @@
+"""The topology finder: Pareto frontier of a size and degree, what its networks take, and the best for a job.
+
+All networks that the expansions make of the bases are known by their values alone. Every expansion multiplies the
+number of nodes or the degree, so that sizes are taken in ascending order and every network is made once. What another
+one beats in both values, and in what it may be used for, is dropped on the way.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ..algorithms.breadth_first.broadcast import Broadcast
+from ..algorithms.breadth_first.graph import IncomingLinks, graph_of
+from ..core.errors import InputError
+from .build import Generate, links_of
+from .candidates import (
+    Candidate,
+    Construction,
+    Traits,
+    bases,
+    both_directions,
+    degree_expansion,
+    line_graph,
+    parallel,
+    power,
+    product,
+    transposed,
+)
+
+#: Networks of equal values that are kept.
+TIES = 3
+
+#: Where a candidate of a size and degree stands.
+Cell = tuple[int, int]
+
+#: Values of larger networks, and of nodes with more links, take more memory than a small machine has.
+MAX_NODES = 10_000
+MAX_DEGREE = 20
+
+
+class Closure:
+    """The best networks of some sizes and degrees.
+
+    Parameters
+    ----------
+    sizes : iterable of int
+        Numbers of nodes. With a size, all its divisors are needed and taken.
+    degrees : sequence of int
+        Degrees that are asked for.
+    circulants : bool
+        Whether circulants of theorem 22 are among the bases.
+    """
+
+    def __init__(self, sizes: Iterable[int], degrees: Sequence[int], *, circulants: bool = True) -> None:
+        asked = set(sizes)
+        self.sizes = [n for n in range(2, max(asked) + 1) if any(size % n == 0 for size in asked)]
+        self.degrees = degrees
+        self.cells: dict[Cell, list[Candidate]] = defaultdict(list)
+        self._known = frozenset(self.sizes)
+        self._factors: dict[Cell, dict[bool, Candidate]] = defaultdict(dict)
+        self._factor_cells: list[Cell] = []
+        cells = [(nodes, degree) for nodes in self.sizes for degree in range(1, max(degrees) + 1)]
+        for nodes, degree in cells:
+            for base in bases(nodes, degree, circulants=circulants, generalized=self._leads(degree)):
+                self._offer(base)
+        for nodes, degree in cells:
+            self._settle(nodes, degree)
+
+    def frontier(self, nodes: int, degree: int, *, bidirectional: bool = False) -> list[Candidate]:
+        """The networks that no other one of the closure beats by its values, by ascending steps; ties are together."""
+        allowed = [c for c in self.cells.get((nodes, degree), ()) if c.bidirectional or not bidirectional]
+        ordered = sorted(allowed, key=lambda c: (c.steps, c.bandwidth))
+        best: list[Candidate] = []
+        for one in ordered:
+            if not best or one.bandwidth < best[-1].bandwidth or _tied(one, best[-1]):
+                best.append(one)
+        return best
+
+    def _settle(self, nodes: int, degree: int) -> None:
+        """Expand what is best in a cell, to which nothing comes any more."""
+        for one in self.cells.get((nodes, degree), ()):
+            self._expand(one)
+        if (nodes, degree) in self._factors:
+            self._multiply((nodes, degree))
+
+    def _offer(self, new: Candidate) -> None:
+        """Keep a candidate unless others are as good in everything."""
+        cell = self.cells[new.nodes, new.degree]
+        if new in cell:
+            return
+        ties = 0
+        for old in cell:
+            if old.steps <= new.steps and old.bandwidth <= new.bandwidth and not new.traits & ~old.traits:
+                ties += 1
+                if not _tied(old, new) or ties == TIES:
+                    return
+        cell[:] = [old for old in cell if _tied(old, new) or not _beats(new, old)]
+        cell.append(new)
+        if Traits.FACTOR in new.traits:
+            best = self._factors[new.nodes, new.degree]
+            for bidirectional in {False, new.bidirectional}:
+                if bidirectional not in best or new.steps < best[bidirectional].steps:
+                    best[bidirectional] = new
+
+    def _expand(self, one: Candidate) -> None:
+        """Apply every expansion that stays within the sizes and degrees."""
+        nodes, degree, most = one.nodes, one.degree, max(self.degrees)
+        if degree > 1 and Traits.REGULAR in one.traits and nodes * degree in self._known:
+            self._offer(line_graph(one))
+        for n in range(2, most // degree + 1):
+            if not self._leads(n * degree):
+                continue
+            self._offer(parallel(one, n))
+            if Traits.REGULAR in one.traits and n * nodes in self._known:
+                self._offer(degree_expansion(one, n))
+            if Traits.FACTOR not in one.traits and nodes**n in self._known:
+                self._offer(power(one, n))
+        if Traits.SYMMETRIC in one.traits and not one.bidirectional and 2 * degree <= most:
+            self._offer(both_directions(one))
+
+    def _leads(self, degree: int) -> bool:
+        """Whether what is no factor may still reach a degree that is asked for."""
+        return any(target % degree == 0 for target in self.degrees)
+
+    def _multiply(self, cell: Cell) -> None:
+        """Multiply the best factors of a cell with those of all cells before it, and with itself."""
+        self._factor_cells.append(cell)
+        nodes, degree = cell
+        largest, most = self.sizes[-1], max(self.degrees)
+        for other in self._factor_cells:
+            if other[0] * nodes > largest:
+                break
+            if other[0] * nodes not in self._known or other[1] + degree > most:
+                continue
+            made = self._factors.get((other[0] * nodes, other[1] + degree), {})
+            for bidirectional, one in self._factors[cell].items():
+                two = self._factors[other].get(bidirectional)
+                if two and (bidirectional not in made or one.steps + two.steps <= made[bidirectional].steps):
+                    self._offer(product(one, two))
+
+
+def _tied(one: Candidate, other: Candidate) -> bool:
+    return one.steps == other.steps and one.bandwidth == other.bandwidth
+
+
+def _beats(one: Candidate, other: Candidate) -> bool:
+    return one.steps <= other.steps and one.bandwidth <= other.bandwidth and not other.traits & ~one.traits
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a network is wanted for.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes, N.
+    degree : int
+        Ports of a node in each direction, d; all links are alike.
+    alpha_s : Fraction
+        Latency of a step.
+    size_bytes : Fraction
+        Size M of an all-reduce.
+    bandwidth_Bps : Fraction
+        Bandwidth B of all ports of a node together.
+    bidirectional : bool
+        Whether every link must have one back.
+    spare_ports : bool
+        Whether ports may be left idle: networks of smaller degree are among the choices.
+    circulants : bool
+        Whether circulants of theorem 22 are among the bases; without them the tables of the paper are reproduced.
+    """
+
+    nodes: int
+    degree: int
+    alpha_s: Fraction
+    size_bytes: Fraction
+    bandwidth_Bps: Fraction
+    bidirectional: bool = False
+    spare_ports: bool = False
+    circulants: bool = True
+
+    def __post_init__(self) -> None:
+        if self.nodes < 2 or self.degree < 1:
+            raise InputError(f"{self.nodes} nodes of degree {self.degree}; expected at least 2 nodes and degree 1")
+        if self.nodes < self.degree + 1:
+            wanted = f"expected at least {self.degree + 1}"
+            raise InputError(f"{self.nodes} nodes are too few for degree {self.degree}; {wanted}", place="--nodes")
+        if self.nodes > MAX_NODES or self.degree > MAX_DEGREE:
+            wanted = f"expected at most {MAX_NODES:,} and {MAX_DEGREE}"
+            raise InputError(f"{self.nodes:,} nodes of degree {self.degree}; {wanted}", place="--nodes")
+
+    @property
+    def ratio_s(self) -> Fraction:
+        """M/B: what the whole size takes at the bandwidth of a node."""
+        return self.size_bytes / self.bandwidth_Bps
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A network of the frontier.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The network and its all-gather; T_B is in units of M over the bandwidth of its own links out of a node.
+    back : Candidate
+        The same network, with the all-gather on its transpose that a reduce-scatter runs backwards.
+    steps : int
+        T_L in units of alpha.
+    bandwidth : Fraction
+        T_B in units of M/B, where B is the bandwidth of all ports, also idle ones.
+    reduce_steps, reduce_bandwidth : int, Fraction
+        The same of the reduce-scatter, an all-gather of the transpose backwards.
+    diameter : int
+        Largest distance of two nodes, in links.
+    distance_sum : int
+        Sum of the distances of all pairs.
+    all_reduce_s : Fraction
+        Time of an all-reduce: reduce-scatter, then all-gather.
+    also : tuple of Candidate
+        Other networks with the same T_L and T_B.
+    """
+
+    candidate: Candidate
+    back: Candidate
+    steps: int
+    bandwidth: Fraction
+    reduce_steps: int
+    reduce_bandwidth: Fraction
+    diameter: int
+    distance_sum: int
+    all_reduce_s: Fraction
+    also: tuple[Candidate, ...] = ()
+
+    @property
+    def all_to_all_limit(self) -> Fraction:
+        """Upper bound on the rate of every pair in an all-to-all, in units of a link: links over all distances."""
+        return Fraction(self.candidate.nodes * self.candidate.degree, self.distance_sum)
+
+
+def find(job: Job, generate: Generate) -> list[Choice]:
+    """The Pareto frontier over T_L and T_B of the networks that the expansions make of the bases, by ascending T_L.
+
+    Networks of other kinds may be better. The search compares the values that formulas give; what is on their frontier
+    is built, and counts with the better of its expanded all-gather and its own breadth-first one, or with both.
+
+    Of networks with the same values, the one whose all-reduce is faster comes first, then the one whose nodes are
+    nearer to each other.
+
+    Raises
+    ------
+    InputError
+        If no network of the size and degree is known.
+    """
+    degrees = range(1, job.degree + 1) if job.spare_ports else (job.degree,)
+    closure = Closure([job.nodes], list(degrees), circulants=job.circulants)
+    points: dict[tuple[int, Fraction], list[Choice]] = {}
+    for degree in degrees:
+        for one in closure.frontier(job.nodes, degree, bidirectional=job.bidirectional):
+            for choice in valued(one, job, generate):
+                points.setdefault((choice.steps, choice.bandwidth), []).append(choice)
+    best: list[Choice] = []
+    for (_, bandwidth), tied in sorted(points.items()):
+        if not best or bandwidth < best[-1].bandwidth:
+            choices = sorted(tied, key=_preference)
+            best.append(replace(choices[0], also=tuple(choice.candidate for choice in choices[1:])))
+    if not best:
+        raise InputError(_nothing(job), place="--nodes")
+    return best
+
+
+def fastest(choices: list[Choice]) -> Choice:
+    """The choice whose all-reduce takes least time; of equals the one with fewer steps."""
+    return min(choices, key=lambda choice: (choice.all_reduce_s, choice.steps))
+
+
+def lower_bound(job: Job) -> tuple[int, Fraction]:
+    """Moore and bandwidth optimality: T_L*(N, d) (definition 10) and (N - 1)/N (theorem 4)."""
+    return len(nearest(job.nodes, job.degree)), Fraction(job.nodes - 1, job.nodes)
+
+
+def nearest(nodes: int, degree: int, *, bidirectional: bool = False) -> list[int]:
+    """How many nodes are 1, 2, ... links away, where as many are near as can be (the Moore bound).
+
+    Parameters
+    ----------
+    nodes, degree : int
+        N and d; d is at least 2 where links are two-way and there are more than two nodes.
+    bidirectional : bool
+        Whether one of the links out of a node leads back to where its data has come from.
+    """
+    rings, left, most = [], nodes - 1, degree
+    while left > 0:
+        rings.append(min(most, left))
+        left -= rings[-1]
+        most *= degree - bidirectional
+    return rings
+
+
+def valued(one: Candidate, job: Job, generate: Generate) -> list[Choice]:
+    """What a network takes for a job.
+
+    With fewest steps, and with least bandwidth time where that is another all-gather.
+    """
+    idle = Fraction(job.degree, one.degree)
+    links = links_of(one, generate)
+    graph = graph_of(range(one.nodes), links)
+    home = (
+        []
+        if Traits.SYMMETRIC in one.traits
+        else _all_gathers(transposed(one), graph_of(range(one.nodes), links[:, ::-1]))
+    )
+
+    def seconds(steps: int, bandwidth: Fraction) -> Fraction:
+        return steps * job.alpha_s + bandwidth * idle * job.ratio_s
+
+    def choice(onward: Candidate) -> Choice:
+        back = min(home, key=lambda gather: seconds(gather.steps, gather.bandwidth), default=onward)
+        return Choice(
+            onward,
+            back,
+            onward.steps,
+            onward.bandwidth * idle,
+            back.steps,
+            back.bandwidth * idle,
+            graph.steps,
+            graph.distance_sum,
+            seconds(onward.steps + back.steps, onward.bandwidth + back.bandwidth),
+        )
+
+    return [choice(onward) for onward in _all_gathers(one, graph)]
+
+
+def _all_gathers(one: Candidate, graph: IncomingLinks) -> list[Candidate]:
+    """A network's expanded all-gather and its own breadth-first one, by ascending steps, unless one beats the other.
+
+    The formulas are those of the expanded all-gather. On a line graph it brings a node's own shard back to it, and
+    after a degree expansion the other copies' shards come last: a breadth-first one on the network itself does neither.
+    """
+    own = Broadcast(graph)
+    if one.steps == graph.steps and one.bandwidth == Fraction(one.nodes - 1, one.nodes):
+        return [one]  # nothing is better
+    own_bandwidth = own.bandwidth(one.degree)
+    if one.steps == own.steps and one.bandwidth <= own_bandwidth:
+        return [one]
+    breadth_first = replace(one, steps=own.steps, bandwidth=own_bandwidth, breadth_first=True)
+    return [breadth_first] if own_bandwidth <= one.bandwidth else [breadth_first, one]
+
+
+def _preference(choice: Choice) -> tuple[Fraction, int, int]:
+    return choice.all_reduce_s, choice.distance_sum, expansions(choice.candidate)
+
+
+def expansions(one: Candidate) -> int:
+    """Count how many expansions made a network."""
+    return (one.made is not Construction.BASE) * one.count + sum(map(expansions, one.of))
+
+
+def _nothing(job: Job) -> str:
+    """Say why no network was found, and what might help."""
+    kind = "bidirectional network" if job.bidirectional else "network"
+    if job.bidirectional and job.nodes % 2 and job.degree % 2:
+        reason = "an odd number of nodes of odd degree cannot be paired"
+    else:
+        reason = "no expansion of the base networks has this size"
+    wanted = "another size" if job.spare_ports else "another size, or --spare-ports"
+    return f"no {kind} of {job.nodes} nodes and degree {job.degree} is known: {reason}; expected {wanted}"

@@ -1,0 +1,210 @@
+"""All-gathers on bare networks, as columns: what the expansions turn into one another.
+
+A shard is cut into chunks at whole pieces. Chunks are in the order of their owners and of their places in the shard;
+links are numbered, and a node is a number. Nothing here has a unit: sizes are in shards, times in steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from ..algorithms.breadth_first.broadcast import Shares
+from ..core.errors import InputError, Unsupported
+from ..core.instance import Instance
+from ..core.schedule import Chunks, Ints, Sends, StepSchedule
+
+#: More sends than this take more memory than a small machine has.
+MAX_SENDS = 30_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Gather:
+    """An all-gather in steps.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes, N.
+    degree : int
+        Ports of a node in each direction, d; a link has 1/d of a node's bandwidth.
+    links : array of int, shape (links, 2)
+        Source and target of every link.
+    pieces : int
+        Pieces of a shard.
+    owner, start, size : array of int, shape (chunks,)
+        Whose shard a chunk is of, its first piece and how many it has; sorted by owner and start, without gaps.
+    chunk, link, step : array of int, shape (sends,)
+        What is sent over which link in which step, counted from 0.
+    """
+
+    nodes: int
+    degree: int
+    links: Ints
+    pieces: int
+    owner: Ints
+    start: Ints
+    size: Ints
+    chunk: Ints
+    link: Ints
+    step: Ints
+
+    @property
+    def steps(self) -> int:
+        """Number of steps, T_L in units of alpha."""
+        return int(self.step.max(initial=-1)) + 1
+
+    @cached_property
+    def loads(self) -> tuple[Fraction, ...]:
+        """For every step, the shards that the busiest link carries."""
+        carried = np.zeros((self.steps, len(self.links)), dtype=np.int64)
+        np.add.at(carried, (self.step, self.link), self.size[self.chunk])
+        return tuple(Fraction(int(most), self.pieces) for most in carried.max(axis=1, initial=0))
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """T_B in units of M/B."""
+        return Fraction(self.degree, self.nodes) * sum(self.loads, Fraction(0))
+
+    @cached_property
+    def chunks_of(self) -> Ints:
+        """Number of chunks of every node."""
+        return np.bincount(self.owner, minlength=self.nodes)
+
+    @cached_property
+    def first_of(self) -> Ints:
+        """First chunk of every node."""
+        return np.cumsum(self.chunks_of) - self.chunks_of
+
+
+def expand(first: Ints, count: Ints) -> tuple[Ints, Ints]:
+    """Count up from every first number: give the place of the range, and the number, of every entry of all ranges."""
+    place = np.repeat(np.arange(len(first)), count)
+    return place, np.arange(len(place)) - np.repeat(np.cumsum(count) - count, count) + first[place]
+
+
+def check_size(sends: int) -> None:
+    """Refuse what would not fit, before memory is taken.
+
+    Raises
+    ------
+    Unsupported
+        If there are too many sends.
+    """
+    if sends > MAX_SENDS:
+        raise Unsupported(f"the schedule has {sends:,} sends; expected at most {MAX_SENDS:,}")
+
+
+def recut(gather: Gather, pieces: int, owner: Ints, start: Ints) -> Gather:
+    """Cut shards into more pieces, and chunks at further places.
+
+    Parameters
+    ----------
+    gather : Gather
+        The all-gather.
+    pieces : int
+        New number of pieces, a multiple of the old one.
+    owner, start : array of int
+        Whose shard is to be cut before which of its new pieces.
+    """
+    scale, width = pieces // gather.pieces, pieces + 1
+    begin = gather.owner * width + gather.start * scale
+    end = begin + gather.size * scale
+    bounds = np.unique(np.concatenate([begin, end, owner * width + start]))
+    cut = bounds[bounds % width < pieces]
+    new_owner, new_start = cut // width, cut % width
+    stop = np.where(np.diff(new_owner, append=-1) == 0, np.append(new_start[1:], 0), pieces)
+    first, last = np.searchsorted(cut, begin), np.searchsorted(cut, end)
+    place, chunk = expand(first[gather.chunk], (last - first)[gather.chunk])
+    return Gather(
+        gather.nodes,
+        gather.degree,
+        gather.links,
+        pieces,
+        new_owner,
+        new_start,
+        stop - new_start,
+        chunk,
+        gather.link[place],
+        gather.step[place],
+    )
+
+
+def from_shares(degree: int, links: Ints, shares: Shares) -> Gather:
+    """Make an all-gather of a breadth-first one's shares, those of all nodes."""
+    nodes = shares.graph.nodes
+    everybody = np.arange(nodes)
+    none = np.zeros(0, dtype=np.int64)
+    whole = Gather(
+        nodes,
+        degree,
+        links,
+        shares.pieces,
+        everybody,
+        np.zeros_like(everybody),
+        np.full_like(everybody, shares.pieces),
+        none,
+        none,
+        none,
+    )
+    inner = shares.stop < shares.pieces
+    cut = recut(
+        whole,
+        shares.pieces,
+        np.concatenate([shares.source, shares.source[inner]]),
+        np.concatenate([shares.start, shares.stop[inner]]),
+    )
+    width = shares.pieces + 1
+    bounds = np.append(cut.owner * width + cut.start, nodes * width)
+    first = np.searchsorted(bounds, shares.source * width + shares.start)
+    last = np.searchsorted(bounds, shares.source * width + shares.stop)
+    check_size(int((last - first).sum()))
+    place, chunk = expand(first, last - first)
+    return Gather(
+        nodes,
+        degree,
+        links,
+        shares.pieces,
+        cut.owner,
+        cut.start,
+        cut.size,
+        chunk,
+        shares.link[place],
+        shares.step[place],
+    )
+
+
+def schedule_of(gather: Gather, instance: Instance) -> StepSchedule:
+    """Write an all-gather as a schedule of an instance whose links are those of the all-gather, in the same order.
+
+    Raises
+    ------
+    InputError
+        If the instance has no demand, or another number of ranks.
+    """
+    if instance.demand is None or instance.npus != gather.nodes:
+        raise InputError(f"expected a collective among {gather.nodes:,} ranks", source=instance.name)
+    nodes, chunks, sends = gather.nodes, len(gather.owner), len(gather.chunk)
+    return StepSchedule(
+        instance.sha256,
+        Chunks(
+            gather.size,
+            instance.demand.size_bytes / (nodes * gather.pieces),
+            (*((rank,) for rank in range(nodes)), tuple(range(nodes))),
+            gather.owner,
+            np.full(chunks, nodes),
+            np.zeros(chunks, dtype=np.bool_),
+        ),
+        Sends(
+            gather.chunk,
+            gather.links[gather.link, 0],
+            gather.links[gather.link, 1],
+            np.zeros(sends, dtype=np.bool_),
+            np.arange(sends + 1),
+            gather.link,
+        ),
+        gather.step,
+    )

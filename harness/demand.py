@@ -1,0 +1,39 @@
+"""The collective that is asked of an instance beside what it says itself."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ..core.collective import CollectiveKind, Demand
+from ..core.errors import InputError, located
+from ..core.instance import Instance
+from ..core.units import UnitKind, parse
+
+#: Size of a collective where nobody says one.
+DEFAULT_SIZE = Fraction(2**30)
+
+
+def with_demand(instance: Instance, collective: str | None, size: str | None, chunks: int | None) -> Instance:
+    """Instance with the collective that the command line asks for; without any size it is 1 GiB.
+
+    Raises
+    ------
+    InputError
+        If the collective is unknown, or neither the instance nor the command line names one.
+    """
+    if collective is None and size is None and chunks is None:
+        return instance
+    known = instance.demand
+    kinds = [kind.value for kind in CollectiveKind]
+    if collective is not None and collective not in kinds:
+        raise InputError(f"{collective!r} is unknown; expected one of {', '.join(kinds)}", source="--collective")
+    kind = CollectiveKind(collective) if collective is not None else known.collective if known else None
+    if kind is None:
+        raise InputError("missing, and the instance has no collective", source="--collective")
+    bytes_ = known.size_bytes if known else DEFAULT_SIZE
+    if size is not None:
+        with located(source="--size"):
+            bytes_ = parse(size, UnitKind.SIZE, allow_zero=False)
+    ranks = known.ranks if known else None
+    demand = Demand(kind, bytes_, chunks or (known.chunks if known else 1), ranks)
+    return instance.with_changes(demand=demand)

@@ -1,0 +1,195 @@
+"""The ledger of a comparison: its records by key, and who is at work on which."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..core.errors import ExitStatus, InputError
+from ..core.jsonl import heal, is_open, lock, locked
+from ..core.record import RunRecord, to_line
+from .failure import not_json
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """What the ledger has of a key.
+
+    Parameters
+    ----------
+    count : int
+        Number of its records; the last one counts.
+    failed : bool
+        Whether it is an error, or an answer that the verifier rejected.
+    limited : bool
+        Whether a limit ended it.
+    """
+
+    count: int
+    failed: bool
+    limited: bool
+
+
+class Ledger:
+    """The file of records, read as it grows, also by others.
+
+    Parameters
+    ----------
+    path : Path
+        The JSONL file; its folder is made, and lines that are no records are moved to a file beside it.
+    to_write : bool
+        Whether anything is changed at all.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or written.
+    """
+
+    def __init__(self, path: Path, *, to_write: bool = True) -> None:
+        self.path = path
+        #: Lines that were moved aside.
+        self.healed = 0
+        self._entries: dict[str, LedgerEntry] = {}
+        self._offset = 0
+        self._inode: int | None = None
+        if to_write:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError((error.strerror or "cannot be made").lower(), source=str(path.parent)) from None
+            self.healed = heal(path)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read what has been appended since.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read.
+        """
+        try:
+            with self.path.open("rb") as stream:
+                status = os.fstat(stream.fileno())
+                if status.st_ino != self._inode or status.st_size < self._offset:
+                    self._inode, self._offset, self._entries = status.st_ino, 0, {}
+                stream.seek(self._offset)
+                for line in stream:
+                    if not line.endswith(b"\n"):
+                        break  # its writer has not ended it
+                    self._offset += len(line)
+                    self._take_in(line)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise InputError((error.strerror or "cannot be read").lower(), source=str(self.path)) from None
+
+    def _take_in(self, line: bytes) -> None:
+        with suppress(ValueError, RecursionError):
+            data = json.loads(line)
+            if isinstance(data, dict) and isinstance(key := data.get("key"), str) and key:
+                before = self.entry(key)
+                self._entries[key] = LedgerEntry(
+                    1 if before is None else before.count + 1,
+                    data.get("status") == "error" or data.get("exit_status") == ExitStatus.VERIFICATION_FAILED,
+                    data.get("status") == "limit" or data.get("stopped") in ("time", "memory"),
+                )
+
+    def entry(self, key: str) -> LedgerEntry | None:
+        """What was there of a key when the ledger was last read."""
+        return self._entries.get(key)
+
+    def append(self, record: RunRecord, count: int = 0) -> RunRecord | None:
+        """Append a record, unless another comparison has recorded its key meanwhile.
+
+        Parameters
+        ----------
+        record : RunRecord
+            What is to be kept; one that JSON cannot hold is written as the method's failure.
+        count : int
+            Records of this key that were there when its run was begun.
+
+        Returns
+        -------
+        RunRecord or None
+            What was written.
+
+        Raises
+        ------
+        InputError
+            If the file does not take it; then it takes nothing of it.
+        """
+        try:
+            line = to_line(record)
+        except (TypeError, ValueError) as error:
+            record = not_json(record, error)
+            line = to_line(record)
+        try:
+            with locked(self.path) as file:
+                self.refresh()
+                entry = self.entry(record.key)
+                if entry is not None and entry.count > count:
+                    return None
+                file.append(line)
+        except OSError as error:
+            raise InputError((error.strerror or "cannot be written").lower(), source=str(self.path)) from None
+        return record
+
+
+class Claims:
+    """Says which keys somebody is at work on, so that two comparisons into one folder share the work.
+
+    A claim is a lock on a file of the key's name. It ends with the process that has it, whatever ends that.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files are; gone when nobody has a claim.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: dict[str, int] = {}
+
+    def take(self, key: str) -> bool:
+        """Claim a key; False if somebody else has it.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be made.
+        """
+        path = self._folder / key
+        while True:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+                taken = lock(descriptor, wait=False)
+            except FileNotFoundError:  # the folder has just been removed by the other
+                continue
+            except OSError as error:
+                raise InputError((error.strerror or "cannot be made").lower(), source=str(path)) from None
+            if not taken:
+                os.close(descriptor)
+                return False
+            if is_open(descriptor, path):
+                self._held[key] = descriptor
+                return True
+            os.close(descriptor)  # given back by the other between the two calls
+
+    def give_back(self, key: str) -> None:
+        """End a claim."""
+        with suppress(OSError):
+            (self._folder / key).unlink(missing_ok=True)
+        os.close(self._held.pop(key))
+
+    def close(self) -> None:
+        """End all claims."""
+        for key in list(self._held):
+            self.give_back(key)
+        with suppress(OSError):  # the other has some
+            self._folder.rmdir()

@@ -1,0 +1,177 @@
+"""Suites, planned as cells.
+
+A cell says everything that one run needs, in plain data, so that it can be run wherever it is taken.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+
+from .. import solvers
+from ..core.errors import InputError, located
+from ..core.method import Kind as MethodKind
+from ..core.units import UnitKind, parse
+from ..instances.loader import shipped
+from . import registry
+from .request import Request
+from .suite_file import GridFile, Suite, is_file
+
+#: A larger grid is a mistake.
+MAX_CELLS = 100_000
+
+_IN_BRACES = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run to be made.
+
+    Parameters
+    ----------
+    instance : str
+        What :func:`cwb.instances.load` takes.
+    request : Request
+        Method, solver, options and limits.
+    collective, size, chunks : str or int, optional
+        What is asked instead of what the instance says.
+    memory_bytes : int, optional
+        Most memory that the run may hold.
+    """
+
+    instance: str
+    request: Request
+    collective: str | None = None
+    size: str | None = None
+    chunks: int | None = None
+    memory_bytes: int | None = None
+
+    def __str__(self) -> str:
+        request = self.request
+        asked = [text for text in (self.collective, self.size) if text is not None]
+        options = [f"{name}={value}" for name, value in request.options.items()]
+        seed = [f"seed={request.seed}"] if request.seed else []
+        return " ".join([request.model, request.solver, self.instance, *asked, *options, *seed])
+
+
+def cells(suite: Suite) -> list[Cell]:
+    """Plan a suite: every combination once, in the order of the file.
+
+    Raises
+    ------
+    InputError
+        If a model or solver is unknown, a pattern matches no instance, or there are more than :data:`MAX_CELLS` cells.
+    """
+    plan: dict[str, Cell] = {}
+    for index, grid in enumerate(suite.file.grid):
+        with located(f"grid[{index}]", source=suite.source):
+            for cell in _grid_cells(suite, grid):
+                # Two grids may overlap; what is the same run is made once.
+                plan.setdefault(json.dumps(asdict(cell), sort_keys=True), cell)
+                if len(plan) > MAX_CELLS:
+                    raise InputError(f"more than {MAX_CELLS:,} cells; expected fewer")
+    return list(plan.values())
+
+
+def _grid_cells(suite: Suite, grid: GridFile) -> Iterator[Cell]:
+    """Every combination of one grid, the options the fastest."""
+    models, chosen_solvers = _models(grid), _solvers(grid)
+    limit, memory = grid.time_limit or suite.file.time_limit, grid.memory or suite.file.memory
+    limit_s = None if limit is None else float(limit)
+    memory_bytes = None if memory is None else int(parse(memory, UnitKind.SIZE))
+    for name in _instances(suite, grid):
+        for model in models:
+            chosen = chosen_solvers if _needs_solver(model) else chosen_solvers[:1]
+            asked = product(_or_none(grid.collectives), _or_none(grid.sizes))
+            for (solver, seed), (collective, size) in product(product(chosen, grid.seeds), asked):
+                for values in product(*grid.options.values()):
+                    options = dict(zip(grid.options, values, strict=True))
+                    request = Request(model, solver, options, seed, grid.threads, limit_s, grid.gap)
+                    yield Cell(name, request, collective, size, grid.chunks, memory_bytes)
+
+
+def _or_none(values: Sequence[str]) -> Sequence[str | None]:
+    """Values to take in turn; one that is none where there are none."""
+    return values or [None]
+
+
+def _models(grid: GridFile) -> list[str]:
+    """Methods by name, pattern or kind, without those that are left out again."""
+
+    def is_of(name: str, pattern: str) -> bool:
+        if pattern.startswith("kind="):
+            return registry.get(name).kind.value == pattern.removeprefix("kind=")
+        return fnmatchcase(name, pattern)
+
+    found: dict[str, None] = {}
+    for index, pattern in enumerate(grid.models):
+        left_out, wanted = pattern.startswith("!"), pattern.removeprefix("!")
+        matching = [name for name in registry.names() if is_of(name, wanted)]
+        if not matching:
+            known = [f"kind={kind.value}" for kind in MethodKind] if wanted.startswith("kind=") else registry.names()
+            raise InputError(f"unknown {wanted!r}; expected one of {', '.join(known)}", place=f"models[{index}]")
+        found = {n: None for n in found if n not in matching} if left_out else found | dict.fromkeys(matching)
+    if not found:
+        raise InputError("every model is left out again; expected at least one", place="models")
+    return list(found)
+
+
+def _solvers(grid: GridFile) -> list[str]:
+    """Solvers by name; a pattern gives those of them that are installed."""
+    found: dict[str, None] = {}
+    for index, pattern in enumerate(grid.solvers):
+        # One that Pyomo drives is there by its whole name only.
+        chosen = [pattern] if pattern.startswith("pyomo:") else solvers.names()
+        matching = [name for name in chosen if fnmatchcase(name, pattern) and solvers.get(name)]
+        if not matching:
+            known = ", ".join((*solvers.names(), "pyomo:NAME"))
+            raise InputError(f"unknown {pattern!r}; expected one of {known}", place=f"solvers[{index}]")
+        found |= dict.fromkeys(name for name in matching if name == pattern or solvers.get(name).installed().ok)
+    if not found:
+        raise InputError("no solver of these is installed", place="solvers")
+    return list(found)
+
+
+def _needs_solver(model: str) -> bool:
+    """Whether a method calls a solver; a broken one is found out when it runs."""
+    try:
+        return registry.get(model).needs_solver
+    except Exception:
+        return True
+
+
+def _instances(suite: Suite, grid: GridFile) -> list[str]:
+    """Names, files and expressions as they are, patterns as the shipped names that they match, ranges written out."""
+    found: dict[str, None] = {}
+    unused = set(grid.over)
+    for index, name in enumerate(grid.instances):
+        if "(" not in name and ("*" in name or "?" in name):
+            matching = [candidate for candidate in shipped() if fnmatchcase(candidate, name)]
+            if not matching:
+                raise InputError(f"{name!r} matches no shipped instance", place=f"instances[{index}]")
+            found |= dict.fromkeys(matching)
+            continue
+        unused -= set(_IN_BRACES.findall(name))
+        for spec in _written_out(name, grid.over, f"instances[{index}]"):
+            beside = None if suite.folder is None else suite.folder / spec
+            found[str(beside) if beside is not None and is_file(beside) else spec] = None
+    if unused:
+        raise InputError(f"no instance has {{{min(unused)}}} in it", place=f"over.{min(unused)}")
+    return list(found)
+
+
+def _written_out(name: str, over: Mapping[str, Sequence[int]], place: str) -> Iterator[str]:
+    """An expression with every combination of the numbers that its ``{names}`` stand for."""
+    names = list(dict.fromkeys(_IN_BRACES.findall(name)))
+    for used in names:
+        if used not in over:
+            raise InputError(f"{{{used}}} is not in 'over', which says what it stands for", place=place)
+    for values in product(*(over[used] for used in names)):
+        spec = name
+        for used, value in zip(names, values, strict=True):
+            spec = spec.replace(f"{{{used}}}", str(value))
+        yield spec

@@ -1,0 +1,199 @@
+"""Every method and formulation by its name, imported when it is asked for: a broken method breaks only itself.
+
+Beside those of the package there are others: of plugin files, of the entry points ``cwb.models`` of installed packages, and registered ones.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from warnings import warn
+
+from ..core.errors import InputError
+from ..core.formulation import Formulation
+from ..core.method import Method
+from .plugins import PLUGINS, objects_of
+
+METHODS: Mapping[str, str] = {
+    "libra": "models.libra.method:LIBRA",
+    "libra-equal": "models.libra.method:LIBRA_EQUAL",
+    "libra-codesign": "models.libra.method:LIBRA_CODESIGN",
+    "ring": "heuristics.textbook.rings:RING",
+    "direct": "heuristics.textbook.exchanges:DIRECT",
+    "rhd": "heuristics.textbook.exchanges:RHD",
+    "bruck": "heuristics.textbook.exchanges:BRUCK",
+    "dbt": "heuristics.textbook.trees:DBT",
+    "knomial": "heuristics.textbook.trees:KNOMIAL",
+    "torus-rings": "heuristics.textbook.tori:TORUS_RINGS",
+    "shifted-ring": "heuristics.textbook.rings:SHIFTED_RING",
+    "swing": "heuristics.textbook.tori:SWING",
+    "bfb": "models.bfb.method:BFB",
+    "bfb-lp": "models.bfb.method:BFB_LP",
+    "bfb-chunked": "models.bfb.method:BFB_CHUNKED",
+    "bfb-heterogeneous": "models.bfb.method:BFB_HETEROGENEOUS",
+    "all-to-all-mcf": "models.mcf.method:METHOD",
+    "blueconnect": "heuristics.multirail.method:BLUECONNECT",
+    "themis": "heuristics.multirail.method:THEMIS",
+    "themis-lp": "models.multirail.method:THEMIS_LP",
+    "forestcoll": "models.forestcoll.method:FORESTCOLL",
+    "forestcoll-lp": "models.forestcoll.method:FORESTCOLL_LP",
+    "forestcoll-allreduce": "models.forestcoll.method:FORESTCOLL_ALLREDUCE",
+    "blink": "heuristics.blink.method:BLINK",
+    "blink-switch": "heuristics.blink.method:BLINK_SWITCH",
+    "multitree": "heuristics.multitree.method:METHOD",
+    "c-cube": "heuristics.ccube.method:METHOD",
+    "tto": "heuristics.tto.method:METHOD",
+    "ten-ilp": "models.ten.method:METHOD",
+    "pccl": "heuristics.pccl.method:METHOD",
+    "sccl": "models.sccl.method:METHOD",
+    "taccl": "models.taccl.method:METHOD",
+    "spff": "heuristics.spff.method:METHOD",
+    "tacos": "heuristics.tacos.method:METHOD",
+    "teccl": "models.teccl.method:TECCL",
+    "teccl-milp": "models.teccl.method:TECCL_MILP",
+    "teccl-lp": "models.teccl.method:TECCL_LP",
+    "teccl-astar": "models.teccl.method:TECCL_ASTAR",
+    "teccl-all-to-all": "models.teccl.method:TECCL_ALL_TO_ALL",
+    "mtree": "models.mtree.method:MTREE",
+    "gost": "heuristics.wan.method:GOST",
+    "mtree-repair": "models.mtree.method:REPAIR",
+    "topoadopt": "heuristics.wan.method:TOPOADOPT",
+    "blink-wan": "heuristics.wan.method:BLINK_WAN",
+    "single-tree": "heuristics.wan.method:SINGLE_TREE",
+    "wan-ring": "heuristics.wan.method:WAN_RING",
+    "plink": "heuristics.wan.method:PLINK",
+    "psld": "heuristics.wan.method:PSLD",
+}
+
+
+#: Declared models: ``cwb solve --formulation`` solves them as they are, ``cwb formulate`` writes them.
+FORMULATIONS: Mapping[str, str] = {
+    "libra/allocation": "models.libra.method:ALLOCATION",
+    "bfb/lp": "models.bfb.method:LP",
+    "bfb/chunked": "models.bfb.method:CHUNKED",
+    "bfb/heterogeneous": "models.bfb.method:TIMED",
+    "mcf/flow": "models.mcf.method:FLOW",
+    "forestcoll/optimum": "models.forestcoll.method:OPTIMUM",
+    "forestcoll/max-flow": "models.forestcoll.method:MAX_FLOW",
+    "forestcoll/allreduce": "models.forestcoll.method:ALL_REDUCE",
+    "taccl/routing": "models.taccl.method:ROUTING",
+    "taccl/contiguity": "models.taccl.method:CONTIGUITY",
+    "ten/ilp": "models.ten.method:ILP",
+    "multirail/themis": "models.multirail.method:SHARES",
+    "sccl/rounds": "models.sccl.method:ROUNDS",
+    "teccl/milp": "models.teccl.method:MILP",
+    "teccl/lp": "models.teccl.method:LP",
+    "teccl/astar": "models.teccl.method:ASTAR",
+    "teccl/all-to-all": "models.teccl.method:ALL_TO_ALL",
+    "mtree/selection": "models.mtree.method:SELECTION",
+    "mtree/patterns": "models.mtree.method:PATTERNS",
+    "mtree/rates": "models.mtree.method:RATES",
+    "mtree/restricted-master": "models.mtree.method:RESTRICTED_MASTER",
+    "mtree/pricing": "models.mtree.method:PRICING",
+    "mtree/repair": "models.mtree.method:REPAIR_SELECTION",
+    "mtree/repair-patterns": "models.mtree.method:REPAIR_PATTERNS",
+    "wan/blink-units": "heuristics.wan.method:BLINK_UNITS",
+}
+
+_registered: dict[str, Method | Formulation] = {}
+
+
+def names() -> tuple[str, ...]:
+    """Names of all methods."""
+    return (*METHODS, *(name for name, entry in _others().items() if isinstance(entry, Method)))
+
+
+def formulation_names() -> tuple[str, ...]:
+    """Names of all formulations."""
+    return (*FORMULATIONS, *(name for name, entry in _others().items() if isinstance(entry, Formulation)))
+
+
+def get(name: str) -> Method:
+    """Method of a name; the name of a formulation is the method that solves it as it is declared.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    if name in formulation_names():
+        return Method.of(formulation(name))
+    entry = _entry(name, METHODS, names(), "model")
+    assert isinstance(entry, Method)  # noqa: S101 (names tell methods)
+    return entry
+
+
+def formulation(name: str) -> Formulation:
+    """Formulation of a name.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    entry = _entry(name, FORMULATIONS, formulation_names(), "formulation")
+    assert isinstance(entry, Formulation)  # noqa: S101 (names tell formulations)
+    return entry
+
+
+def register(entry: Method | Formulation) -> None:
+    """Make a method or formulation known by its name in this process.
+
+    Raises
+    ------
+    InputError
+        If another one has the name.
+    """
+    _add(_registered, [entry], "register")
+
+
+def _entry(name: str, places: Mapping[str, str], known: Iterable[str], what: str) -> Method | Formulation:
+    if name in places:
+        module, attribute = places[name].split(":")
+        entry: Method | Formulation = getattr(import_module(f"..{module}", __package__), attribute)
+        return entry
+    if name in known:
+        return _others()[name]
+    close = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise InputError(f"unknown {what} {name!r}; expected one of {', '.join(known)}{hint}", source=f"--{what}")
+
+
+def _others() -> dict[str, Method | Formulation]:
+    """What does not come with the package."""
+    return {**_installed(), **_plugged(os.environ.get(PLUGINS, "")), **_registered}
+
+
+@cache
+def _installed() -> dict[str, Method | Formulation]:
+    """Entry points ``cwb.models`` of installed packages."""
+    found: dict[str, Method | Formulation] = {}
+    for point in entry_points(group="cwb.models"):
+        try:
+            _add(found, [point.load()], f"entry point {point.value}")
+        except Exception as error:
+            warn(f"entry point {point.name} = {point.value} is left out: {type(error).__name__}: {error}", stacklevel=2)
+    return found
+
+
+@cache
+def _plugged(paths: str) -> dict[str, Method | Formulation]:
+    """Methods and formulations in plugin files."""
+    found: dict[str, Method | Formulation] = {}
+    for path in filter(None, paths.split(os.pathsep)):
+        _add(found, objects_of(path, (Method, Formulation)), path)
+    return found
+
+
+def _add(found: dict[str, Method | Formulation], entries: Iterable[Method | Formulation], source: str) -> None:
+    """Add entries under their names, each of which is new."""
+    for entry in entries:
+        if not isinstance(entry, Method | Formulation):
+            raise InputError(f"expected a Method or Formulation, got {type(entry).__name__}", source=source)
+        if entry.name in METHODS or entry.name in FORMULATIONS or found.get(entry.name, entry) is not entry:
+            raise InputError(f"{entry.name!r} is the name of another method or formulation", source=source)
+        found[entry.name] = entry

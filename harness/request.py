@@ -1,0 +1,74 @@
+"""What is asked of a run, and who observes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.budget import Incumbent, Progress, silent, unheard
+from ..core.instance import Instance
+
+DEFAULT_SOLVER = "highs"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be run.
+
+    Parameters
+    ----------
+    model : str
+        Name of the method.
+    solver : str
+        Name of the solver; not used by methods that need none.
+    options : mapping of str to object
+        The method's options as the user wrote them.
+    seed, threads : int
+        Seed of everything random; threads that a solver may use.
+    time_limit_s, gap : float or None
+        Limits of the run; None is the method's own.
+    log_file : str or None
+        Where the solver writes its log.
+    """
+
+    model: str
+    solver: str = DEFAULT_SOLVER
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    threads: int = 1
+    time_limit_s: float | None = None
+    gap: float | None = None
+    log_file: str | None = None
+
+    def limits(self) -> dict[str, float]:
+        """Limits that are set, as records say them."""
+        asked = {"time_limit_s": self.time_limit_s, "gap": self.gap}
+        return {name: value for name, value in asked.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Observers of a run while it goes on.
+
+    Parameters
+    ----------
+    progress : callable
+        Shows lines.
+    tell : callable
+        Takes in every better :class:`~cwb.core.budget.Incumbent`.
+    posed : callable
+        Called with the problem as the method has it.
+    answered : callable
+        Called when the method is done and verification begins.
+    """
+
+    progress: Progress = silent
+    tell: Callable[[Incumbent], None] = unheard
+    posed: Callable[[Instance], None] = lambda _: None
+    answered: Callable[[], None] = lambda: None
+
+
+def plain_option(value: Any) -> Any:
+    """An option as plain data for a record."""
+    return value if isinstance(value, str | int | float | bool | list | dict | None) else str(value)

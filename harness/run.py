@@ -1,0 +1,257 @@
+"""One run: an instance goes in, a method answers, the verifier checks, one record comes out."""
+
+from __future__ import annotations
+
+import platform
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any
+
+from .. import solvers
+from ..core.answers import Answer, BoundOnly, to_json
+from ..core.bounds import Certificate
+from ..core.budget import Budget, Progress, silent
+from ..core.errors import CwbError, ExitStatus, InputError, SolverUnavailable, Unsupported, located
+from ..core.fields import validated
+from ..core.instance import Instance
+from ..core.method import Method, Outcome, Status
+from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord
+from ..core.solver import relative_gap
+from ..core.verdict import Verdict
+from ..schedules import judge
+from ..schedules.contradiction import ATTESTED_TOLERANCE
+from . import registry
+from .clock import WallClock
+from .environment import cwb_version, environment, peak_rss_bytes
+from .interrupt import stop_on_interrupt
+from .noting import Noting, noting
+from .request import DEFAULT_SOLVER, Listener, Request, plain_option
+
+__all__ = ["DEFAULT_SOLVER", "FinishedRun", "Request", "run", "run_one"]
+
+#: Relative difference at which a method's claim and the verifier's number are not the same.
+CLAIM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A record with what it is about.
+
+    Parameters
+    ----------
+    record : RunRecord
+        What is kept.
+    instance : Instance or None
+        The problem as it was posed to the method and to the verifier; None where the time was over before it was
+        loaded.
+    answer : Answer or None
+        The answer in full; of a schedule the record has the size only.
+    certificate : Certificate or None
+        What proves the bound.
+    """
+
+    record: RunRecord
+    instance: Instance | None
+    answer: Answer | None
+    certificate: Certificate | None
+
+
+def run_one(
+    instance: Instance, request: Request, progress: Progress = silent, stop: threading.Event | None = None
+) -> RunRecord:
+    """Run one method on one instance and have its answer verified; see :func:`run`."""
+    return run(instance, request, progress, stop).record
+
+
+def run(
+    instance: Instance,
+    request: Request,
+    progress: Progress = silent,
+    stop: threading.Event | None = None,
+    listener: Listener | None = None,
+    clock: WallClock | None = None,
+) -> FinishedRun:
+    """Run one method on one instance and have its answer verified.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    request : Request
+        Method, solver, options and limits.
+    progress : callable
+        Shows lines while the run goes on.
+    stop : threading.Event, optional
+        Ends the run when it is set, with what has been found; Ctrl-C sets it.
+    listener : Listener, optional
+        Receives more than lines, instead of ``progress``.
+    clock : WallClock, optional
+        Of the run, where it began before, with the loading of the instance.
+
+    Returns
+    -------
+    FinishedRun
+        Also where the method does not support the instance, the solver is missing, or the run fails.
+
+    Raises
+    ------
+    InputError
+        If the method or solver is unknown or an option is wrong.
+    """
+    method = registry.get(request.model)
+    solver = noting(solvers.get(request.solver)) if method.needs_solver else None
+    with located(source="-O"):
+        options = validated(lambda: method.options.model_validate(dict(request.options)))
+    listener = listener or Listener(progress)
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    clock = clock or WallClock(request.time_limit_s)
+    budget = Budget(
+        time_limit_s=request.time_limit_s,
+        threads=request.threads,
+        seed=request.seed,
+        gap=request.gap,
+        log_file=request.log_file,
+        clock=clock,
+        progress=listener.progress,
+        tell=listener.tell,
+        stop=stop or threading.Event(),
+    )
+    outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener)
+    verdict = Verdict()
+    listener.answered()
+    if outcome.answer is not None:
+        verdict = judge(posed, outcome.answer, outcome.certificate, clock)
+    # What was refused or failed, was so with this solver, even if that was before it was handed a model.
+    failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
+    named = solver if solver is not None and (solver.called or failed) else None
+    if restriction := method.restricted_to(options):
+        outcome = replace(outcome, metrics={**outcome.metrics, "restricted_to": restriction})
+    record = _record(instance, posed, request, method, named, outcome, verdict, exit_status, clock, started_at)
+    return FinishedRun(record, posed, outcome.answer, outcome.certificate)
+
+
+def _answer(
+    instance: Instance, method: Method, solver: Noting | None, budget: Budget, options: Any, listener: Listener
+) -> tuple[Outcome, Instance, ExitStatus | None]:
+    """Let the method answer; what it cannot do becomes an outcome with a reason."""
+    posed = instance
+    if reason := method.supports(instance):
+        return Outcome(Status.UNSUPPORTED, message=f"{method.name}: {reason}"), posed, None
+    try:
+        posed = method.pose(instance, options)
+        listener.posed(posed)
+        if solver is not None and not (found := solver.installed()).ok:
+            raise SolverUnavailable(found.message)
+        with stop_on_interrupt(budget.stop):
+            return method.run(posed, solver or _NO_SOLVER, budget, options), posed, None
+    except InputError:
+        raise
+    except Unsupported as error:
+        return Outcome(Status.UNSUPPORTED, message=str(error)), posed, None
+    except CwbError as error:
+        return Outcome(Status.ERROR, message=str(error)), posed, error.exit_status
+
+
+def _record(
+    instance: Instance,
+    posed: Instance,
+    request: Request,
+    method: Method,
+    solver: Noting | None,
+    outcome: Outcome,
+    verdict: Verdict,
+    exit_status: ExitStatus | None,
+    clock: WallClock,
+    started_at: str,
+) -> RunRecord:
+    """Contents of the record; where the verifier has a number, it is the verifier's."""
+    # There is nothing to verify in an attested bound without an answer.
+    attested = isinstance(outcome.answer, BoundOnly) and verdict.ok and verdict.objective is None
+    objective = outcome.objective if attested else verdict.objective
+    violations = [*verdict.violations, *_claims_missed(outcome, verdict, objective, method.sense)]
+    if outcome.answer is None:
+        objective, violations = None, []
+    bound = outcome.bound if verdict.bound is None else verdict.bound
+    bound = bound if bound is not None and isfinite(bound) else None
+    proof = NONE if bound is None else ATTESTED if verdict.bound is None else RECOMPUTED
+    status = outcome.status
+    verified = None if outcome.answer is None or (attested and not violations) else not violations
+    if exit_status is None:
+        exit_status = ExitStatus.VERIFICATION_FAILED if verified is False else EXIT_STATUS[status.value]
+    return RunRecord(
+        cwb_version=cwb_version(),
+        model=method.name,
+        kind=method.kind.value,
+        instance=instance.name,
+        instance_sha256=instance.sha256,
+        collective=instance.demand.collective.value if instance.demand else None,
+        solver=solver.name if solver else None,
+        solver_version=_solver_version(solver, outcome),
+        options={name: plain_option(value) for name, value in request.options.items()},
+        seed=request.seed,
+        threads=request.threads,
+        status=status.value,
+        objective=objective,
+        objective_unit=method.objective_unit(posed),
+        sense=method.sense,
+        bound=bound,
+        gap=relative_gap(objective, bound),
+        verified=verified,
+        violations=tuple(violations[:20]),
+        metrics={**outcome.metrics, **verdict.metrics, "iterations": outcome.iterations},
+        seconds=clock.seconds(),
+        size={
+            "variables": outcome.size.variables,
+            "integers": outcome.size.integers,
+            "constraints": outcome.size.constraints,
+            "nonzeros": outcome.size.nonzeros,
+        },
+        answer=None if outcome.answer is None else to_json(outcome.answer),
+        certificate=None if outcome.certificate is None else outcome.certificate.to_json(),
+        message=outcome.message,
+        host=platform.node(),
+        started_at=started_at,
+        exit_status=int(exit_status),
+        limits=request.limits(),
+        peak_rss_bytes=peak_rss_bytes(),
+        environment=environment(),
+        proof=proof,
+    )
+
+
+def _claims_missed(outcome: Outcome, verdict: Verdict, objective: float | None, sense: str) -> list[str]:
+    """Where the method claims more than the verifier finds, or more than its own answer allows."""
+    missed: list[str] = []
+    if outcome.objective is not None and verdict.objective is not None:
+        difference = abs(outcome.objective - verdict.objective)
+        if not difference <= CLAIM_TOLERANCE * abs(verdict.objective):
+            missed.append(f"claimed objective {outcome.objective!r}, the verifier finds {verdict.objective!r}")
+    sign = 1 if sense == "minimize" else -1
+    if outcome.bound is None:
+        if outcome.status is Status.OPTIMAL:
+            missed.append("claimed optimal without a bound")
+    elif verdict.bound is not None:
+        if not sign * (outcome.bound - verdict.bound) <= CLAIM_TOLERANCE * abs(verdict.bound):
+            missed.append(f"claimed bound {outcome.bound!r}, its certificate proves {verdict.bound!r}")
+    elif objective is not None and not sign * (outcome.bound - objective) <= ATTESTED_TOLERANCE * abs(objective):
+        missed.append(f"contradiction: attested bound {outcome.bound!r}, but the answer has {objective!r}")
+    return missed
+
+
+def _solver_version(solver: Noting | None, outcome: Outcome) -> str | None:
+    if solver is None:
+        return None
+    return outcome.reports[-1].version if outcome.reports else solver.installed().version
+
+
+class _NoSolver:
+    """Stands in where a method needs none; any use of it is a mistake of the method."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        raise AttributeError(f"the method said that it needs no solver, but asked for {name}")
+
+
+_NO_SOLVER: Any = _NoSolver()

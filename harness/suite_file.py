@@ -1,0 +1,245 @@
+"""Suites: what a TOML file may say, and where suites are found."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from .. import instances
+from ..core.collective import CollectiveKind
+from ..core.errors import InputError, located, shown
+from ..core.fields import Duration, Strict, validated
+from ..core.units import UnitKind, parse
+from .request import DEFAULT_SOLVER
+
+#: A larger file is no suite, and a longer range a mistake.
+MAX_FILE_BYTES = 2**20
+MAX_VALUES = 10_000
+
+_Name = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+def _scalars(value: object) -> Iterator[object]:
+    """Leaves of nested lists and tables."""
+    if isinstance(value, list | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _scalars(part)
+    else:
+        yield value
+
+
+def _choices(value: object) -> list[Any]:
+    """Values of an option to try; a value alone is a list of one."""
+    choices = value if isinstance(value, list) else [value]
+    if not choices:
+        raise ValueError("an empty list; expected at least one value to try")
+    for choice in choices:
+        for scalar in _scalars(choice) if isinstance(choice, list) else [choice]:
+            if not isinstance(scalar, str | bool | int | float) or (
+                isinstance(scalar, float) and not math.isfinite(scalar)
+            ):
+                raise ValueError(
+                    f"{scalar!r} is no value of an option; expected text, a number, true, false or a list of these or of tables"
+                )
+    return choices
+
+
+_Choices = Annotated[list[Any], BeforeValidator(_choices)]
+
+
+def _collective(value: str) -> str:
+    """Check the name of a collective."""
+    if value not in (known := [kind.value for kind in CollectiveKind]):
+        raise ValueError(f"{value!r} is unknown; expected one of {', '.join(known)}")
+    return value
+
+
+def _size(value: str) -> str:
+    """Check a size, and leave it as it is written."""
+    try:
+        parse(value, UnitKind.SIZE, allow_zero=False)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+    return value
+
+
+_Size = Annotated[str, AfterValidator(_size)]
+_Collective = Annotated[str, AfterValidator(_collective)]
+
+
+def _values(value: object) -> object:
+    """Write a range out: ``{ from = 2, to = 8 }`` in steps of 1 or of ``step``, or times ``factor``."""
+    if not isinstance(value, dict):
+        return value
+    way = value.keys() - {"from", "to"} or {"step"}
+    numbers = {"step": 1, **value}
+    whole = all(type(number) is int and number > 0 for number in numbers.values())
+    if not {"from", "to"} <= value.keys() or way not in ({"step"}, {"factor"}) or not whole or value.get("factor") == 1:
+        expected = "expected { from, to, step } or { from, to, factor } of whole numbers above 0, the factor above 1"
+        raise ValueError(f"{shown(value)} is no range; {expected}")
+    written = [value["from"]] if value["from"] <= value["to"] else []
+    while written and len(written) <= MAX_VALUES:
+        following = written[-1] * value["factor"] if "factor" in value else written[-1] + numbers["step"]
+        if following > value["to"]:
+            break
+        written.append(following)
+    return written
+
+
+def _sizes(value: object) -> object:
+    """Write a range of sizes out, from one to another, times a factor."""
+    if not isinstance(value, dict):
+        return value
+    if value.keys() != {"from", "to", "factor"} or type(value["factor"]) is not int or value["factor"] < 2:
+        raise ValueError(f"{shown(value)} is no range; expected {{ from, to, factor }}, the factor whole and above 1")
+    size, last = (parse(_size(value[end]), UnitKind.SIZE) for end in ("from", "to"))
+    written = []
+    while size <= last:
+        written.append(_written(size))
+        size *= value["factor"]
+    return written
+
+
+def _written(size: Fraction) -> str:
+    """Write a size exactly, in the largest binary unit of which it is a whole number."""
+    for unit in ("GiB", "MiB", "KiB", "B"):
+        if (size / UnitKind.SIZE.units[unit]).denominator == 1:
+            return f"{size / UnitKind.SIZE.units[unit]} {unit}"
+    return f"{float(size)!r} B"
+
+
+_Values = Annotated[
+    list[Annotated[int, Field(strict=True)]],
+    BeforeValidator(_values),
+    Field(min_length=1, max_length=MAX_VALUES),
+]
+_Sizes = Annotated[list[_Size], BeforeValidator(_sizes)]
+
+
+class GridFile(Strict):
+    """One grid: every combination of its lists is a cell."""
+
+    instances: list[_Name] = Field(
+        min_length=1,
+        description="What 'cwb solve' takes: shipped names, files, expressions; or patterns of shipped names (gpt-3-*).",
+    )
+    over: dict[_Name, _Values] = Field(
+        {},
+        description="What {name} stands for in instances: numbers, or { from, to, step } or { from, to, factor }; all of them in turn.",
+    )
+    models: list[_Name] = Field(
+        min_length=1,
+        description="Names, patterns (teccl*), kinds (kind=exact); !pattern leaves out again.",
+    )
+    solvers: list[_Name] = Field(
+        [DEFAULT_SOLVER],
+        min_length=1,
+        description="Names; a pattern means those that are installed here. A method that calls none runs once.",
+    )
+    options: dict[_Name, _Choices] = Field(
+        {}, description="A value, or a list of values to try; a value that is a list stands in a list: [[8, 16]]."
+    )
+    collectives: list[_Collective] = Field(
+        [], description="Each in turn instead of the instance's; by default its own, or 1 GiB of what is named here."
+    )
+    sizes: _Sizes = Field(
+        [],
+        description="Each in turn instead of the collective's: a list, or { from, to, factor }, such as 1 KiB to 1 GiB.",
+    )
+    chunks: Annotated[int, Field(ge=1, le=10**9, strict=True)] | None = None
+    seeds: list[Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]] = Field([0], min_length=1)
+    threads: Annotated[int, Field(ge=1, le=1024, strict=True)] = 1
+    time_limit: Duration | None = Field(None, description="Per run; by default the suite's.")
+    memory: _Size | None = Field(None, description="Most memory of a run; by default the suite's.")
+    gap: Annotated[float, Field(ge=0, lt=1)] | None = None
+
+
+class SuiteFile(Strict):
+    """A suite: one or more grids."""
+
+    description: str = ""
+    time_limit: Duration | None = Field(None, description="Per run.")
+    memory: _Size | None = Field(None, description="Most memory of a run.")
+    grid: list[GridFile] = Field(min_length=1, max_length=1000)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite that has been read: where it came from, what it says, and the folder that its instances may be in."""
+
+    source: str
+    file: SuiteFile
+    folder: Path | None = None
+
+
+def shipped_suites() -> tuple[str, ...]:
+    """Names of the suites that come with cwb."""
+    names = (entry.name for entry in _shipped_folder().iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def _shipped_folder() -> Traversable:
+    return files(instances) / "suites"
+
+
+def load_suite(spec: str | Path) -> Suite:
+    """Load a suite.
+
+    Parameters
+    ----------
+    spec : str or Path
+        A file, or the name of a shipped suite, with or without ``suites/`` and ``.toml``.
+
+    Raises
+    ------
+    InputError
+        If there is none, or something is wrong in it; names the file and the place.
+    """
+    path = Path(spec)
+    name = path.name.removesuffix(".toml")
+    if is_file(path):
+        return Suite(str(spec), _read(path, str(spec)), path.parent)
+    if name in shipped_suites() and path.parent.as_posix() in (".", "suites", "instances/suites"):
+        source = f"{name}.toml"
+        return Suite(source, _read(_shipped_folder() / source, source))
+    close = get_close_matches(name, shipped_suites(), n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise InputError(f"no such file; the suites of cwb are {', '.join(shipped_suites())}{hint}", source=str(spec))
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; a text too long for a path is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _read(path: Path | Traversable, source: str) -> SuiteFile:
+    with located(source=source):
+        try:
+            with path.open("rb") as stream:
+                raw = stream.read(MAX_FILE_BYTES + 1)
+        except OSError as error:
+            raise InputError((error.strerror or "cannot be read").lower()) from None
+        if len(raw) > MAX_FILE_BYTES:
+            raise InputError(f"more than {MAX_FILE_BYTES:,} bytes; expected a suite")
+        try:
+            data: dict[str, Any] = tomllib.loads(raw.decode())
+        except UnicodeDecodeError:
+            raise InputError("not TOML: not UTF-8 text") from None
+        except RecursionError:
+            raise InputError("not TOML that cwb reads: nested too deeply") from None
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"not TOML: {error}") from None
+        return validated(lambda: SuiteFile.model_validate(data))

@@ -1,0 +1,197 @@
+"""Runs a task in a process of its own, and stops it when it takes more time or memory than it may.
+
+:func:`supervise` takes and gives plain data and can be called anywhere: in a thread here, on a worker of a cluster.
+"""
+
+from __future__ import annotations
+
+import queue
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import CancelledError
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import ExitStatus
+from ..core.record import RunRecord
+from .failure import failure
+from .process import END_S, Child
+from .task import Task
+
+#: How often a run is looked at.
+_TICK_S = 0.05 if sys.platform == "linux" else 0.5
+
+#: Seconds in which a process must have begun its run.
+_START_S = 300.0
+
+
+def supervise(data: Mapping[str, Any], stop: threading.Event | None = None) -> dict[str, Any]:
+    """Run a task and give its record, whatever happens.
+
+    Parameters
+    ----------
+    data : mapping of str to object
+        The task, as plain data.
+    stop : threading.Event, optional
+        Ends the run without a record when it is set.
+
+    Raises
+    ------
+    CancelledError
+        If ``stop`` was set.
+    """
+    task = Task.from_json(data)
+    with tempfile.TemporaryDirectory(prefix="cwb-") as folder:
+        watch = _RunWatch(task, Path(folder), stop or threading.Event())
+        return watch.record().to_json()
+
+
+class _RunWatch:
+    """Watches over one run."""
+
+    def __init__(self, task: Task, folder: Path, stop: threading.Event) -> None:
+        self.task, self.folder, self.stop = task, folder, stop
+        self.incumbent: dict[str, Any] | None = None
+        self.spooled = False
+        self.phase = "starting"
+        self.started_at = datetime.now(UTC).isoformat(timespec="seconds")
+        self.begun_s = time.perf_counter()
+        self.deadline_s: float | None = self.begun_s + _START_S
+
+    def record(self) -> RunRecord:
+        """Run to the end, or to the limit."""
+        child = Child(self.task, self.folder)
+        try:
+            return self._watched(child)
+        finally:
+            child.close()
+
+    def _watched(self, child: Child) -> RunRecord:
+        while True:
+            try:
+                event = child.events.get(timeout=_TICK_S)
+            except queue.Empty:
+                event = {}
+            if event is None:
+                return self._died(child)
+            if event.get("event") == "record":
+                child.end(END_S)
+                return RunRecord.from_json(event["record"], source="worker", place="record")
+            self._take_in(event)
+            if self.stop.is_set():
+                raise CancelledError
+            if reason := self._beyond(child):
+                return self._stopped(child, *reason)
+
+    def _take_in(self, event: dict[str, Any]) -> None:
+        """Keep what the run tells; a phase that begins has the time of the run anew."""
+        limit_s = self.task.cell.request.time_limit_s
+        match event.pop("event", None):
+            case "incumbent":
+                self.spooled = event.pop("spooled") or self.spooled
+                if self.incumbent is None or _replaces(event, self.incumbent):
+                    self.incumbent = event
+            case "started" | "answered" as phase:
+                self.phase = phase
+                now = time.perf_counter()
+                self.deadline_s = None if limit_s is None else now + limit_s + self.task.grace_s
+                if phase == "started":
+                    self.begun_s = now
+
+    def _beyond(self, child: Child) -> tuple[str, str] | None:
+        """Say why the run must be stopped, if it must."""
+        most, held = self.task.cell.memory_bytes, child.held_bytes()
+        if most is not None and held > most:
+            return "memory", f"held {held / 2**20:,.0f} MiB, more than its {most / 2**20:,.0f} MiB"
+        if self.deadline_s is None or time.perf_counter() < self.deadline_s:
+            return None
+        if self.phase == "starting":
+            return "time", f"the process had not begun after {_START_S:.0f} s"
+        who = "the verifier" if self.phase == "answered" else "it"
+        limit_s = self.task.cell.request.time_limit_s or 0.0
+        return "time", f"{who} did not end after {limit_s:g} s and {self.task.grace_s:g} s of grace"
+
+    def _stopped(self, child: Child, why: str, message: str) -> RunRecord:
+        """Stop the run, and keep what it has reported."""
+        child.end()
+        while (event := child.events.get()) is not None:
+            if event.get("event") == "record":  # it ended just now
+                return RunRecord.from_json(event["record"], source="worker", place="record")
+            self._take_in(event)
+        record = failure(self.task, f"{message}: stopped", self.started_at, ExitStatus.LIMIT)
+        return self._judged(replace(record, status="limit", **self._told(child, why)))
+
+    def _died(self, child: Child) -> RunRecord:
+        """Say how the run's process ended by itself."""
+        status = child.end(END_S)
+        how = f"ended with status {status}"
+        if status < 0:
+            how = f"was killed by {signal.Signals(-status).name}"
+            how += " (is the machine out of memory?)" if -status == signal.SIGKILL else ""
+        words = child.last_words()
+        message = f"the run's process {how}{': ' if words else ''}{words}"
+        return replace(failure(self.task, message, self.started_at), **self._told(child, "crash"))
+
+    def _told(self, child: Child, why: str) -> dict[str, Any]:
+        return {
+            "stopped": why,
+            "incumbent": self.incumbent,
+            "peak_rss_bytes": child.peak_bytes,
+            "seconds": {"total": time.perf_counter() - self.begun_s},
+        }
+
+    def _judged(self, record: RunRecord) -> RunRecord:
+        """Verify the last answer that the run wrote down, in another process and for as long as a run may take."""
+        if not self.spooled:
+            return record
+        limit_s = self.task.cell.request.time_limit_s or _START_S
+        judge = Child(self.task, self.folder, judge=True)
+        until_s = time.perf_counter() + _START_S
+        try:
+            while (left_s := until_s - time.perf_counter()) > 0 and not self.stop.is_set():
+                try:
+                    event = judge.events.get(timeout=min(left_s, 10 * _TICK_S))
+                except queue.Empty:
+                    continue
+                if event is None:
+                    break
+                if event["event"] == "judged":
+                    return _with_answer(record, event)
+                until_s = time.perf_counter() + limit_s + self.task.grace_s  # it has begun
+        finally:
+            judge.close()
+        return record
+
+
+def _replaces(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Whether an incumbent is worth more.
+
+    A method's than a solver's, then one that has an objective, then the later one.
+    """
+
+    def worth(incumbent: Mapping[str, Any]) -> tuple[bool, bool]:
+        return incumbent["of"] == "method", incumbent["objective"] is not None
+
+    return worth(new) >= worth(old)
+
+
+def _with_answer(record: RunRecord, judged: Mapping[str, Any]) -> RunRecord:
+    """Record of the last answer of a stopped run, with the objective that the verifier computed."""
+    verified = not judged["violations"]
+    return replace(
+        record,
+        status="feasible",
+        objective=judged["objective"],
+        objective_unit=judged["objective_unit"],
+        verified=verified,
+        violations=tuple(judged["violations"]),
+        metrics=judged["metrics"],
+        answer=judged["answer"],
+        exit_status=int(ExitStatus.OK if verified else ExitStatus.VERIFICATION_FAILED),
+    )

@@ -1,0 +1,184 @@
+"""Cells made ready to be run anywhere: what is asked, in full, and the key that it is recorded under."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from .. import instances, solvers
+from ..core.budget import Budget, Progress, silent
+from ..core.errors import CwbError
+from ..core.instance import Instance, plain
+from ..core.watch import watched
+from . import registry
+from .clock import WallClock
+from .demand import with_demand
+from .environment import cwb_version, package_version
+from .plan import Cell
+from .request import Request, plain_option
+from .suite_file import is_file
+
+#: Name, digest and collective of an instance.
+_Named = tuple[str, str, str | None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run, with what its record says whatever happens to it; plain data.
+
+    Parameters
+    ----------
+    cell : Cell
+        What to run.
+    key : str
+        Digest of what is asked.
+    known : mapping of str to object
+        Fields of the record that are known before it runs.
+    grace_s : float
+        Seconds after the time limit at which the run is stopped.
+    """
+
+    cell: Cell
+    key: str
+    known: Mapping[str, Any] = field(default_factory=dict)
+    grace_s: float = 10.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Task:
+        """Read what :meth:`to_json` wrote."""
+        cell: dict[str, Any] = {**data["cell"], "request": Request(**data["cell"]["request"])}
+        return cls(Cell(**cell), data["key"], data["known"], data["grace_s"])
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is asked of every run instead of what the suite says.
+
+    Parameters
+    ----------
+    time_limit_s, memory_bytes : number or None
+        Limits of a run; None is the suite's.
+    grace_s : float
+        Seconds after the time limit at which a run that goes on is stopped.
+    """
+
+    time_limit_s: float | None = None
+    memory_bytes: int | None = None
+    grace_s: float = 10.0
+
+    def of(self, cell: Cell) -> Cell:
+        """A cell with these limits."""
+        limit_s = cell.request.time_limit_s if self.time_limit_s is None else self.time_limit_s
+        memory = cell.memory_bytes if self.memory_bytes is None else self.memory_bytes
+        return replace(cell, request=replace(cell.request, time_limit_s=limit_s), memory_bytes=memory)
+
+
+def tasks(plan: Iterable[Cell], limits: Limits | None = None, progress: Progress = silent) -> list[Task]:
+    """Make cells ready; those that ask the same are one.
+
+    Every instance is loaded, since its digest is a part of the key; one that cannot be, or not within the limit of its
+    run, is recorded as such when it runs.
+    """
+    limits = limits or Limits()
+    names: dict[tuple[Any, ...], _Named] = {}
+    found: dict[str, Task] = {}
+    for cell in map(limits.of, plan):
+        asked = cell.instance, cell.collective, cell.size, cell.chunks, cell.request.time_limit_s
+        if asked not in names:
+            names[asked] = _named(cell, progress)
+        task = task_of(cell, names[asked], limits.grace_s)
+        found.setdefault(task.key, task)
+    return list(found.values())
+
+
+def loaded(cell: Cell) -> Instance:
+    """Load the instance of a cell, with the collective that is asked for, and take its digest."""
+    instance = with_demand(instances.load(cell.instance), cell.collective, cell.size, cell.chunks)
+    instance.sha256  # noqa: B018 (kept by the instance, so that nobody waits for it later)
+    return instance
+
+
+def _named(cell: Cell, progress: Progress) -> _Named:
+    """Name, digest and collective of an instance; what cannot be loaded has its own text and no digest."""
+    limit_s = cell.request.time_limit_s
+    try:
+        with watched(Budget(limit_s, clock=WallClock(limit_s), progress=progress)):
+            instance = loaded(cell)
+    except Exception:  # the run's record tells it
+        return cell.instance, "", cell.collective
+    return instance.name, instance.sha256, collective_of(instance)
+
+
+def collective_of(instance: Instance) -> str | None:
+    """Name of the collective; None if there is none."""
+    return None if instance.demand is None else instance.demand.collective.value
+
+
+def task_of(cell: Cell, instance: _Named, grace_s: float = 10.0) -> Task:
+    """Make a cell ready, given name, digest and collective of its instance."""
+    name, sha256, collective = instance
+    if is_file(path := Path(cell.instance)):
+        cell = replace(cell, instance=str(path.resolve()))  # found from any folder
+    request = cell.request
+    kind, options, solver = _of_method(cell)
+    asked = {
+        "instance": [name, sha256] if sha256 else [cell.instance, cell.collective, cell.size, cell.chunks],
+        "model": request.model,
+        "options": options,
+        "solver": [solver, _solver_version(solver)],
+        "seed": request.seed,
+        "threads": request.threads,
+        "limits": limits_of(cell),
+        "versions": {"cwb": cwb_version(), "pyomo": package_version("pyomo")},
+    }
+    text = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    known = {
+        "cwb_version": cwb_version(),
+        "model": request.model,
+        "kind": kind,
+        "instance": name,
+        "instance_sha256": sha256,
+        "collective": collective,
+        "solver": solver,
+        "solver_version": _solver_version(solver),
+        "options": {name: plain_option(value) for name, value in request.options.items()},
+        "seed": request.seed,
+        "threads": request.threads,
+        "limits": limits_of(cell),
+    }
+    return Task(cell, hashlib.sha256(text.encode()).hexdigest(), known, grace_s)
+
+
+def limits_of(cell: Cell) -> dict[str, float]:
+    """Limits that a run has, as its record says them."""
+    memory = {} if cell.memory_bytes is None else {"memory_bytes": cell.memory_bytes}
+    return {**cell.request.limits(), **memory}
+
+
+def _of_method(cell: Cell) -> tuple[str, Any, str | None]:
+    """Kind, options with their defaults, and solver; a wrong option stays as it is and is reported by its run."""
+    request = cell.request
+    try:
+        method = registry.get(request.model)
+    except Exception:
+        return "", dict(request.options), request.solver
+    try:
+        options = plain(dict(method.options.model_validate(dict(request.options))))
+    except ValueError:
+        options = dict(request.options)
+    return method.kind.value, options, request.solver if method.needs_solver else None
+
+
+def _solver_version(name: str | None) -> str | None:
+    try:
+        return None if name is None else solvers.get(name).installed().version
+    except CwbError:
+        return None

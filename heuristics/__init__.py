@@ -1,0 +1,1 @@
+"""Methods that answer without a proof of their own: textbook algorithms, synthesizers, baselines."""

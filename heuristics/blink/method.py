@@ -1,0 +1,97 @@
+"""Blink's methods with their options and what they are for; compiled kernels are imported when a method runs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ...core.collective import CollectiveKind
+from ...core.fields import Strict
+from ...core.instance import Instance
+from ...core.method import Kind, Method
+from ...core.topology import Topology
+from ...core.trees import TreePacking
+from ...models.forestcoll.method import PAPER
+from ...models.forestcoll.method import supports as supports_trees
+
+#: What trees from one root make.
+SUPPORTED = (CollectiveKind.ALL_REDUCE, CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
+BLINK_PAPER = "Wang et al., Blink: Fast and Generic Collectives for Distributed ML, MLSys 2020"
+
+
+def supports_switches(instance: Instance) -> str | None:
+    """Say why an instance cannot be served by trees from one root."""
+    if (reason := supports_trees(instance)) is not None:
+        return reason
+    if instance.demand is not None and instance.demand.collective not in SUPPORTED:
+        defined = ", ".join(kind.value for kind in SUPPORTED)
+        return f"trees from one root do not make {instance.demand.collective.value}, but {defined}"
+    return None
+
+
+def supports(instance: Instance) -> str | None:
+    """Say why an instance cannot be served by trees from one root that go through ranks of the group alone."""
+    if (reason := supports_switches(instance)) is not None:
+        return reason
+    topology = instance.network
+    if isinstance(topology, Topology):
+        members = {topology.rank_nodes[rank] for rank in group(instance)}
+        for index, node in enumerate(topology.nodes):
+            if index not in members:
+                return f"{node.name!r} only passes data on, and Blink has no switches; blink-switch removes them first"
+    return None
+
+
+def group(instance: Instance) -> tuple[int, ...]:
+    """The ranks of the group, the root of a broadcast or reduce first."""
+    if instance.demand is not None and instance.demand.ranks is not None:
+        return instance.demand.ranks
+    return tuple(range(instance.npus))
+
+
+class BlinkOptions(Strict):
+    """Options of ``blink`` and ``blink-switch``."""
+
+    root: Literal["best", "fastest"] | Annotated[int, Field(ge=0)] = Field(
+        default="best",
+        description="Rank that an all-reduce adds up at and broadcasts from: best, the first with the highest rate; fastest, of all "
+        "with the highest rate the one whose trees take the least time both ways together; or a number.",
+    )
+    k: Literal["optimal", "smallest"] | Annotated[int, Field(ge=1, le=10**6)] = Field(
+        default="optimal",
+        description="Trees: optimal, as many as make every link's share whole (proposition 3); "
+        "smallest, as few as are still optimal; or a number.",
+    )
+    repack: int = Field(
+        default=100,
+        ge=0,
+        le=100_000,
+        description="Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to 512 ranks.",
+    )
+
+
+BLINK = Method(
+    name="blink",
+    kind=Kind.HEURISTIC,
+    summary="the most spanning trees from one root: reduce along them, broadcast back; no switches",
+    paper=BLINK_PAPER,
+    answer_type=TreePacking,
+    options=BlinkOptions,
+    solve=f"{__package__}.blink:run",
+    supports=supports,
+    needs_solver=False,
+)
+
+
+BLINK_SWITCH = Method(
+    name="blink-switch",
+    kind=Kind.HEURISTIC,
+    summary="Blink after ForestColl's removal of switches: trees from one root on any network",
+    paper=f"{BLINK_PAPER}; {PAPER}",
+    answer_type=TreePacking,
+    options=BlinkOptions,
+    solve=f"{__package__}.blink:run",
+    supports=supports_switches,
+    needs_solver=False,
+)

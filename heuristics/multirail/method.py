@@ -1,0 +1,84 @@
+"""``blueconnect`` and ``themis``: in which order each chunk passes the dimensions of a fabric.
+
+``blueconnect`` takes every chunk through the dimensions from the inside out, and back (dissertation, section 4.2.2).
+
+``themis`` gives chunk after chunk the order that evens out the loads of the dimensions so far. Source: Rashidi et
+al., "Themis", ISCA 2022, algorithm 1. The least loaded dimension comes first, where the chunk is largest. While the
+loads differ by less than the time of a sixteenth of a chunk in the least loaded dimension, the order 1, 2, ..., N of
+the baseline is kept.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ...core.answers import ChunkOrders
+from ...core.budget import Budget
+from ...core.collective import Demand
+from ...core.fabric import WiredFabric
+from ...core.instance import Instance
+from ...core.method import Kind, Method, Outcome, Status
+from ...core.solver import Solver
+from ...models.multirail.method import THEMIS_PAPER, QueueOptions, ThemisOptions, pose, supports
+from ...models.multirail.problem import demand_of, loads_s, stage_s, wired
+
+#: The part of a chunk whose time is the threshold.
+_THRESHOLD = Fraction(1, 16)
+
+
+def run_blueconnect(instance: Instance, solver: Solver, budget: Budget, options: QueueOptions) -> Outcome:
+    """Give every chunk the order 1, 2, ..., N (``Method.run``)."""
+    del solver, budget
+    order = tuple(range(len(instance.fabric.dimensions)))
+    answer = ChunkOrders((order,) * demand_of(instance).chunks, options.queue)
+    return Outcome(Status.FEASIBLE, answer)
+
+
+def run_themis(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptions) -> Outcome:
+    """Order the chunks greedily (``Method.run``)."""
+    del solver, budget
+    answer = ChunkOrders(greedy_orders(wired(instance), demand_of(instance)), options.queue)
+    return Outcome(Status.FEASIBLE, answer)
+
+
+def greedy_orders(fabric: WiredFabric, demand: Demand) -> tuple[tuple[int, ...], ...]:
+    """The order of every chunk."""
+    dimensions = range(len(fabric.dimensions))
+    size = demand.size_bytes / demand.chunks
+    load = [Fraction(0)] * len(dimensions)
+    orders: list[tuple[int, ...]] = []
+    for _ in range(demand.chunks):
+        ranked = tuple(sorted(dimensions, key=lambda d: load[d]))
+        least, most = ranked[0], ranked[-1]
+        even = load[most] - load[least] < stage_s(fabric, least, size * _THRESHOLD)
+        order = tuple(dimensions) if even else ranked
+        load = [sum(pair, Fraction(0)) for pair in zip(load, loads_s(fabric, demand, order, size), strict=True)]
+        orders.append(order)
+    return tuple(orders)
+
+
+BLUECONNECT = Method(
+    name="blueconnect",
+    kind=Kind.HEURISTIC,
+    summary="every chunk through the dimensions from the inside out, and back",
+    paper="Cho et al., BlueConnect, SysML 2019; dissertation behind ASTRA-sim 2.0, section 4.2.2",
+    answer_type=ChunkOrders,
+    options=QueueOptions,
+    solve=run_blueconnect,
+    supports=supports,
+    pose=pose,
+    needs_solver=False,
+)
+
+THEMIS = Method(
+    name="themis",
+    kind=Kind.HEURISTIC,
+    summary="chunk after chunk in the order that evens out the dimensions' loads",
+    paper=THEMIS_PAPER,
+    answer_type=ChunkOrders,
+    options=ThemisOptions,
+    solve=run_themis,
+    supports=supports,
+    pose=pose,
+    needs_solver=False,
+)

@@ -1,0 +1,146 @@
+"""``multitree``: the method, and the schedules of its trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from ...algorithms.bounds.schedule_bounds import best_bound
+from ...algorithms.schedules.compose import concatenate, merge, reverse, transpose
+from ...algorithms.schedules.problem import GroupProblem, check_size, group_problems, parallel_uses, supports_groups
+from ...core.budget import Budget
+from ...core.collective import CollectiveKind
+from ...core.fields import Strict
+from ...core.instance import Instance
+from ...core.method import Kind, Method, Outcome, Status
+from ...core.schedule import Chunks, Sends, StepSchedule
+from ...core.solver import Solver
+from .trees import StepEdge, grow
+
+#: Collectives that the trees serve.
+COLLECTIVES = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE)
+
+
+class MultitreeOptions(Strict):
+    """Options of ``multitree``."""
+
+    links: Literal["parallel", "equal"] = Field(
+        "parallel",
+        description="parallel lets a link of k times the smallest bandwidth take k edges in a step, k rounded down; "
+        "equal lets every link take one.",
+    )
+
+
+def supports(instance: Instance) -> str | None:
+    """Why an instance does not fit, if it does not (``Method.supports``)."""
+    return supports_groups(instance, COLLECTIVES)
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: MultitreeOptions) -> Outcome:
+    """Grow the trees of every collective on its own (``Method.run``)."""
+    del solver
+    problems = group_problems(instance)
+    bound, certificate = best_bound(instance)
+    schedules: list[StepSchedule] = []
+    heights: list[int] = []
+    with budget.clock.phase("build"):
+        for problem in problems:
+            built = build(problem, budget, parallel=options.links == "parallel")
+            if built is None:
+                message = "the trees were not complete in time"
+                return Outcome(Status.LIMIT, bound=float(bound), certificate=certificate, message=message)
+            schedules.append(built[0])
+            heights.append(built[1])
+    metrics = {"tree_height": max(heights)}
+    schedule = merge(instance.sha256, schedules)
+    return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate, metrics=metrics)
+
+
+def build(problem: GroupProblem, budget: Budget, *, parallel: bool) -> tuple[StepSchedule, int] | None:
+    """The schedule of a collective, and the height of its highest tree in edges; None if the budget ended first.
+
+    Parameters
+    ----------
+    problem : GroupProblem
+        One of :data:`COLLECTIVES`.
+    budget : Budget
+        Limits of the run.
+    parallel : bool
+        Whether a link of k times the smallest bandwidth counts as k links; otherwise all links are taken to be equal.
+
+    Raises
+    ------
+    Unsupported
+        If the schedule would be too large.
+    InputError
+        If a rank cannot be reached.
+    """
+    topology, kind, n = problem.topology, problem.collective, problem.n
+    passes = 2 if kind is CollectiveKind.ALL_REDUCE else 1
+    check_size(passes * n * (n - 1) * problem.demand.chunks)
+    uses = parallel_uses(topology) if parallel else [1] * len(topology.links)
+    phases: list[StepSchedule] = []
+    height = 0
+    for reducing in (True, False):
+        if kind is (CollectiveKind.ALL_GATHER if reducing else CollectiveKind.REDUCE_SCATTER):
+            continue
+        edges = grow(transpose(topology) if reducing else topology, problem.nodes.tolist(), uses, budget)
+        if edges is None:
+            return None
+        gather = all_gather(problem, edges)
+        phases.append(reverse(gather) if reducing else gather)
+        height = max(height, height_of(edges))
+    return phases[0] if len(phases) == 1 else concatenate(*phases), height
+
+
+def all_gather(problem: GroupProblem, edges: Sequence[StepEdge]) -> StepSchedule:
+    """Send every rank's part down its tree; its chunks travel together, chunk j of position i is ``i * c + j``."""
+    n, c = problem.n, problem.demand.chunks
+    step, tree, parent, child = (
+        np.repeat(column, c) for column in np.array([edge[:4] for edge in edges], dtype=np.int64).T
+    )
+    hops = np.repeat(np.array([len(edge.links) for edge in edges], dtype=np.int64), c)
+    return StepSchedule(
+        problem.instance.sha256,
+        Chunks(
+            np.ones(n * c, dtype=np.int64),
+            problem.part_bytes / c,
+            (*((rank,) for rank in problem.ranks), tuple(sorted(problem.ranks))),
+            np.repeat(np.arange(n), c),
+            np.full(n * c, n),
+            np.zeros(n * c, dtype=np.bool_),
+        ),
+        Sends(
+            tree * c + np.tile(np.arange(c), len(edges)),
+            problem.nodes[parent],
+            problem.nodes[child],
+            np.zeros(len(edges) * c, dtype=np.bool_),
+            np.concatenate([[0], np.cumsum(hops)]).astype(np.int64),
+            np.array([link for edge in edges for _ in range(c) for link in edge.links], dtype=np.int64),
+        ),
+        step,
+    )
+
+
+def height_of(edges: Sequence[StepEdge]) -> int:
+    """The most edges between a root and a leaf; an edge comes after the one above it."""
+    depth: dict[tuple[int, int], int] = {}
+    for edge in edges:
+        depth[edge.tree, edge.child] = depth.get((edge.tree, edge.parent), 0) + 1
+    return max(depth.values(), default=0)
+
+
+METHOD = Method(
+    name="multitree",
+    kind=Kind.HEURISTIC,
+    summary="a spanning tree from every rank, grown in turns over free links",
+    paper="Huang et al., Communication Algorithm-Architecture Co-Design for Distributed Deep Learning, ISCA 2021",
+    answer_type=StepSchedule,
+    options=MultitreeOptions,
+    solve=run,
+    supports=supports,
+    needs_solver=False,
+)

@@ -1,0 +1,35 @@
+"""PCCL: path finding per condition, for any collective and process group (Won, dissertation, Georgia Tech, chapter 6).
+
+A condition is a chunk with the node that has it and the nodes that need it. Conditions are taken in an order; each one
+is given the ways on which its chunk arrives first over links that the ones before have left free, also links of nodes
+outside the group. So no two chunks ever meet on a link. The last arrival is to be early.
+
+=============  =======================================================================  ======
+symbol         meaning                                                                  unit
+=============  =======================================================================  ======
+c              condition: chunk, source c.src and targets c.dests
+T              steps, or exact ticks where links differ                                 1
+w_e            ticks that a chunk holds link e, size over bandwidth                     tick
+alpha_e        latency of link e                                                        tick
+d_e            w_e + alpha_e, ticks from start to arrival                               tick
+D(u, v)        fewest ticks from u to v                                                 tick
+=============  =======================================================================  ======
+
+=========================  ==================================================================
+``method``                 ``pccl``, as the registry knows it; conditions that a user writes down
+``problem``                collectives as conditions; the network in ticks
+``bounds``                 lower bounds
+``solve``                  sums backwards, copies after them
+``search``                 orders of conditions, ruin and recreate
+``extract``                from ticks to a schedule
+=========================  ==================================================================
+
+In ``algorithms/paths``:
+
+=========================  ==================================================================
+``reservations``           algorithm 3: when links and buffers are free
+``search``                 algorithms 4 and 5: the earliest arrival, condition after condition
+``grid``                   grids: ways along dimensions, farthest to go first
+``justify``                moves sends of any schedule on circuits into earlier gaps
+=========================  ==================================================================
+"""

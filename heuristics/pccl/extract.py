@@ -1,0 +1,152 @@
+"""From paths in ticks to a schedule in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numba
+import numpy as np
+
+from ...algorithms.paths.reservations import PathNetwork
+from ...algorithms.paths.search import SOURCE, Jobs, SendPool
+from ...core.schedule import Bools, Chunks, Ints, Schedule, Sends
+
+#: Times that starts are computed anew at most.
+_ROUNDS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class SendTable:
+    """All sends.
+
+    Parameters
+    ----------
+    chunk, edge, start : array of int, shape (sends,)
+        Chunk, edge and tick.
+    next : array of int, shape (sends,)
+        Of a copy the send that brings it to the tail, of a contribution the one that takes the sum on from the head; or
+        :data:`SOURCE`.
+    reduce : array of bool, shape (sends,)
+        Whether it contributes to a sum.
+    """
+
+    chunk: Ints
+    edge: Ints
+    start: Ints
+    next: Ints
+    reduce: Bools
+
+
+def mirrored(net: PathNetwork, jobs: Jobs, pool: SendPool, ticks: int) -> tuple[SendPool, Ints]:
+    """The trees of sums backwards in time, on the network as it is, and when every sum is complete at its root."""
+    chosen, owner, _ = _used(pool)
+    delay = net.delay[jobs.size[owner], pool.edge[chosen]]
+    start = pool.start.copy()
+    start[chosen] = ticks - pool.start[chosen] - delay
+    complete = np.zeros(jobs.number, dtype=np.int64)
+    np.maximum.at(complete, owner, start[chosen] + delay)
+    return pool._replace(start=start), complete
+
+
+def rows_of(jobs: Jobs, pool: SendPool, first: int, *, reduce: bool) -> SendTable:
+    """List the sends of a stage; the first one gets the number ``first``."""
+    chosen, owner, begin = _used(pool)
+    parent = pool.parent[chosen]
+    return SendTable(
+        jobs.chunk[owner],
+        pool.edge[chosen],
+        pool.start[chosen],
+        np.where(parent == SOURCE, SOURCE, first + begin + parent),
+        np.full(len(owner), reduce),
+    )
+
+
+def _used(pool: SendPool) -> tuple[Ints, Ints, Ints]:
+    """The places of the sends in use, by jobs; the jobs; and the place of each job's first send in this order."""
+    owner = np.repeat(np.arange(len(pool.length)), pool.length)
+    begin = np.repeat(np.cumsum(pool.length) - pool.length, pool.length)
+    return np.repeat(pool.first, pool.length) + np.arange(len(owner)) - begin, owner, begin
+
+
+def joined(parts: list[SendTable]) -> SendTable:
+    """Put the sends of all stages together."""
+    names = ("chunk", "edge", "start", "next", "reduce")
+    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return SendTable(**columns)
+
+
+def justified(net: PathNetwork, rows: SendTable, sizes: Ints, chunks: int) -> Ints:
+    """Start every send as early as it can, each link serving in the order of the starts that are given.
+
+    Where ways through switches share links, starts may change places; then this is done again, until a link serves in
+    the order of starts.
+
+    Parameters
+    ----------
+    sizes : array of int, shape (chunks,)
+        Size class of every chunk.
+    chunks : int
+        Their number.
+    """
+    columns = rows.chunk, rows.edge, rows.next, rows.reduce, sizes
+    start = given = rows.start
+    for _ in range(1 if len(net.link) == len(net.tail) else _ROUNDS):
+        start = np.zeros(len(rows.edge), dtype=np.int64)
+        free, ready = (np.zeros(count, dtype=np.int64) for count in (int(net.link.max()) + 1, chunks))
+        _justify(net, np.argsort(given, kind="stable"), *columns, free, ready, start)
+        if np.array_equal(start, given):
+            break
+        given = start
+    return start
+
+
+@numba.njit(cache=True)
+def _justify(
+    net: Any,
+    order: Any,
+    chunk: Any,
+    edge: Any,
+    follows: Any,
+    reduce: Any,
+    sizes: Any,
+    free: Any,
+    ready: Any,
+    start: Any,
+) -> None:
+    """Fill in the starts; ``start`` of a contribution holds until then when what it sums up has come."""
+    for index in order:
+        e, other, size = edge[index], follows[index], sizes[chunk[index]]
+        if reduce[index]:
+            at = start[index]
+        elif other >= 0:
+            at = start[other] + net.delay[size, edge[other]]
+        else:
+            at = ready[chunk[index]]
+        for part in range(net.part_first[e], net.part_first[e + 1]):
+            at = max(at, free[net.link[part]] - net.offset[size, part])
+        for part in range(net.part_first[e], net.part_first[e + 1]):
+            free[net.link[part]] = at + net.offset[size, part] + net.window[size, part]
+        start[index] = at
+        end = at + net.delay[size, e]
+        if reduce[index]:
+            if other >= 0:
+                start[other] = max(start[other], end)
+            else:
+                ready[chunk[index]] = max(ready[chunk[index]], end)
+
+
+def schedule_of(
+    sha256: str, chunks: Chunks, net: PathNetwork, rows: SendTable, start: Ints, delay: Ints, tick_s: Fraction
+) -> Schedule:
+    """Make the schedule of sends with their starts and delays in ticks."""
+    edge = rows.edge
+    hops = np.diff(net.part_first)[edge]
+    offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+    within = np.arange(offset[-1]) - np.repeat(offset[:-1], hops)
+    links = net.link[np.repeat(net.part_first[edge], hops) + within]
+    sends = Sends(rows.chunk, net.tail[edge], net.head[edge], rows.reduce, offset, links)
+    tick = float(tick_s.numerator), float(tick_s.denominator)
+    begin_s, end_s = (np.asarray(ticks * tick[0] / tick[1], dtype=np.float64) for ticks in (start, start + delay))
+    return Schedule(sha256, chunks, sends, begin_s, end_s)

@@ -1,0 +1,176 @@
+"""``pccl``: the method, its options, and which instances it is for.
+
+The option ``conditions`` states what a user needs beside the collectives (section 6.4.1): ``0->1,2: 1 MiB; 3->0: 512
+KiB`` is a multicast and a message. Each condition becomes a broadcast or a message among the instance's collectives, so
+that the verifier sees the same problem.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import Field
+
+from ...core.collective import CollectiveKind, Demand
+from ...core.conditions import conditions
+from ...core.errors import InputError, shown
+from ...core.fields import Strict
+from ...core.instance import Instance
+from ...core.method import Kind, Method
+from ...core.schedule import Schedule
+from ...core.timing import Semantics, Timing
+from ...core.topology import NodeKind, Topology
+from ...core.units import UnitKind as Quantity
+from ...core.units import parse
+
+#: Most conditions that are read.
+MAX_CONDITIONS = 100_000
+
+
+class PcclOptions(Strict):
+    """Options of ``pccl``."""
+
+    orders: Literal["portfolio", "paper"] = Field(
+        "portfolio",
+        description="portfolio tries several orders and kinds of ways, then ruin and recreate; "
+        "paper takes the longest first, once.",
+    )
+    restarts: int = Field(4, ge=0, le=1000, description="Rounds of attempts beyond the first one.")
+    steps: int = Field(
+        400_000,
+        ge=0,
+        le=10**9,
+        description="Ways of chunks that are sought at most, about; the first attempt is made whatever this is.",
+    )
+    bound: Literal["auto", "cut", "flow"] = Field(
+        "auto",
+        description="cut bounds by sets of nodes and distances; flow also by the maximum concurrent flow; "
+        "auto does so where it is small and the others are not nearly met.",
+    )
+    conditions: str = Field(
+        "",
+        max_length=10_000_000,
+        description="Conditions beside the instance's collectives, such as '0->1,2: 1 MiB; 3->0: 512 KiB': "
+        "who has a chunk, and who needs it.",
+    )
+
+
+def supports(instance: Instance) -> str | None:
+    """Say why an instance does not fit, if it does not (``Method.supports``)."""
+    if instance.timing is not None:
+        return "it schedules in seconds, not on a grid of epochs"
+    if not isinstance(instance.network, Topology):
+        return f"{instance.network} has no links; expected an explicit network such as mesh(4,4)"
+    if not instance.network.links:
+        return "the network has no links"
+    if any(demand.size_bytes <= 0 for demand in instance.demands):
+        return "a collective has no data to move"
+    if any(len(ranks_of(demand, instance.npus)) < 2 for demand in instance.demands):
+        return "a collective needs at least two ranks"
+    return None
+
+
+def pose(instance: Instance, options: PcclOptions) -> Instance:
+    """Add the options' conditions; where all chunks take equally long, count time in steps (``Method.pose``)."""
+    posed = with_conditions(instance, options.conditions)
+    step = step_of(posed)
+    return posed if step is None else posed.with_changes(timing=Timing(Semantics.CIRCUIT, step))
+
+
+def step_of(instance: Instance) -> Fraction | None:
+    """The time that every chunk takes over every link; None if these times differ, or there is latency or a switch."""
+    topology = instance.network
+    if not isinstance(topology, Topology) or topology.switches or any(link.latency_s for link in topology.links):
+        return None
+    rates = {link.bandwidth_Bps for link in topology.links}
+    sizes = {size for demand in instance.demands for size in _sizes(demand, instance.npus)}
+    return sizes.pop() / rates.pop() if len(rates) == len(sizes) == 1 else None
+
+
+def _sizes(demand: Demand, npus: int) -> set[Fraction]:
+    """The sizes of the chunks of a demand."""
+    if demand.collective in (CollectiveKind.ALL_TO_ALL, CollectiveKind.ALL_REDUCE):
+        return {demand.size_bytes / len(ranks_of(demand, npus)) / demand.chunks}
+    return {size / demand.chunks for size in conditions(demand, npus).bytes_of.values()}
+
+
+def ranks_of(demand: Demand, npus: int) -> tuple[int, ...]:
+    """Ranks of a demand."""
+    return tuple(range(npus)) if demand.ranks is None else demand.ranks
+
+
+def with_conditions(instance: Instance, text: str) -> Instance:
+    """Add conditions to the collectives of an instance.
+
+    Parameters
+    ----------
+    instance : Instance
+        With an explicit network.
+    text : str
+        Conditions, separated by semicolons; nothing leaves the instance as it is.
+
+    Raises
+    ------
+    InputError
+        If a condition has no holder, no receiver or no size, or names a switch or no node.
+    """
+    written = [part for part in text.split(";") if part.strip()]
+    topology = instance.network
+    if not written or not isinstance(topology, Topology):
+        return instance
+    if len(written) > MAX_CONDITIONS:
+        raise InputError(f"{len(written):,} conditions; expected at most {MAX_CONDITIONS:,}", place="conditions")
+    ranks = {topology.nodes[node].name: rank for rank, node in enumerate(topology.rank_nodes)}
+    added = tuple(_demand_of(topology, ranks, part, index) for index, part in enumerate(written))
+    demands = (*instance.demands, *added)
+    return instance.with_changes(demand=demands[0], also=demands[1:])
+
+
+def _demand_of(topology: Topology, ranks: dict[str, int], text: str, index: int) -> Demand:
+    place = f"conditions[{index}]"
+    ends, colon, size = text.rpartition(":")
+    holders, arrow, receivers = ends.partition("->")
+    if not (colon and arrow):
+        raise InputError(f"{shown(text.strip())}; expected such as '0->1,2: 1 MiB'", place=place)
+    held = _ranks_named(topology, ranks, holders, place)
+    if not held:
+        raise InputError(f"nobody holds the chunk {shown(text.strip())}", place=place)
+    if len(held) > 1:
+        raise InputError(f"{len(held)} nodes hold the chunk {shown(text.strip())}; expected one", place=place)
+    needed = [rank for rank in dict.fromkeys(_ranks_named(topology, ranks, receivers, place)) if rank != held[0]]
+    if not needed:
+        raise InputError(f"nobody else needs the chunk {shown(text.strip())}", place=place)
+    try:
+        size_bytes = Fraction(parse(size.strip(), Quantity.SIZE))
+    except InputError as error:
+        raise error.at(place=place) from None
+    kind = CollectiveKind.POINT_TO_POINT if len(needed) == 1 else CollectiveKind.BROADCAST
+    return Demand(kind, size_bytes, ranks=(held[0], *needed))
+
+
+def _ranks_named(topology: Topology, ranks: dict[str, int], names: str, place: str) -> list[int]:
+    found: list[int] = []
+    for name in filter(None, (part.strip() for part in names.split(","))):
+        if name not in ranks:
+            known = topology.node_index.get(name)
+            switch = known is not None and topology.nodes[known].kind is NodeKind.SWITCH
+            raise InputError(
+                f"{shown(name)} is {'a switch' if switch else 'no node'}; expected a compute node", place=place
+            )
+        found.append(ranks[name])
+    return found
+
+
+METHOD = Method(
+    name="pccl",
+    kind=Kind.HEURISTIC,
+    summary="paths for every condition over free links: any collective, any process groups",
+    paper="Won, Software-Hardware Optimizations for Efficient Collective Communications, "
+    "dissertation, Georgia Tech, 2025, chapter 6",
+    answer_type=Schedule,
+    options=PcclOptions,
+    solve=f"{__package__}.solve:run",
+    supports=supports,
+    pose=pose,
+)

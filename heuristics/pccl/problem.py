@@ -1,0 +1,360 @@
+"""The problem: who has and who needs every chunk (section 6.4.1), on a network whose edges take whole ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, gcd, lcm
+
+import numpy as np
+
+from ...algorithms.graphs.distances import distances
+from ...algorithms.paths.reservations import NEVER, PathNetwork
+from ...algorithms.paths.search import DistanceTables, Jobs
+from ...core.collective import CollectiveKind, Demand
+from ...core.conditions import conditions
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.schedule import Chunks, Ints
+from ...core.topology import NodeKind, Topology
+from .method import ranks_of
+
+#: A schedule with more sends than this is refused before memory is taken for it; each takes some 60 bytes, three times
+#: that while it is made.
+MAX_SENDS = 40_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class CommodityGroup:
+    """Chunks of one demand with equal sizes and as many holders and receivers each, in columns of groups of ranks.
+
+    Parameters
+    ----------
+    size : Fraction
+        Bytes of a chunk.
+    held, needed : array of int, shape (chunks, holders) and (chunks, receivers)
+        Ranks, sorted in every row.
+    reduced : bool
+        Whether contributions are summed.
+    root : array of int, shape (chunks,)
+        The rank at which a sum comes together, or that has the data.
+    """
+
+    size: Fraction
+    held: Ints
+    needed: Ints
+    reduced: bool
+    root: Ints
+
+    @property
+    def targets(self) -> int:
+        """Deliveries of all chunks: contributions to sums, then copies."""
+        copies = self.held.shape[1] - 1 if self.reduced else 0
+        return len(self.root) * int(copies + self.needed.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class PathProblem:
+    """What is to be scheduled.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        All chunks.
+    sizes : tuple of Fraction
+        Bytes of the different sizes of chunks.
+    sums : Jobs
+        From every root to the contributors of its sum: to be scheduled backwards (section 6.4.5).
+    copies : Jobs
+        From every holder or root to the receivers.
+    """
+
+    chunks: Chunks
+    sizes: tuple[Fraction, ...]
+    sums: Jobs
+    copies: Jobs
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """The different sizes in units."""
+        return tuple(int(size / self.chunks.unit_bytes) for size in self.sizes)
+
+
+def conditions_of(instance: Instance, topology: Topology) -> PathProblem:
+    """List the conditions of all collectives of an instance.
+
+    Raises
+    ------
+    InputError
+        If a rank does not exist, or the chunks would not fit into memory.
+    """
+    for index, demand in enumerate(instance.demands):
+        _check(demand, instance.npus, "collective" if not index else f"also[{index - 1}]")
+    least = sum(_deliveries(demand, instance.npus) for demand in instance.demands)
+    if least > MAX_SENDS:
+        raise InputError(f"{least:,} sends at least; expected at most {MAX_SENDS:,}", place="collective.chunks")
+    parts = [part for demand in instance.demands for part in _parts(demand, instance.npus)]
+    sizes = tuple(sorted({part.size for part in parts}))
+    nodes = np.array(topology.rank_nodes, dtype=np.int64)
+    sums = _jobs(parts, sizes, nodes, reduced=True)
+    return PathProblem(_chunks(parts), sizes, sums, _jobs(parts, sizes, nodes, reduced=False))
+
+
+def _check(demand: Demand, npus: int, place: str) -> None:
+    """Refuse a group of what are no compute nodes."""
+    for rank in demand.ranks or ():
+        if not 0 <= rank < npus:
+            raise InputError(f"rank {rank}; expected compute nodes, 0 to {npus - 1}", place=f"{place}.ranks")
+
+
+def _deliveries(demand: Demand, npus: int) -> int:
+    """Count the sends that a demand takes at least: one for every chunk and rank that gives or takes."""
+    n, kind = len(ranks_of(demand, npus)), demand.collective
+    everyone = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_TO_ALL)
+    if kind is CollectiveKind.POINT_TO_POINT:
+        return demand.chunks
+    parts = 2 * n if kind is CollectiveKind.ALL_REDUCE else n if kind in everyone else 1
+    return parts * (n - 1) * demand.chunks
+
+
+def _parts(demand: Demand, npus: int) -> Iterator[CommodityGroup]:
+    """Cut a demand into chunks."""
+    ranks = np.array(sorted(ranks_of(demand, npus)), dtype=np.int64)
+    n, c = len(ranks), demand.chunks
+    if demand.collective is CollectiveKind.ALL_TO_ALL:
+        source, target = (ranks[index].ravel() for index in np.indices((n, n)))
+        chosen = np.repeat(np.flatnonzero(source != target), c)
+        source, target = source[chosen, None], target[chosen, None]
+        yield CommodityGroup(demand.size_bytes / n / c, source, target, False, source[:, 0])
+    elif demand.collective is CollectiveKind.ALL_REDUCE:
+        everyone = np.tile(ranks, (n * c, 1))
+        yield CommodityGroup(demand.size_bytes / n / c, everyone, everyone, True, np.repeat(ranks, c))
+    else:
+        for (held, needed, reduced), size in conditions(demand, npus).bytes_of.items():
+            held_by, needed_by = (np.tile(np.array(group, dtype=np.int64), (c, 1)) for group in (held, needed))
+            yield CommodityGroup(size / c, held_by, needed_by, reduced, (needed_by if reduced else held_by)[:, 0])
+
+
+def _chunks(parts: list[CommodityGroup]) -> Chunks:
+    groups: dict[tuple[int, ...], int] = {}
+
+    def numbers(rows: Ints) -> Ints:
+        found, where = np.unique(rows, axis=0, return_inverse=True)
+        index = [groups.setdefault(tuple(row), len(groups)) for row in found.tolist()]
+        return np.array(index, dtype=np.int64)[where.ravel()]
+
+    held = np.concatenate([numbers(part.held) for part in parts])
+    needed = np.concatenate([numbers(part.needed) for part in parts])
+    scale = lcm(*(part.size.denominator for part in parts))
+    unit = Fraction(gcd(*(int(part.size * scale) for part in parts)), scale)
+    units = [np.full(len(part.root), int(part.size / unit)) for part in parts]
+    reduced = np.concatenate([np.full(len(part.root), part.reduced) for part in parts])
+    return Chunks(np.concatenate(units), unit, tuple(groups), held, needed, reduced)
+
+
+def _jobs(parts: list[CommodityGroup], sizes: tuple[Fraction, ...], nodes: Ints, *, reduced: bool) -> Jobs:
+    """List the jobs that give copies, or those that bring sums together."""
+    columns: list[tuple[Ints, ...]] = []
+    begin = 0
+    for part in parts:
+        count = len(part.root)
+        others = part.held if reduced else part.needed
+        lacks = others != part.root[:, None]
+        if (part.reduced or not reduced) and lacks.any():
+            number = np.arange(begin, begin + count)
+            size = np.full(count, sizes.index(part.size))
+            columns.append((number, nodes[part.root], size, lacks.sum(axis=1), nodes[others[lacks]]))
+        begin += count
+    if not columns:
+        columns.append((np.zeros(0, dtype=np.int64),) * 5)
+    chunk, source, size, lacking, target = (np.concatenate(column) for column in zip(*columns, strict=True))
+    keep = lacking > 0
+    first = np.concatenate([[0], np.cumsum(lacking[keep])]).astype(np.int64)
+    return Jobs(chunk[keep], source[keep], size[keep], np.zeros(int(keep.sum()), dtype=np.int64), first, target)
+
+
+#: Most nodes, since all distances are kept.
+MAX_NODES = 5_000
+
+#: Links of an edge through switches that cannot store.
+MAX_LINKS = 7
+
+#: Ways that are followed at most, and that are kept from one link to one node: those with the fewest links.
+MAX_WAYS, ALIKE = 1_000_000, 8
+
+#: Ticks of the longest delay; finer times are rounded up to it.
+FINEST = 2**28
+
+
+@dataclass(frozen=True, eq=False)
+class TickedNetwork:
+    """A network in ticks.
+
+    Parameters
+    ----------
+    net : PathNetwork
+        Its arrays.
+    tick_s : Fraction
+        Seconds of a tick.
+    exact : bool
+        Whether all times are whole numbers of ticks; otherwise they are rounded up.
+    """
+
+    net: PathNetwork
+    tick_s: Fraction
+    exact: bool
+
+    @property
+    def alike(self) -> bool:
+        """Whether edges are links, all take as long, and no buffer is limited: then steps are ticks (section 6.4.2)."""
+        net = self.net
+        single = len(net.link) == len(net.tail) and len(net.units) == 1 and bool((net.room < 0).all())
+        return single and len(np.unique(net.window)) == 1 and len(np.unique(net.delay)) == 1
+
+    def stepped(self) -> PathNetwork:
+        """The network with steps for ticks."""
+        ones = np.ones_like(self.net.window)
+        return self.net._replace(window=ones, delay=np.ones_like(self.net.delay))
+
+    def reversed(self) -> PathNetwork:
+        """The network with every edge turned around; each keeps its number."""
+        net = self.net
+        end = np.repeat(net.part_first[1:], np.diff(net.part_first))
+        begin = np.repeat(net.part_first[:-1], np.diff(net.part_first))
+        mirror = begin + end - 1 - np.arange(len(net.link))
+        owner = np.repeat(np.arange(len(net.tail)), np.diff(net.part_first))
+        # What holds a link from ``offset`` on for a window, holds it in reversed time until the delay is over but for
+        # the offset.
+        offset = (net.delay[:, owner] - net.offset - net.window)[:, mirror]
+        first, leaving = _by_tail(net.head, len(net.branches))
+        return net._replace(
+            tail=net.head,
+            head=net.tail,
+            first=first,
+            leaving=leaving,
+            link=net.link[mirror],
+            offset=offset,
+            window=net.window[:, mirror],
+        )
+
+
+def _by_tail(tail: Ints, nodes: int) -> tuple[Ints, Ints]:
+    leaving = np.argsort(tail, kind="stable")
+    return np.searchsorted(tail[leaving], np.arange(nodes + 1)).astype(np.int64), leaving.astype(np.int64)
+
+
+def ticked(topology: Topology, sizes: Sequence[Fraction], units: Sequence[int], *, summed: bool) -> TickedNetwork:
+    """Make the arrays of a network.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    sizes : sequence of Fraction
+        Bytes of the chunks, each different one once.
+    units : sequence of int
+        The same in units.
+    summed : bool
+        Whether sums are sent: these pass through switches that send on only what they have received.
+    """
+    unit_bytes = sizes[0] / units[0]
+    room = [_room(topology, node, unit_bytes, max(units)) for node in range(len(topology.nodes))]
+    once = np.array([node.kind is NodeKind.SWITCH and not node.multicast for node in topology.nodes])
+    passing = np.array([r == 0 or (summed and bool(o)) for r, o in zip(room, once, strict=True)])
+    ways = _ways(topology, passing)
+    tick_s, exact = _tick(topology, sizes)
+    latency = [ceil(link.latency_s / tick_s) for link in topology.links]
+    parts = [link for way in ways for link in way]
+    window = np.array([[ceil(size / topology.links[e].bandwidth_Bps / tick_s) for e in parts] for size in sizes])
+    hops = np.array([len(way) for way in ways], dtype=np.int64)
+    part_first = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+    full = window + np.array([latency[e] for e in parts], dtype=np.int64)
+    before = np.concatenate([np.zeros((len(sizes), 1), dtype=np.int64), np.cumsum(full, axis=1)], axis=1)
+    begin = np.repeat(part_first[:-1], hops)
+    tail = np.array([topology.link_ends[way[0]][0] for way in ways], dtype=np.int64)
+    head = np.array([topology.link_ends[way[-1]][1] for way in ways], dtype=np.int64)
+    first, leaving = _by_tail(tail, len(topology.nodes))
+    net = PathNetwork(
+        tail,
+        head,
+        first,
+        leaving,
+        part_first,
+        np.array(parts, dtype=np.int64),
+        before[:, :-1] - before[:, begin],
+        window.astype(np.int64),
+        before[:, part_first[1:]] - before[:, part_first[:-1]],
+        ~once,
+        np.where(passing, -1, np.array(room, dtype=np.int64)),
+        np.array(units, dtype=np.int64),
+    )
+    return TickedNetwork(net, tick_s, exact)
+
+
+def _room(topology: Topology, node: int, unit_bytes: Fraction, largest: int) -> int:
+    """Units that a node can hold, -1 without limit; 0 if the largest chunk does not fit."""
+    limit = topology.nodes[node].buffer_bytes
+    if topology.nodes[node].kind is NodeKind.COMPUTE or limit is None:
+        return -1
+    units = int(limit / unit_bytes)
+    return units if units >= largest else 0
+
+
+def _ways(topology: Topology, passing: np.ndarray) -> list[tuple[int, ...]]:
+    """List links between nodes that store, and the shortest ways between them through switches that do not.
+
+    Raises
+    ------
+    InputError
+        If there are too many ways.
+    """
+    leaving: list[list[int]] = [[] for _ in topology.nodes]
+    for link, (tail, _) in enumerate(topology.link_ends):
+        leaving[tail].append(link)
+    ways: list[tuple[int, ...]] = [(link,) for link, (tail, _) in enumerate(topology.link_ends) if not passing[tail]]
+    found: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+    for way in ways:
+        at = topology.link_ends[way[-1]][1]
+        if not passing[at]:
+            same = found.setdefault((way[0], at), [])
+            if len(same) < ALIKE and (not same or len(way) == len(same[0])):
+                same.append(way)
+        elif len(ways) > MAX_WAYS:
+            raise InputError(f"more than {MAX_WAYS:,} ways through switches that cannot store", place="network")
+        elif len(way) < MAX_LINKS:
+            passed = {topology.link_ends[way[0]][0], *(topology.link_ends[link][1] for link in way)}
+            ways.extend((*way, link) for link in leaving[at] if topology.link_ends[link][1] not in passed)
+    return [way for same in found.values() for way in same]
+
+
+def _tick(topology: Topology, sizes: Sequence[Fraction]) -> tuple[Fraction, bool]:
+    """The largest tick that all times are multiples of; a coarser one where times would be too many ticks."""
+    rates = {link.bandwidth_Bps for link in topology.links}
+    times = [size / rate for size in sizes for rate in rates]
+    times += list({link.latency_s for link in topology.links} - {Fraction(0)})
+    scale = lcm(*(time.denominator for time in times))
+    common = np.gcd.reduce([int(time * scale) for time in times], dtype=object)
+    exact, coarse = Fraction(int(common), scale), max(times) / FINEST
+    return (exact, True) if exact >= coarse else (coarse, False)
+
+
+def distance_tables(net: PathNetwork, targets: Ints) -> DistanceTables:
+    """The distances of all nodes to the targets; those to others are not looked at.
+
+    Raises
+    ------
+    InputError
+        If the network is too large for such a table.
+    """
+    nodes = len(net.branches)
+    if nodes > MAX_NODES:
+        raise InputError(f"{nodes:,} nodes; expected at most {MAX_NODES:,}", place="network.nodes")
+    wanted = np.unique(targets)
+    hops = np.zeros((nodes, nodes), dtype=np.int32)
+    ticks = np.zeros((nodes, nodes), dtype=np.int64)
+    shortest = net.delay.min(axis=0)
+    for table, length in ((hops, np.ones_like(shortest)), (ticks, shortest)):
+        found = distances(nodes, net.tail, net.head, length, wanted, backwards=True)
+        table[wanted] = np.where(np.isinf(found), NEVER if table is ticks else 2**20, found)
+    return DistanceTables(hops, ticks)

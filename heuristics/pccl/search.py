@@ -1,0 +1,398 @@
+"""The search: conditions in an order, each placed as early as it can be; many orders, then ruin and recreate.
+
+It ends when a proved bound is met or the effort is used up. Grids are also tried with ways along the dimensions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.paths.grid import farthest_first, grid_sides, grid_ways
+from ...algorithms.paths.reservations import PathNetwork, Reservations
+from ...algorithms.paths.search import (
+    INTERVALS,
+    SENDS,
+    DistanceTables,
+    Jobs,
+    SearchScratch,
+    SendPool,
+    empty_pool,
+    place_all,
+    remove_all,
+    scratch_of,
+    take_all,
+)
+from ...core.budget import Budget
+from ...core.schedule import Ints
+
+#: Jobs that are placed between two looks at the budget.
+_BATCH = 8192
+
+
+@dataclass(eq=False)
+class Stage:
+    """What is to be scheduled, and what is taken already.
+
+    Parameters
+    ----------
+    net : PathNetwork
+        The network.
+    jobs : Jobs
+        What is to be placed.
+    dist : DistanceTables
+        Distances.
+    fixed : tuple of Jobs and SendPool, or None
+        Sends of an earlier stage on the same network.
+    lower : int
+        Ticks that no schedule undercuts.
+    stepped : bool
+        Whether ticks are steps.
+    """
+
+    net: PathNetwork
+    jobs: Jobs
+    dist: DistanceTables
+    fixed: tuple[Jobs, SendPool] | None
+    lower: int
+    stepped: bool
+
+    @cached_property
+    def length(self) -> Ints:
+        """Ticks from the release of every job's chunk to its farthest target, at least; by the size of the chunk."""
+        jobs, net = self.jobs, self.net
+        owner = np.repeat(np.arange(jobs.number), np.diff(jobs.target_first))
+        ticks = self.dist.ticks[jobs.target, jobs.source[owner]]
+        longest = np.maximum.reduceat(ticks, jobs.target_first[:-1]) if jobs.number else ticks
+        scaled = longest * net.units[jobs.size] // int(net.units.min())
+        return np.asarray(scaled + jobs.release, dtype=np.int64)
+
+    @property
+    def single(self) -> bool:
+        """Whether every chunk has one target."""
+        return len(self.jobs.target) == self.jobs.number
+
+    @property
+    def plain(self) -> bool:
+        """Whether one search may find all targets of a chunk: no edge shares a link, no switch is limited."""
+        net = self.net
+        return len(net.link) == len(net.tail) and bool(net.branches.all()) and bool((net.room < 0).all())
+
+
+@dataclass(eq=False)
+class Attempt:
+    """Links and buffers with the jobs that have been placed so far; grows as it must."""
+
+    stage: Stage
+    scratch: SearchScratch
+    busy: Reservations
+    pool: SendPool
+
+    @classmethod
+    def empty(cls, stage: Stage, seed: int) -> Attempt:
+        """Begin with what the earlier stage has taken."""
+        net, jobs = stage.net, stage.jobs
+        hops = stage.dist.hops[jobs.target, np.repeat(jobs.source, np.diff(jobs.target_first))]
+        expected = int(hops.sum() if stage.single else len(jobs.target) * 2)
+        links = int(net.link.max()) + 1
+        earlier = 0 if stage.fixed is None else int(stage.fixed[1].fill[0])
+        ticks = stage.lower + int(stage.length.max(initial=0)) + earlier
+        words = np.zeros((links, ticks // 64 + 2 if stage.stepped else 0), dtype=np.uint64)
+        room = 0 if stage.stepped else 16
+        held = (len(net.branches), 16 if bool((net.room >= 0).any()) else 0)
+        shapes = {"begin": (links, room), "end": (links, room), "runs": (links,), "stays": held[:1]}
+        shapes |= dict.fromkeys(("stay_begin", "stay_end", "stay_units"), held)
+        columns: dict[str, Any] = {name: np.zeros(shape, dtype=np.int64) for name, shape in shapes.items()}
+        busy = Reservations(words=words, **columns)
+        pool = empty_pool(jobs.number, expected + expected // 8 + 2 * len(net.branches))
+        found = cls(stage, scratch_of(net, seed), busy, pool)
+        if stage.fixed is not None:
+            if not stage.stepped:
+                found.widen(int(uses(net, stage.fixed[1].edge).max()) + 16)
+            take_all(net, found.busy, *stage.fixed, np.arange(stage.fixed[0].number))
+        return found
+
+    def place(self, order: Ints, *, whole: bool, slack: int, budget: Budget) -> int:
+        """Place jobs in an order; give how many there was time for."""
+        stage, done = self.stage, 0
+        while done < len(order) and not budget.exhausted:
+            batch = order[: done + _BATCH]
+            tables = (stage.net, self.busy, stage.jobs, stage.dist, self.pool, self.scratch)
+            done, halt = place_all(*tables, batch, done, whole, slack)
+            if halt == SENDS:
+                self.pool = self.pool._replace(
+                    **{name: _doubled(getattr(self.pool, name)) for name in ("edge", "start", "parent")}
+                )
+            elif halt == INTERVALS:
+                self.widen(2 * max(self.busy.begin.shape[1], self.busy.stay_begin.shape[1]))
+            elif halt:
+                words = self.busy.words
+                self.busy = self.busy._replace(words=np.concatenate([words, np.zeros_like(words)], axis=1))
+        return done
+
+    def widen(self, room: int) -> None:
+        """Assign every list of intervals this much room."""
+        busy = self.busy
+        names = ["begin", "end"] * (not self.stage.stepped)
+        names += ["stay_begin", "stay_end", "stay_units"] * bool(busy.stay_begin.shape[1])
+        wider: dict[str, Any] = {}
+        for name in names:
+            old = getattr(busy, name)
+            wider[name] = np.zeros((len(old), max(room, old.shape[1])), dtype=np.int64)
+            wider[name][:, : old.shape[1]] = old
+        self.busy = busy._replace(**wider)
+
+    @property
+    def finish(self) -> int:
+        """Tick at which the last target has its chunk."""
+        return int(self.pool.finish.max(initial=0))
+
+
+def uses(net: PathNetwork, edges: Ints) -> Ints:
+    """How often every link is used by edges."""
+    counts = np.bincount(edges, minlength=len(net.tail))
+    return np.bincount(net.link, weights=np.repeat(counts, np.diff(net.part_first))).astype(np.int64)
+
+
+def _doubled(column: Ints) -> Ints:
+    return np.concatenate([column, np.zeros_like(column)])
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an attempt is made.
+
+    Parameters
+    ----------
+    name : str
+        What the metrics call it.
+    order : str
+        ``longest`` or ``random``.
+    whole : bool
+        One search for all targets of a chunk.
+    slack : int
+        Edges beyond the shortest way; -1 for any number.
+    """
+
+    name: str
+    order: str
+    whole: bool = False
+    slack: int = -1
+    seed: int = field(default=0, compare=False)
+
+
+def order_of(stage: Stage, recipe: Recipe, rng: np.random.Generator) -> Ints:
+    """Order the jobs; ties are broken at random."""
+    shuffled = rng.permutation(stage.jobs.number)
+    if recipe.order == "random":
+        return shuffled
+    return shuffled[np.argsort(-stage.length[shuffled], kind="stable")]
+
+
+def attempt(stage: Stage, recipe: Recipe, seed: int, budget: Budget) -> Attempt | None:
+    """Place all jobs by a recipe; None if the budget ends first."""
+    found = Attempt.empty(stage, seed)
+    order = order_of(stage, recipe, np.random.default_rng(seed))
+    done = found.place(order, whole=recipe.whole and stage.plain, slack=recipe.slack, budget=budget)
+    return found if done == len(order) else None
+
+
+def along_dimensions(stage: Stage, seed: int, variant: int) -> SendPool | None:
+    """A grid's pairs along the dimensions, farthest to go first; None on other networks, and for several targets.
+
+    Parameters
+    ----------
+    variant : int
+        What decides on the order of the dimensions: 0 the parity of both ends' coordinates, 1 of their numbers, more a
+        coin.
+    """
+    net, jobs = stage.net, stage.jobs
+    if not (stage.stepped and stage.single and stage.fixed is None and not jobs.release.any()):
+        return None
+    if (sides := grid_sides(net.tail, net.head, len(net.branches))) is None:
+        return None
+    rng = np.random.default_rng(seed)
+    strides = np.concatenate([[1], np.cumprod(sides)])[:-1]
+    place = [np.arange(len(net.branches)) // s % n for s, n in zip(strides, sides, strict=True)]
+    number = np.sum(place, axis=0) if variant == 0 else np.arange(len(net.branches))
+    mixed = (number[jobs.source] + number[jobs.target] + jobs.chunk * _copies(jobs)) % 2 == 1
+    if variant > 1:
+        mixed = rng.integers(0, 2, jobs.number) == 1
+    first, edges = grid_ways(net, sides, jobs.source, jobs.target, mixed)
+    start = np.zeros(len(edges), dtype=np.int64)
+    order = np.arange(jobs.number) if variant < 2 else rng.permutation(jobs.number)
+    farthest_first(len(net.tail), order, first, edges, start)
+    parent = np.arange(len(edges)) - np.repeat(first[:-1], np.diff(first)) - 1
+    return SendPool(edges, start, parent, np.array([len(edges)]), first[:-1], np.diff(first), start[first[1:] - 1] + 1)
+
+
+def _copies(jobs: Jobs) -> int:
+    """Whether neighbouring chunks are copies of one pair: then they take both orders in turn."""
+    same = (jobs.source[1:] == jobs.source[:-1]) & (jobs.target[1:] == jobs.target[:-1])
+    return int(bool(same.any()))
+
+
+#: Part of the other jobs that is taken out beside the latest ones.
+_RUIN = 0.05
+
+#: Rounds of ruin and recreate without a better schedule after which it ends.
+_PATIENCE = 500
+
+
+@dataclass
+class SearchEffort:
+    """How many ways may still be sought.
+
+    Parameters
+    ----------
+    left : int
+        Ways; the first attempt of a stage is made whatever is left.
+    used : int
+        Ways that have been sought.
+    """
+
+    left: int
+    used: int = 0
+
+    def spend(self, count: int) -> None:
+        """Count ways."""
+        self.left -= count
+        self.used += count
+
+
+@dataclass(eq=False)
+class StageResult:
+    """The best sends of a stage.
+
+    Parameters
+    ----------
+    pool : SendPool
+        Its sends.
+    ticks : int
+        When the last one has arrived.
+    by : str
+        What has found it.
+    attempts : int
+        How many have been made.
+    """
+
+    pool: SendPool
+    ticks: int
+    by: str
+    attempts: int
+
+
+def recipes(stage: Stage, orders: str, restarts: int) -> list[Recipe]:
+    """List the attempts."""
+    if orders == "paper":
+        return [Recipe("longest", "longest", whole=True)]
+    found = [Recipe("longest", "longest", whole=True), Recipe("random", "random", whole=True)]
+    if stage.single:
+        found.append(Recipe("longest, shortest ways", "longest", slack=0))
+    else:
+        found += [Recipe("longest, target by target", "longest"), Recipe("random, target by target", "random")]
+    again = [Recipe(r.name, r.order, r.whole, r.slack, turn) for turn in range(1, restarts + 1) for r in found]
+    return found + again
+
+
+def best_of(stage: Stage, orders: str, restarts: int, steps: SearchEffort, budget: Budget) -> StageResult | None:
+    """The best of the attempts, improved by ruin and recreate; None if the budget ends before there is any."""
+    best: StageResult | None = None
+    kept: Attempt | None = None
+    made = 0
+    for variant in range(3 if orders == "portfolio" else 0):
+        pool = along_dimensions(stage, budget.seed + variant, variant)
+        if pool is None:
+            break
+        steps.spend(stage.jobs.number)
+        made += 1
+        best = _better(best, StageResult(pool, int(pool.finish.max()), "along dimensions", made))
+        if best.ticks <= stage.lower or steps.left < stage.jobs.number:
+            return best
+    for recipe in recipes(stage, orders, restarts):
+        if best is not None and (steps.left < stage.jobs.number or best.ticks <= stage.lower):
+            break
+        found = attempt(stage, recipe, 1000 * budget.seed + made, budget)
+        if found is None:
+            break
+        steps.spend(stage.jobs.number)
+        made += 1
+        budget.progress(f"{recipe.name}: {found.finish} ticks, at least {stage.lower}")
+        if kept is None or found.finish < kept.finish:
+            kept = found
+        best = _better(best, StageResult(found.pool, found.finish, recipe.name, made))
+    if best is None or kept is None or kept.finish > best.ticks:
+        return best
+    if orders == "portfolio" and best.ticks > stage.lower and not (stage.net.room >= 0).any():
+        before = kept.finish
+        ruin_and_recreate(kept, steps, np.random.default_rng(budget.seed), budget)
+        by = best.by if kept.finish == before else "ruin and recreate"
+        best = StageResult(kept.pool, kept.finish, by, made)
+    return best
+
+
+def _better(best: StageResult | None, found: StageResult) -> StageResult:
+    if best is None or found.ticks < best.ticks:
+        return found
+    best.attempts = found.attempts
+    return best
+
+
+def ruin_and_recreate(state: Attempt, steps: SearchEffort, rng: np.random.Generator, budget: Budget) -> None:
+    """Take out the jobs that end last and some others, place them anew, longest first; keep what is no worse.
+
+    Worse is what ends later, or at the same time with more jobs. It is over when the bound is met, the steps are used
+    up, or nothing has become better for long.
+    """
+    stage, idle = state.stage, 0
+    while steps.left > 0 and idle < _PATIENCE and state.finish > stage.lower and not budget.exhausted:
+        finish = state.pool.finish
+        latest = finish == state.finish
+        chosen = np.flatnonzero(latest | (rng.random(len(finish)) < _RUIN))
+        before = (state.finish, int(latest.sum()))
+        steps.spend(len(chosen))
+        old = [column[chosen].copy() for column in (state.pool.first, state.pool.length, finish)]
+        _make_room(state, chosen)
+        old[0] = state.pool.first[chosen].copy()
+        remove_all(stage.net, state.busy, stage.jobs, state.pool, chosen)
+        order = _order(stage, chosen, old[2], rng)
+        done = state.place(order, whole=bool(rng.integers(0, 2)) and stage.plain, slack=-1, budget=budget)
+        after = (state.finish, int((state.pool.finish == state.finish).sum()))
+        idle = 0 if after < before else idle + 1
+        if done == len(order) and after <= before:
+            continue
+        remove_all(stage.net, state.busy, stage.jobs, state.pool, order[:done])
+        for column, values in zip((state.pool.first, state.pool.length, state.pool.finish), old, strict=True):
+            column[chosen] = values
+        take_all(stage.net, state.busy, stage.jobs, state.pool, chosen)
+
+
+def _order(stage: Stage, chosen: Ints, finish: Ints, rng: np.random.Generator) -> Ints:
+    """Put the jobs in order: longest first, latest first, or at random."""
+    shuffled = rng.permutation(len(chosen))
+    kind = int(rng.integers(0, 3))
+    if kind == 0:
+        shuffled = shuffled[np.argsort(-stage.length[chosen][shuffled], kind="stable")]
+    elif kind == 1:
+        shuffled = shuffled[np.argsort(-finish[shuffled], kind="stable")]
+    return chosen[shuffled]
+
+
+def _make_room(state: Attempt, chosen: Ints) -> None:
+    """Drop the sends in the pool that are no longer in use, and see that the lists of intervals can be cut."""
+    pool = state.pool
+    if pool.fill[0] > 3 * len(pool.edge) // 4:
+        used = np.repeat(pool.first - np.cumsum(pool.length) + pool.length, pool.length) + np.arange(pool.length.sum())
+        for name in ("edge", "start", "parent"):
+            column = getattr(pool, name)
+            column[: len(used)] = column[used]
+        pool.first[:] = np.cumsum(pool.length) - pool.length
+        pool.fill[0] = len(used)
+    if not state.stage.stepped:
+        places = np.repeat(pool.first[chosen], pool.length[chosen])
+        begin = np.repeat(np.cumsum(pool.length[chosen]) - pool.length[chosen], pool.length[chosen])
+        cuts = uses(state.stage.net, pool.edge[places + np.arange(len(places)) - begin])
+        state.widen(int((state.busy.runs + cuts).max(initial=0)) + 8)

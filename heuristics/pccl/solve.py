@@ -1,0 +1,218 @@
+"""From an instance to an outcome: conditions, bounds, the search in stages, and the schedule.
+
+Sums come together on trees that are found backwards, then copies use what is left of the links (section 6.4.5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ...algorithms.bounds.joint_bounds import pairs_of
+from ...algorithms.bounds.schedule_bounds import Bound
+from ...algorithms.paths.reservations import PathNetwork
+from ...algorithms.paths.search import DistanceTables, Jobs, SendPool
+from ...core.budget import Budget
+from ...core.errors import InputError, Unsupported
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Ints, Schedule
+from ...core.solver import Solver, SolverResult
+from ...core.topology import Topology
+from .bounds import cheap_bound, fewest_ticks, flow_bound, port_ticks, whole_steps
+from .extract import joined, justified, mirrored, rows_of, schedule_of
+from .method import PcclOptions
+from .problem import MAX_SENDS, PathProblem, TickedNetwork, conditions_of, distance_tables, ticked
+from .search import SearchEffort, Stage, StageResult, best_of
+
+#: Sources times links up to which the flow's linear program is solved without being asked for.
+AUTO_FLOWS = 20_000
+
+#: Schedules that are nearer to the bound than this have no flow computed for them.
+_CLOSE = 1.001
+
+
+@dataclass(frozen=True, eq=False)
+class PathSchedule:
+    """A schedule and how it came about.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule.
+    seconds : Fraction or None
+        Exactly when its last send ends; None where times were rounded up to ticks.
+    found : tuple of StageResult
+        The stages.
+    steps : int
+        Ways that were sought.
+    """
+
+    schedule: Schedule
+    seconds: Fraction | None
+    found: tuple[StageResult, ...]
+    steps: int
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions) -> Outcome:
+    """Find ways for all conditions, and bound the time from below (``Method.solve``)."""
+    topology = instance.network
+    if not isinstance(topology, Topology) or not instance.demands:
+        raise Unsupported("the instance has no collective to schedule, and the option conditions none")
+    with budget.clock.phase("build"):
+        conditions = conditions_of(instance, topology)
+        network = ticked(topology, conditions.sizes, conditions.units, summed=conditions.sums.number > 0)
+    with budget.clock.phase("bound"):
+        bound = whole_steps(instance, cheap_bound(instance, topology))
+    with budget.clock.phase("search"):
+        answer = _schedule_conditions(instance.sha256, topology, conditions, network, bound, options, budget)
+    reports: tuple[SolverResult, ...] = ()
+    if _wants_flow(instance, topology, options, bound, answer) and not budget.exhausted:
+        bound, reports = flow_bound(instance, solver, budget, bound)
+        bound = whole_steps(instance, bound)
+    return _outcome(answer, bound, reports)
+
+
+def _outcome(answer: PathSchedule | None, bound: Bound, reports: tuple[SolverResult, ...]) -> Outcome:
+    seconds, certificate = float(bound[0]), bound[1]
+    if answer is None:
+        message = "no schedule was complete in time"
+        return Outcome(Status.LIMIT, bound=seconds, certificate=certificate, message=message, reports=reports)
+    met = answer.seconds is not None and answer.seconds == bound[0]
+    return Outcome(
+        Status.OPTIMAL if met else Status.FEASIBLE,
+        answer.schedule,
+        objective=seconds if met else None,
+        bound=seconds,
+        certificate=certificate,
+        reports=reports,
+        size=reports[0].size if reports else Outcome(Status.FEASIBLE).size,
+        iterations=answer.steps,
+        metrics={
+            "found_by": ", then ".join(found.by for found in answer.found),
+            "attempts": sum(found.attempts for found in answer.found),
+            "sends": len(answer.schedule.sends),
+        },
+    )
+
+
+def _wants_flow(
+    instance: Instance, topology: Topology, options: PcclOptions, bound: Bound, answer: PathSchedule | None
+) -> bool:
+    """Whether the maximum concurrent flow is to be computed: where pairs exchange data and the bound is not met."""
+    if options.bound == "cut" or (answer is not None and answer.seconds == bound[0]):
+        return False
+    if options.bound == "auto" and answer is not None and float(answer.schedule.end_s.max()) <= _CLOSE * bound[0]:
+        return False
+    sources = len(set(pairs_of(instance)[0].tolist()))
+    return sources > 0 and (options.bound == "flow" or sources * len(topology.links) <= AUTO_FLOWS)
+
+
+def _schedule_conditions(
+    sha256: str,
+    topology: Topology,
+    conditions: PathProblem,
+    ticked: TickedNetwork,
+    bound: Bound,
+    options: PcclOptions,
+    budget: Budget,
+) -> PathSchedule | None:
+    """Schedule all conditions; None if the budget ends before there is any schedule.
+
+    Raises
+    ------
+    InputError
+        If a target cannot be reached, or the schedule would not fit into memory.
+    """
+    stepped = ticked.alike
+    net = ticked.stepped() if stepped else ticked.net
+    steps = SearchEffort(options.steps)
+    found: list[StageResult] = []
+    fixed: tuple[Jobs, SendPool] | None = None
+    copies = conditions.copies
+    sums = conditions.sums
+    alone = not (sums.number and copies.number)
+    if sums.number:
+        backwards = TickedNetwork(net, ticked.tick_s, ticked.exact).reversed()
+        stage = _stage(topology, backwards, sums, None, fewest_ticks(ticked, bound) if alone else 0, stepped=stepped)
+        if not alone:
+            steps = SearchEffort(options.steps // 2)
+        best = best_of(stage, options.orders, options.restarts, steps, budget)
+        if best is None:
+            return None
+        found.append(best)
+        pool, complete = mirrored(net, sums, best.pool, best.ticks)
+        fixed = sums, pool
+        copies = _released(copies, sums, complete, best.ticks, early=bool((net.room < 0).all()))
+        steps = SearchEffort(max(options.steps - steps.used, 1), steps.used)
+    if copies.number:
+        earlier = fixed if net.room.max(initial=-1) < 0 else None
+        stage = _stage(topology, net, copies, earlier, fewest_ticks(ticked, bound), stepped=stepped)
+        best = best_of(stage, options.orders, options.restarts, steps, budget)
+        if best is None:
+            return None
+        found.append(best)
+    schedule, seconds = _schedule(sha256, conditions, ticked, fixed, found, copies)
+    return PathSchedule(schedule, seconds, tuple(found), steps.used)
+
+
+def _stage(
+    topology: Topology, net: PathNetwork, jobs: Jobs, fixed: tuple[Jobs, SendPool] | None, lower: int, *, stepped: bool
+) -> Stage:
+    dist = distance_tables(net, jobs.target)
+    _check(topology, jobs, dist)
+    stage = Stage(net, jobs, dist, fixed, 0, stepped)
+    stage.lower = max(lower, int(stage.length.max(initial=0)))
+    stage.lower = max(stage.lower, port_ticks(net, jobs, dist, stepped=stepped))
+    return stage
+
+
+def _check(topology: Topology, jobs: Jobs, dist: DistanceTables) -> None:
+    """Refuse targets that cannot be reached, and what would not fit into memory."""
+    owner = np.repeat(np.arange(jobs.number), np.diff(jobs.target_first))
+    hops = dist.hops[jobs.target, jobs.source[owner]]
+    if (lost := np.flatnonzero(hops >= 2**20)).size:
+        ends = topology.nodes[jobs.source[owner[lost[0]]]].name, topology.nodes[jobs.target[lost[0]]].name
+        raise InputError("no path leads between {!r} and {!r}, where data must travel".format(*ends), place="network")
+    least = int(hops.sum()) if len(hops) == jobs.number else len(hops)
+    if least > MAX_SENDS:
+        raise InputError(f"{least:,} sends at least; expected at most {MAX_SENDS:,}", place="collective.chunks")
+
+
+def _released(copies: Jobs, sums: Jobs, complete: Ints, ticks: int, *, early: bool) -> Jobs:
+    """Copies with the tick at which their sums are complete; with limited buffers, they wait for all sums."""
+    release = copies.release.copy()
+    if early:
+        when = np.zeros(int(max(copies.chunk.max(initial=0), sums.chunk.max(initial=0))) + 1, dtype=np.int64)
+        when[sums.chunk] = complete
+        release = when[copies.chunk]
+    else:
+        release[:] = ticks
+    return copies._replace(release=release)
+
+
+def _schedule(
+    sha256: str,
+    conditions: PathProblem,
+    ticked: TickedNetwork,
+    fixed: tuple[Jobs, SendPool] | None,
+    found: list[StageResult],
+    copies: Jobs,
+) -> tuple[Schedule, Fraction | None]:
+    """Join the stages, start everything as early as the order allows, and say when the last send ends."""
+    net, chunks = ticked.net, conditions.chunks
+    parts = [] if fixed is None else [rows_of(*fixed, 0, reduce=True)]
+    if copies.number:
+        parts.append(rows_of(copies, found[-1].pool, len(parts[0].edge) if parts else 0, reduce=False))
+    rows = joined(parts)
+    index = {units: place for place, units in enumerate(conditions.units)}
+    units, where = np.unique(chunks.units, return_inverse=True)
+    sizes = np.array([index[int(u)] for u in units], dtype=np.int64)[where]
+    limited = bool((net.room >= 0).any())
+    start = rows.start if limited else justified(net, rows, sizes, len(chunks))
+    delay = net.delay[sizes[rows.chunk], rows.edge]
+    last = int((start + delay).max(initial=0))
+    schedule = schedule_of(sha256, chunks, net, rows, start, delay, ticked.tick_s)
+    return schedule, last * ticked.tick_s if ticked.exact else None

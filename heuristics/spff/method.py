@@ -1,0 +1,126 @@
+"""``spff``: the method, as the registry knows it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import Field
+
+from ...algorithms.bounds.schedule_bounds import best_bound
+from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
+from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, step_schedule, supports_copies
+from ...core.budget import Budget
+from ...core.errors import InputError, Unsupported
+from ...core.fields import Strict
+from ...core.instance import Instance
+from ...core.method import Kind, Method, Outcome, Status
+from ...core.schedule import StepSchedule
+from ...core.solver import Solver
+from ...core.topology import Topology
+
+
+class SpffOptions(Strict):
+    """Options of ``spff``."""
+
+    first: Literal["shortest", "longest"] = Field(
+        "shortest",
+        description="Of the chunks that wait at a link, the one with the shortest or longest way left goes first.",
+    )
+
+
+def trees(chunk: Commodity, edges: Sequence[RankEdge]) -> tuple[dict[int, RankEdge], dict[int, Fraction]]:
+    """Shortest paths of a chunk: the last edge to each target and relay, and its distance to its farthest target."""
+    leaving: dict[int, list[RankEdge]] = {}
+    for edge in edges:
+        leaving.setdefault(edge.source, []).append(edge)
+    best: dict[int, Fraction] = {chunk.source: Fraction(0)}
+    last: dict[int, RankEdge] = {}
+    done: set[int] = set()
+    heap = [(Fraction(0), chunk.source)]
+    while heap:
+        length, node = heapq.heappop(heap)
+        if node in done:
+            continue
+        done.add(node)
+        for edge in leaving.get(node, []):
+            beyond = length + edge.latency_s + chunk.bytes / edge.bandwidth_Bps
+            if edge.target not in best or beyond < best[edge.target]:
+                best[edge.target], last[edge.target] = beyond, edge
+                heapq.heappush(heap, (beyond, edge.target))
+    used: dict[int, RankEdge] = {}
+    left: dict[int, Fraction] = {}
+    for target in chunk.targets:
+        if target not in last:
+            raise InputError("a rank cannot be reached", place="network.links")
+        node = target
+        while node != chunk.source:
+            used[node] = last[node]
+            left[node] = max(left.get(node, Fraction(0)), best[target] - best[node])
+            node = last[node].source
+    return used, left
+
+
+def rounds(
+    chunks: Sequence[Commodity], topology: Topology, budget: Budget, *, longest: bool
+) -> list[tuple[int, int, RankEdge]] | None:
+    """Send round by round; give (round, chunk, edge) of every send, or None if the budget ends first."""
+    edges = edges_of(topology)
+    slowest = min(link.bandwidth_Bps for link in topology.links)
+    room = [int(link.bandwidth_Bps / slowest) for link in topology.links]
+    waiting: list[tuple[Fraction, int, int, RankEdge]] = []
+    for index, chunk in enumerate(chunks):
+        used, left = trees(chunk, edges)
+        sign = -1 if longest else 1
+        waiting += [(sign * left[node], index, node, edge) for node, edge in used.items()]
+    waiting.sort(key=lambda row: row[:3])
+    has = {(index, chunk.source) for index, chunk in enumerate(chunks)}
+    sends: list[tuple[int, int, RankEdge]] = []
+    now = 0
+    while waiting:
+        if budget.exhausted:
+            return None
+        free, later = list(room), []
+        for row in waiting:
+            _, index, _, edge = row
+            if (index, edge.source) in has and all(free[link] for link in edge.links):
+                for link in edge.links:
+                    free[link] -= 1
+                sends.append((now, index, edge))
+            else:
+                later.append(row)
+        has |= {(index, edge.target) for at, index, edge in sends if at == now}
+        waiting, now = later, now + 1
+    return sends
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: SpffOptions) -> Outcome:
+    """Route and order (``Method.run``)."""
+    del solver
+    topology = instance.network
+    if not isinstance(topology, Topology):
+        raise Unsupported("expected an explicit network")
+    with budget.clock.phase("build"):
+        bound, certificate = best_bound(instance)
+        chunks, columns = commodities_of(instance), chunks_of(instance)
+        sends = rounds(chunks, topology, budget, longest=options.first == "longest")
+    if sends is None:
+        message = "the rounds were not complete in time"
+        return Outcome(Status.LIMIT, bound=float(bound), certificate=certificate, message=message)
+    schedule = step_schedule(instance.sha256, columns, sends)
+    return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate)
+
+
+METHOD = Method(
+    name="spff",
+    kind=Kind.HEURISTIC,
+    summary="shortest path first: chunks go the shortest ways, in rounds",
+    paper="a reading of the baseline that TE-CCL names (Liu et al., SIGCOMM 2024, section 4.2)",
+    answer_type=StepSchedule,
+    options=SpffOptions,
+    solve=run,
+    supports=supports_copies,
+    needs_solver=False,
+)

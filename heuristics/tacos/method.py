@@ -1,0 +1,180 @@
+"""``tacos``: the method, its options, and how it poses instances: with chunks and a grid of ticks."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import replace
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from ...core.collective import CollectiveKind, Demand
+from ...core.fields import Strict
+from ...core.instance import Instance
+from ...core.method import Kind, Method
+from ...core.schedule import Schedule
+from ...core.timing import Semantics, Timing
+from ...core.topology import Topology
+
+COLLECTIVES = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE)
+
+#: Ticks that all chunks one after the other may take over a link; beyond it ticks are made longer and times rounded up.
+MAX_TICKS = 2**44
+
+
+class TacosOptions(Strict):
+    """Options of ``tacos``."""
+
+    variant: Literal["portfolio", "paper"] = Field(
+        "portfolio",
+        description="portfolio tries the project's own engines in turn and stops at the bound; "
+        "paper is algorithms 1 and 2 of the dissertation.",
+    )
+    chunks: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Chunks that each rank's part is cut into; by default those of the collective.",
+    )
+    restarts: int = Field(
+        64,
+        ge=1,
+        le=1_000_000,
+        description="Attempts, each with a seed of its own; fewer are made where the bound is met.",
+    )
+    unwind: int | None = Field(
+        None,
+        ge=0,
+        description="Switches: 0 keeps their ports, d unwinds them so that every rank sends to the next d; "
+        "by default both, with d from 1 to 3.",
+    )
+    answer: Literal["auto", "schedule", "trees"] = Field(
+        "auto",
+        description="schedule writes out all sends; trees gives one tree that is moved to all ranks, on tori and the "
+        "like; auto gives trees for more than 1,048,576 sends.",
+    )
+    overlap: bool = Field(
+        True, description="Whether an all_reduce is also tried with both halves at once; the better schedule is kept."
+    )
+
+
+def supports(instance: Instance) -> str | None:
+    """Say why an instance does not fit, if it does not (``Method.supports``)."""
+    if not isinstance(instance.network, Topology):
+        return f"{instance.network} has no links; expected an explicit network such as torus(4,4)"
+    if not instance.network.links:
+        return "the network has no links"
+    if instance.demand is None:
+        return "the instance has no collective to schedule"
+    if instance.also:
+        return "several collectives at once; expected one"
+    if instance.timing is not None and instance.timing.semantics is not Semantics.CIRCUIT:
+        return f"it counts time as circuits do, not as {instance.timing.semantics.value}"
+    return _fault(instance.demand, instance.npus)
+
+
+def _fault(demand: Demand, npus: int) -> str | None:
+    if demand.collective not in COLLECTIVES:
+        return f"it does not define {demand.collective.value}, but {', '.join(kind.value for kind in COLLECTIVES)}"
+    if (npus if demand.ranks is None else len(demand.ranks)) < 2:
+        return "a collective needs at least two ranks"
+    return "the collective has no data to move" if demand.size_bytes <= 0 else None
+
+
+def pose(instance: Instance, options: TacosOptions) -> Instance:
+    """The instance with its chunks, and the timing of circuits in ticks that divide all times (``Method.pose``)."""
+    demand, topology = instance.demand, instance.network
+    if demand is None or not isinstance(topology, Topology):
+        return instance
+    if options.chunks is not None:
+        demand = replace(demand, chunks=options.chunks)
+    timing = instance.timing or Timing(Semantics.CIRCUIT, tick(topology, demand))
+    return instance.with_changes(demand=demand, timing=timing)
+
+
+def chunk_bytes(demand: Demand, npus: int) -> Fraction:
+    """Size of a chunk."""
+    return demand.size_bytes / ((npus if demand.ranks is None else len(demand.ranks)) * demand.chunks)
+
+
+def count_of(demand: Demand, npus: int) -> int:
+    """Number of chunks of all ranks."""
+    return (npus if demand.ranks is None else len(demand.ranks)) * demand.chunks
+
+
+def longest(count: int) -> int:
+    """Ticks that a transfer may take with so many chunks; slower links are left out, see :func:`patience`."""
+    return -(-MAX_TICKS // count)
+
+
+def tick(topology: Topology, demand: Demand) -> Fraction:
+    """The longest tick that all transfers over links are multiples of; longer, and then inexact, if that is very short.
+
+    Over switches latencies and times on the wire are multiples of it. Links that are too slow for any schedule that is
+    worth a look (:func:`patience`) have no say.
+    """
+    size = chunk_bytes(demand, len(topology.ranks))
+    worth = patience(topology, demand)
+    kinds = {(link.bandwidth_Bps, link.latency_s) for link in topology.links}
+    kinds = {(rate, late) for rate, late in kinds if worth is None or late + size / rate <= worth}
+    times = {late + size / rate for rate, late in kinds}
+    parts = {part for rate, late in kinds for part in (late, size / rate) if part} if topology.switches else times
+    scale = lcm(*(part.denominator for part in parts))
+    exact = Fraction(gcd(*(int(part * scale) for part in parts)), scale)
+    return max(exact, max(times) * count_of(demand, len(topology.ranks)) / MAX_TICKS)
+
+
+def patience(topology: Topology, demand: Demand) -> Fraction | None:
+    """Time of a schedule over the fastest links alone: no shortest schedule uses a link on which a chunk takes longer.
+
+    The fastest links that connect the group bring every chunk to everybody, one transfer after the other, and for an
+    all-reduce as many add it up before.
+
+    Returns
+    -------
+    Fraction or None
+        None if the links do not connect the group.
+    """
+    from ...algorithms.matching.network import connects
+
+    size, npus = chunk_bytes(demand, len(topology.ranks)), len(topology.ranks)
+    ranks = range(npus) if demand.ranks is None else demand.ranks
+    members = np.array([topology.rank_nodes[rank] for rank in ranks], dtype=np.int64)
+    known: dict[tuple[int, int], Fraction] = {}  # by identity, since links share their numbers
+    keys = [(id(link.bandwidth_Bps), id(link.latency_s)) for link in topology.links]
+    for key, link in zip(keys, topology.links, strict=True):
+        if key not in known:
+            known[key] = link.latency_s + size / link.bandwidth_Bps
+    times = sorted(set(known.values()))
+    place = {time: index for index, time in enumerate(times)}
+    level = np.array([place[known[key]] for key in keys], dtype=np.int64)
+    ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
+
+    def connected(most: int) -> bool:
+        tail, head = ends[level <= most].T
+        return connects(len(topology.nodes), tail, head, members)
+
+    if not connected(len(times) - 1):
+        return None
+    slowest = times[bisect_left(range(len(times)), True, key=connected)]
+    hops = len(topology.nodes) - 1 if topology.switches else 1
+    passes = 2 if demand.collective is CollectiveKind.ALL_REDUCE else 1
+    return passes * count_of(demand, npus) * (npus - 1) * hops * slowest
+
+
+METHOD = Method(
+    name="tacos",
+    kind=Kind.HEURISTIC,
+    summary="link-chunk matching over the time-expanded network, with a proof where the bound is met",
+    paper="Won et al., TACOS: Topology-Aware Collective Algorithm Synthesizer for Distributed Machine Learning, "
+    "MICRO 2024; dissertation, chapter 5",
+    answer_type=Schedule,
+    options=TacosOptions,
+    solve=f"{__package__}.solve:run",
+    supports=supports,
+    pose=pose,
+    needs_solver=False,
+)

@@ -1,0 +1,306 @@
+"""From an instance to an outcome: networks in ticks, the bound, the portfolio, and the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.matching.events import ChoiceRule, gather_by_events, match_in_turns
+from ...algorithms.matching.network import RankNetwork, arcs_of, most_unwound, reaches_all, reversed_arcs
+from ...algorithms.matching.stepped import gather_in_steps, room_for
+from ...algorithms.matching.trees import Cayley, grow, opposite, overlapped, recognize
+from ...core.answers import Answer
+from ...core.bounds import Certificate
+from ...core.budget import Budget
+from ...core.collective import CollectiveKind
+from ...core.errors import InputError, Unsupported
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Bools, Ints
+from ...core.solver import Solver
+from ...core.topology import Topology
+from ...core.translated import TranslatedTrees
+from ...core.trees import TreeKind
+from .bounds import bound_of, half_ticks
+from .extract import ArcTransfers, all_gathered, reduce_scattered, schedule
+from .method import TacosOptions, chunk_bytes, longest
+from .portfolio import SynthesizedGather, gather
+
+#: A schedule of more sends is given as trees where the network allows it.
+SENDS_UNASKED = 2**20
+
+#: A schedule of more sends is not written down: each takes some 60 bytes here and more in the verifier.
+MAX_SENDS = 2**24
+
+#: Degrees to which switches are unwound, next to keeping their ports.
+DEGREES = (1, 2, 3)
+
+#: Chunks of all ranks together; more would not fit into memory.
+MAX_CHUNKS = 2**22
+
+#: Sends up to which both halves of an all-reduce are tried at once, and what a tree's depth then weighs.
+_MAX_OVERLAPPED = 4_000_000
+_DEPTHS = (0.2, 0.5, 1.0)
+
+#: Which way trees go for a collective.
+_TREES = {
+    CollectiveKind.ALL_GATHER: TreeKind.OUT,
+    CollectiveKind.REDUCE_SCATTER: TreeKind.IN,
+    CollectiveKind.ALL_REDUCE: TreeKind.BOTH,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SynthesisTask:
+    """What is to be done, in ticks.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem as posed.
+    ranks : tuple of int
+        The process group in its order.
+    owner : array of int, shape (chunks,)
+        Rank of every chunk.
+    members : array of bool, shape (ranks of the network,)
+        The process group.
+    bound : int
+        Ticks that no schedule on the grid undercuts.
+    """
+
+    instance: Instance
+    topology: Topology
+    kind: CollectiveKind
+    chunks: int
+    ranks: tuple[int, ...]
+    owner: Ints
+    members: Bools
+    tick_s: Fraction
+    bound: int
+
+
+@dataclass(frozen=True, eq=False)
+class Synthesis:
+    """A schedule, how long it takes in ticks, and its metrics."""
+
+    answer: Answer | None
+    ticks: int
+    metrics: dict[str, Any]
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: TacosOptions) -> Outcome:
+    """Synthesize a schedule of a posed instance (``Method.solve``)."""
+    del solver
+    topology, demand, timing = instance.network, instance.demand, instance.timing
+    if not isinstance(topology, Topology) or demand is None or timing is None:
+        raise Unsupported("expected an explicit network and a collective")
+    ranks = tuple(range(instance.npus)) if demand.ranks is None else demand.ranks
+    if (chunks := len(ranks) * demand.chunks) > MAX_CHUNKS:
+        raise InputError(f"{chunks:,} chunks of all ranks; expected at most {MAX_CHUNKS:,}", place="collective.chunks")
+    members = np.zeros(instance.npus, dtype=np.bool_)
+    members[list(ranks)] = True
+    size = chunk_bytes(demand, instance.npus)
+    with budget.clock.phase("bounds"):
+        plain = arcs_of(topology, size, timing.epoch_s, longest(chunks))
+        if not reaches_all(plain, members, through_members=False):
+            raise InputError("not every rank can be reached from every other one", place="network.links")
+        bound_s, certificate = bound_of(instance, plain, members)
+        on_grid = bound_of(instance, replace(plain, least=plain.ticks), members)[0] if plain.rounded else bound_s
+    owner = np.repeat(np.array(ranks, dtype=np.int64), demand.chunks)
+    bound = ceil(on_grid / timing.epoch_s)
+    task = SynthesisTask(
+        instance, topology, demand.collective, demand.chunks, ranks, owner, members, timing.epoch_s, bound
+    )
+    with budget.clock.phase("compile"):
+        warm_up()
+    with budget.clock.phase("synthesis") as lap:
+        found = _trees(task, budget, options) or _sends(task, plain, size, budget, options)
+    if found is None:
+        text = f"no attempt reached all ranks{' in the time given' if budget.exhausted else ''}"
+        return _outcome(Status.LIMIT, None, bound_s, certificate, {}, text)
+    seconds = found.ticks * timing.epoch_s
+    metrics = {
+        **found.metrics,
+        "synthesis_s": lap.cpu_seconds,
+        "synthesized_time_s": float(seconds),
+        "lower_bound_s": float(bound_s),
+    }
+    if found.answer is None:
+        text = f"metrics alone: more than {MAX_SENDS:,} sends are not written down"
+        return _outcome(Status.FEASIBLE, None, bound_s, certificate, metrics, text)
+    status = Status.OPTIMAL if seconds == bound_s else Status.FEASIBLE
+    text = f"times are rounded up to ticks of {float(task.tick_s):.3g} s, the bound down" if plain.rounded else ""
+    return _outcome(status, found.answer, bound_s, certificate, metrics, text, float(seconds))
+
+
+def _outcome(
+    status: Status,
+    answer: Answer | None,
+    bound: Fraction,
+    certificate: Certificate,
+    metrics: dict[str, Any],
+    message: str,
+    objective: float | None = None,
+) -> Outcome:
+    return Outcome(status, answer, objective, float(bound), certificate, message, metrics=metrics)
+
+
+def warm_up() -> None:
+    """Have all engines compiled, or read from where they were kept, so that their time is not the synthesis's."""
+    two = np.array([0, 1], dtype=np.int64)
+    arcs = RankNetwork(
+        2, two, two[::-1].copy(), two * 0 + 1, two * 0 + 1, ((0,), (1,)), ((0,), (1,)), two * 0 - 1, two * 0
+    )
+    rows = room_for(4)
+    everyone = np.ones(2, dtype=np.bool_)
+    gather_in_steps(arcs.incoming, two, everyone, 0, 0, 9, rows)
+    match_in_turns(arcs.tables, two, everyone, 0, 9, rows)
+    gather_by_events(arcs.tables, two, everyone, ChoiceRule(0, 0, True, True, 0), 1, 9, rows)
+    overlapped(arcs, two[::-1].copy(), two, everyone, 1.0, 0)
+    grow(Cayley((2,), np.array([[1, 0]]), np.array([[1, 0]])), 1, 0)
+
+
+def _trees(task: SynthesisTask, budget: Budget, options: TacosOptions) -> Synthesis | None:
+    """One tree for all ranks, where the network looks the same from each and the answer is wanted like this."""
+    passes = 2 if task.kind is CollectiveKind.ALL_REDUCE else 1
+    sends = passes * len(task.owner) * (len(task.ranks) - 1)
+    wanted = options.answer == "trees" or (options.answer == "auto" and sends > SENDS_UNASKED)
+    if not wanted or options.variant == "paper" or not task.members.all():
+        return None
+    cayley = recognize(task.topology)
+    if cayley is not None and task.kind is not CollectiveKind.ALL_GATHER:
+        cayley = _turned(cayley, both=task.kind is CollectiveKind.ALL_REDUCE)
+    if cayley is None:
+        if options.answer == "trees":
+            raise Unsupported("answer=trees: the network does not look the same from every rank")
+        return None
+    least = -(-(len(task.ranks) - 1) * task.chunks // len(cayley.after))
+    best = None
+    for turn in range(options.restarts):
+        if best is not None and (best[1] == least or budget.exhausted):
+            break
+        edges = grow(cayley, task.chunks, budget.seed + turn)
+        steps = int(edges[3].max()) + 1
+        if best is None or steps < best[1]:
+            best = edges, steps, turn + 1
+    assert best is not None  # noqa: S101 (at least one attempt)
+    (copy, parent, child, step), steps, attempts = best
+    kind = _TREES[task.kind]
+    answer = TranslatedTrees(task.instance.sha256, kind, cayley.sizes, copy, parent, child, step)
+    ticks = passes * steps * _step_ticks(task)
+    return Synthesis(
+        answer, ticks, {"engine": "one tree, moved", "attempts": attempts, "sends": sends, "overlapped": False}
+    )
+
+
+def _turned(cayley: Cayley, *, both: bool) -> Cayley | None:
+    """Turn all links around, for a reduce-scatter; None if both ways are needed and are not the same."""
+    if both and set(cayley.after[:, 0].tolist()) != set(cayley.before[:, 0].tolist()):
+        return None
+    return Cayley(cayley.sizes, cayley.before, cayley.after)
+
+
+def _step_ticks(task: SynthesisTask) -> int:
+    """Ticks of a step on a network of equal links."""
+    link, demand = task.topology.links[0], task.instance.demand
+    assert demand is not None  # noqa: S101 (posed)
+    return int(-(-(link.latency_s + chunk_bytes(demand, task.instance.npus) / link.bandwidth_Bps) // task.tick_s))
+
+
+def _sends(
+    task: SynthesisTask, plain: RankNetwork, size: Fraction, budget: Budget, options: TacosOptions
+) -> Synthesis | None:
+    """Every send, by the portfolio."""
+    sends = len(task.owner) * (len(task.members) - 1)
+    if sends > 4 * MAX_SENDS:
+        raise Unsupported(f"{sends:,} sends; expected at most {4 * MAX_SENDS:,}")
+    networks = _networks(task, plain, size, options)
+    halves: list[SynthesizedGather] = []
+    parts: list[ArcTransfers] = []
+    begin = 0
+    both = task.kind is CollectiveKind.ALL_REDUCE
+    for adds in (True, False):
+        if task.kind is (CollectiveKind.ALL_GATHER if adds else CollectiveKind.REDUCE_SCATTER):
+            continue
+        turned = [(name, reversed_arcs(arcs) if adds else arcs) for name, arcs in networks]
+        bound = half_ticks(reversed_arcs(plain) if adds else plain, task.members, task.chunks) if both else task.bound
+        half = gather(
+            turned, task.owner, task.members, bound, budget, variant=options.variant, restarts=options.restarts
+        )
+        if half is None:
+            return None
+        halves.append(half)
+        if adds:
+            parts.append(reduce_scattered(reversed_arcs(half.arcs), half.arcs, half.rows, task.members, half.ticks))
+        else:
+            parts.append(all_gathered(half.arcs, half.rows, task.members, begin))
+        begin += half.ticks
+    ticks = begin
+    metrics: dict[str, Any] = {
+        "engine": ", then ".join(dict.fromkeys(half.engine for half in halves)),
+        "overlapped": False,
+    }
+    metrics["attempts"] = sum(half.attempts for half in halves)
+    if both:
+        metrics["back_to_back_s"] = float(ticks * task.tick_s)
+        plan = _both_at_once(task, plain, ticks, budget, options)
+        if plan is not None:
+            ticks, parts = plan
+            metrics |= {"engine": "trees, both halves at once", "overlapped": True}
+    count = sum(len(part.arc) for part in parts)
+    metrics["sends"] = count
+    answer = schedule(task.instance, task.ranks, parts) if count <= MAX_SENDS else None
+    return Synthesis(answer, ticks, metrics)
+
+
+def _networks(
+    task: SynthesisTask, plain: RankNetwork, size: Fraction, options: TacosOptions
+) -> list[tuple[str, RankNetwork]]:
+    """The forms of the network: links, or ports and switches unwound."""
+    if not task.topology.switches:
+        return [("links", plain)]
+    most = most_unwound(task.topology)
+    if options.unwind is not None:
+        if options.unwind > most:
+            raise InputError(f"{options.unwind}; expected at most {most} on this network", place="unwind")
+        degrees: Sequence[int] = (options.unwind,)
+    elif options.variant == "paper":
+        degrees = (1,) if most else (0,)
+    else:
+        degrees = (0, *(d for d in DEGREES if d <= most))
+    names = {0: "ports"}
+    most = longest(len(task.owner))
+    found = [
+        (names.get(d, f"unwound {d}"), plain if d == 0 else arcs_of(task.topology, size, task.tick_s, most, d))
+        for d in degrees
+    ]
+    if not any(reaches_all(arcs, task.members, through_members=False) for _, arcs in found):
+        raise Unsupported(f"not every rank can be reached where switches are {found[0][0]}; expected unwind=0")
+    return found
+
+
+def _both_at_once(
+    task: SynthesisTask, plain: RankNetwork, ticks: int, budget: Budget, options: TacosOptions
+) -> tuple[int, list[ArcTransfers]] | None:
+    """Try to do better than both halves in a row: ticks and the schedule, None if that does not succeed."""
+    sends = 2 * len(task.owner) * (len(task.ranks) - 1)
+    tried = options.overlap and options.variant == "portfolio" and task.members.all() and ticks > task.bound
+    back = opposite(plain) if tried and sends <= _MAX_OVERLAPPED else None
+    if back is None:
+        return None
+    best = None
+    for turn in range(min(options.restarts, 2 * len(_DEPTHS))):
+        if budget.exhausted or ticks <= task.bound:
+            break
+        plan = overlapped(plain, back, task.owner, task.members, _DEPTHS[turn % len(_DEPTHS)], budget.seed + turn)
+        if plan.ticks < ticks:
+            best, ticks = plan, plan.ticks
+    if best is None:
+        return None
+    arc, chunk = (np.asarray(column, dtype=np.int64) for column in (best.rows.arc, best.rows.chunk))
+    return ticks, [ArcTransfers(plain, arc, chunk, best.rows.start, best.adds)]

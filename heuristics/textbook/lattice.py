@@ -1,0 +1,211 @@
+"""Which networks are grids, and cycles through all ranks of a group, over neighbours where there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from ...algorithms.schedules.problem import GroupProblem
+from ...core.schedule import Ints
+from ...core.topology import NodeKind, Topology
+
+#: Nodes that the search for a cycle may visit, per rank.
+_VISITS = 200
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A grid whose nodes are numbered along the first dimension, then the second, and so on.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Nodes in each dimension, the innermost first.
+    closed : tuple of bool
+        Whether the lines of each dimension are closed to rings; those of size 2 are.
+    """
+
+    sizes: tuple[int, ...]
+    closed: tuple[bool, ...]
+
+    @property
+    def is_torus(self) -> bool:
+        """Whether all lines are closed."""
+        return all(self.closed)
+
+    def coordinate(self, dimension: int) -> Ints:
+        """Coordinate of every node in a dimension."""
+        return np.arange(prod(self.sizes)) // self.stride(dimension) % self.sizes[dimension]
+
+    def stride(self, dimension: int) -> int:
+        """Difference between the numbers of neighbours in a dimension."""
+        return prod(self.sizes[:dimension])
+
+    def __str__(self) -> str:
+        return "x".join(map(str, self.sizes))
+
+
+def find_lattice(topology: Topology) -> Lattice | None:
+    """Find the grid that a network is: the same neighbours for every node, and no switch.
+
+    Bandwidths, latencies and parallel links do not count.
+    """
+    n = len(topology.ranks)
+    if topology.switches:
+        return None
+    edges = {source * n + target for source, target in topology.link_ends}
+    near = {edge for edge in edges if edge < n}
+    for lattice in _candidates(n, 1, near):
+        if len(edges) == _count(n, lattice) and edges == set(_edges(n, lattice).tolist()):
+            return lattice
+    return None
+
+
+def _candidates(n: int, stride: int, near: set[int]) -> Iterator[Lattice]:
+    """Grids in which node 0 has these neighbours, from a stride on."""
+    if stride == n:
+        yield Lattice((), ())
+    if stride == n or stride not in near:
+        return
+    for size in range(2, n // stride + 1):
+        if (n // stride) % size == 0 and (stride * size == n or stride * size in near):
+            closed = size == 2 or stride * (size - 1) in near
+            for rest in _candidates(n, stride * size, near):
+                yield Lattice((size, *rest.sizes), (closed, *rest.closed))
+
+
+def _count(n: int, lattice: Lattice) -> int:
+    """Number of directed links of a grid."""
+    return sum(
+        2 * n if closed and size > 2 else 2 * (n - n // size)
+        for size, closed in zip(lattice.sizes, lattice.closed, strict=True)
+    )
+
+
+def _edges(n: int, lattice: Lattice) -> Ints:
+    """Links of a grid, as source * n + target."""
+    node = np.arange(n)
+    edges: list[Ints] = []
+    for d, size in enumerate(lattice.sizes):
+        here, stride = lattice.coordinate(d), lattice.stride(d)
+        for way in (1, -1):
+            there = (here + way) % size
+            linked = np.ones(n, dtype=np.bool_) if lattice.closed[d] and size > 2 else np.abs(there - here) == 1
+            target = node + (there - here) * stride
+            if size > 2 or way == 1:
+                edges.append((node * n + target)[linked])
+    return np.concatenate(edges)
+
+
+def snake(lattice: Lattice) -> list[int] | None:
+    """A Hamiltonian cycle of a grid, or None if this simple construction has none.
+
+    Back and forth through the dimensions (a reflected Gray code) ends above its start, so that it closes if the
+    slowest dimension is a ring of even size. A grid with a line of even size and another one goes out along the first
+    row and comes back through the rest of the columns.
+    """
+    for top, size in enumerate(lattice.sizes):
+        if size % 2 == 0 and lattice.closed[top]:
+            return _reflected(lattice, [d for d in range(len(lattice.sizes)) if d != top] + [top])
+    if len(lattice.sizes) == 1:
+        return list(range(lattice.sizes[0])) if lattice.closed[0] else None
+    for top, size in enumerate(lattice.sizes):
+        if size % 2 == 0 and len(lattice.sizes) == 2:
+            side = 1 - top
+            a, b = lattice.stride(top), lattice.stride(side)
+            columns = range(1, lattice.sizes[side])
+            inner = [(y * a + x * b) for y in range(size) for x in (columns if y % 2 == 0 else reversed(columns))]
+            return [*inner, *(y * a for y in reversed(range(size)))]
+    return None
+
+
+def _reflected(lattice: Lattice, order: list[int]) -> list[int]:
+    """Walk the grid back and forth; the last dimension of the order is the slowest."""
+    path = [0]
+    for d in order:
+        stride = lattice.stride(d)
+        path = [
+            node + step * stride for step in range(lattice.sizes[d]) for node in (path if step % 2 == 0 else path[::-1])
+        ]
+    return path
+
+
+def neighbours(problem: GroupProblem) -> list[set[int]]:
+    """The positions that every position reaches over one link or through switches alone."""
+    topology = problem.topology
+    onward: list[list[int]] = [[] for _ in topology.nodes]
+    for source, target in topology.link_ends:
+        onward[source].append(target)
+    position = {int(node): index for index, node in enumerate(problem.nodes)}
+    return [_reached(topology, onward, int(node), position) - {index} for index, node in enumerate(problem.nodes)]
+
+
+def _reached(topology: Topology, onward: list[list[int]], start: int, position: dict[int, int]) -> set[int]:
+    seen, stack, positions = {start}, [start], set[int]()
+    while stack:
+        for node in onward[stack.pop()]:
+            if node in seen:
+                continue
+            seen.add(node)
+            if topology.nodes[node].kind is NodeKind.SWITCH:
+                stack.append(node)
+            elif node in position:
+                positions.add(position[node])
+    return positions
+
+
+def is_cycle(order: list[int], near: list[set[int]]) -> bool:
+    """Whether each position of a closed order has the next one as its neighbour."""
+    return all(after in near[before] for before, after in zip(order, [*order[1:], order[0]], strict=True))
+
+
+def find_cycle(problem: GroupProblem, near: list[set[int]]) -> list[int]:
+    """Find a cycle through all positions, from position 0.
+
+    The order of the group if that is one; on grids, back and forth through the dimensions; otherwise a depth-first
+    search that goes to the neighbour with the fewest neighbours left, and gives up after a while. Without success,
+    the order of the group: then some partners are no neighbours.
+    """
+    order = list(range(problem.n))
+    if is_cycle(order, near):
+        return order
+    if problem.ranks == tuple(range(len(problem.topology.ranks))) and (lattice := find_lattice(problem.topology)):
+        walk = snake(lattice)
+        if walk is not None:
+            start = walk.index(0)
+            return walk[start:] + walk[:start]
+    return _search(near) or order
+
+
+def _search(near: list[set[int]]) -> list[int] | None:
+    """Search depth first, without recursion."""
+    n = len(near)
+    path, used = [0], {0}
+    choices = [_by_degree(near, 0, used)]
+    for _ in range(_VISITS * n):
+        if len(path) == n and 0 in near[path[-1]]:
+            return path
+        if choices[-1]:
+            node = choices[-1].pop()
+            path.append(node)
+            used.add(node)
+            choices.append(_by_degree(near, node, used))
+        else:
+            choices.pop()
+            used.remove(path.pop())
+            if not path:
+                return None
+    return None
+
+
+def _by_degree(near: list[set[int]], node: int, used: set[int]) -> list[int]:
+    """Unused neighbours, the one with the fewest unused neighbours last; ties by position."""
+    return sorted(near[node] - used, key=lambda other: (-len(near[other] - used), -other))
+
+
+def both_ways(order: list[int], near: list[set[int]]) -> bool:
+    """Whether a cycle can be run the other way round over neighbours, if it can this way."""
+    return is_cycle(order[::-1], near) or not is_cycle(order, near)

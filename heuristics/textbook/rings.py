@@ -1,0 +1,217 @@
+"""Rings: everybody passes on what the neighbour has sent, around a cycle through all ranks.
+
+``ring`` takes one cycle, a Hamiltonian cycle of the network where a simple search finds one, see
+:func:`.lattice.find_cycle`. Sources: dissertation, section 2.3.2 and figures 2.2 and 2.3; Patarasuk and Yuan,
+"Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
+
+``shifted-ring`` takes several rings at once, each with its own stride through the ranks and its own share of the
+data. A ring of stride a leads from rank i to i + a; it passes all n ranks if a and n have no common divisor. The
+rings of a circulant network share no link. Sources: TopoOpt; Zhao et al., "Efficient Direct-Connect Topologies for
+Collective Communications", section 8.2, where two of them are the baseline ShiftedRing, and with breadth-first
+schedules (appendix F.1) ShiftedBFBRing: floor(n / 2) steps instead of n - 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import gcd
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from ...algorithms.schedules.problem import GroupProblem
+from ...core.collective import CollectiveKind
+from ...core.errors import InputError, Unsupported
+from ...core.fields import Strict
+from ...core.schedule import Ints
+from .algorithm import GATHERS, SPREADS, Algorithm, define
+from .lattice import both_ways, find_cycle, neighbours
+from .moves import Moves, joined, together
+
+
+def one_way(n: int, direction: int = 1) -> Moves:
+    """All-gather: every part goes all the way around; n - 1 steps of n sends (dissertation, section 2.3.2)."""
+    step, position = np.divmod(np.arange(n * (n - 1)), n)
+    return Moves((position - direction * step) % n, position, (position + direction) % n, step)
+
+
+def two_way(n: int) -> Moves:
+    """All-gather: one half of every part goes around the one way, the other half the other way; n - 1 steps."""
+    return together([one_way(n, 1), one_way(n, -1)])
+
+
+def breadth_first(n: int) -> Moves:
+    """All-gather: every part goes both ways, half around; floor(n / 2) steps, each link equally busy over all.
+
+    Where n is even, the position opposite gets one half of the part from either side. Source: Zhao et al., "Efficient
+    Direct-Connect Topologies for Collective Communications", appendix F.1: half the latency of the ring at the same
+    bandwidth.
+    """
+    full = (n - 1) // 2
+    slices = 1 if n % 2 else 2
+    step, position = np.divmod(np.arange(n * full), n)
+    parts = [
+        Moves(((position - way * step) % n) * slices + j, position, (position + way) % n, step, slices)
+        for way in (1, -1)
+        for j in range(slices)
+    ]
+    if slices == 2:
+        position = np.arange(n)
+        parts += [
+            Moves(((position - way * full) % n) * 2 + j, position, (position + way) % n, np.full(n, full), 2)
+            for j, way in enumerate((1, -1))
+        ]
+    return joined(parts)
+
+
+def chain(n: int, *, both: bool) -> Moves:
+    """Broadcast from position 0 along the ring, n - 2 + c steps; with ``both``, half of the data each way."""
+    step = np.arange(n - 1)
+    zero = np.zeros_like(step)
+    forth = Moves(zero, step, step + 1, step, stride=1)
+    back = Moves(zero, -step % n, -(step + 1) % n, step, stride=1)
+    return together([forth, back]) if both else forth
+
+
+def all_to_all(n: int, *, both: bool) -> Moves:
+    """All-to-all, from neighbour to neighbour: every part travels d hops in d steps.
+
+    One way, n - 1 steps and n^2 (n - 1) / 2 sends. With ``both``, every part goes the shorter way, floor(n / 2)
+    steps; where n is even and a part has to get to the opposite side, one half of it goes each way.
+    """
+    slices = 2 if both and n % 2 == 0 else 1
+    parts: list[Moves] = []
+    for j in range(slices):
+        for distance in range(1, n):
+            clockwise = not both or 2 * distance < n or (2 * distance == n and j == 0)
+            way, hops = (1, distance) if clockwise else (-1, n - distance)
+            step, start = np.divmod(np.arange(n * hops), n)
+            block = (start * n + (start + distance) % n) * slices + j
+            here = (start + way * step) % n
+            parts.append(Moves(block, here, (here + way) % n, step, slices))
+    return joined(parts)
+
+
+class RingOptions(Strict):
+    """Options of ``ring``."""
+
+    ways: Literal["auto", "one-way", "two-way"] = Field(
+        "auto",
+        description="two-way sends half of the data each way around; "
+        "auto does where every link of the cycle has one back.",
+    )
+    order: list[int] | None = Field(
+        None,
+        description="The ranks of the group in the order of the ring; by default a Hamiltonian cycle if one is found.",
+    )
+
+
+def ring(problem: GroupProblem, options: RingOptions) -> Algorithm:
+    """The primitives for a group; reductions run backwards around the ring turned around, and so the same way.
+
+    Raises
+    ------
+    InputError
+        If the order is not one of the ranks of the group.
+    """
+    near = neighbours(problem)
+    order = find_cycle(problem, near) if options.order is None else given_order(problem, options.order)
+    both = both_ways(order, near) if options.ways == "auto" else options.ways == "two-way"
+    cycle = np.array(order, dtype=np.int64)
+    forth = around(cycle, both=both)
+    back = around(np.roll(cycle[::-1], 1), both=both)
+    return replace(forth, mirror=back)
+
+
+def around(cycle: Ints, *, both: bool) -> Algorithm:
+    """The primitives on a cycle, which begins with position 0."""
+    n = len(cycle)
+    return Algorithm(
+        all_gather=lambda: (two_way(n) if both else one_way(n)).renamed(cycle),
+        broadcast=lambda: chain(n, both=both).relabelled(cycle),
+        all_to_all=lambda: all_to_all(n, both=both).renamed_pairs(cycle),
+    )
+
+
+def given_order(problem: GroupProblem, order: list[int]) -> list[int]:
+    """Turn ranks into positions, the first rank of the group first."""
+    if sorted(order) != sorted(problem.ranks):
+        raise InputError("expected every rank of the group once", source="-O", place="order")
+    position = {rank: index for index, rank in enumerate(problem.ranks)}
+    cycle = [position[rank] for rank in order]
+    start = cycle.index(0)
+    return cycle[start:] + cycle[:start]
+
+
+RING = define(
+    name="ring",
+    summary="around a cycle through all ranks, half of the data each way",
+    paper="Patarasuk, Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009",
+    collectives=(*GATHERS, CollectiveKind.ALL_TO_ALL, *SPREADS),
+    algorithm=ring,
+    options=RingOptions,
+)
+
+
+class ShiftedRingOptions(Strict):
+    """Options of ``shifted-ring``."""
+
+    strides: list[int] | None = Field(
+        None,
+        min_length=1,
+        max_length=1000,
+        description="Stride of each ring; by default all whose links the network has both ways.",
+    )
+    variant: Literal["traditional", "bfb"] = Field(
+        "traditional",
+        description="traditional sends half of the data all the way around each way; bfb all of it half around.",
+    )
+
+
+def shifted_ring(problem: GroupProblem, options: ShiftedRingOptions) -> Algorithm:
+    """The primitives for a group.
+
+    Raises
+    ------
+    InputError
+        If a given stride does not lead through all ranks.
+    Unsupported
+        If none is given and the network has no such ring.
+    """
+    n = problem.n
+    strides = strides_over_neighbours(problem) if options.strides is None else options.strides
+    for index, stride in enumerate(strides):
+        if gcd(stride, n) != 1:
+            raise InputError(f"{stride} and {n} have a common divisor", source="-O", place=f"strides[{index}]")
+    moves = breadth_first if options.variant == "bfb" else two_way
+
+    def gather() -> Moves:
+        return together([moves(n).renamed(np.arange(n) * stride % n) for stride in strides])
+
+    return Algorithm(all_gather=gather)
+
+
+def strides_over_neighbours(problem: GroupProblem) -> list[int]:
+    """The strides of all rings over neighbours."""
+    n, near = problem.n, neighbours(problem)
+    strides = [
+        a
+        for a in range(1, n // 2 + 1)
+        if gcd(a, n) == 1 and all((i + a) % n in near[i] and (i - a) % n in near[i] for i in range(n))
+    ]
+    if not strides:
+        raise Unsupported(
+            f"shifted-ring: no stride leads around all {n} ranks over neighbours: give -O strides=[1,...]"
+        )
+    return strides
+
+
+SHIFTED_RING = define(
+    name="shifted-ring",
+    summary="a ring for each stride that the network has, each with its share of the data",
+    paper="Zhao et al., Efficient Direct-Connect Topologies for Collective Communications, sections 8.2 and F.1",
+    collectives=GATHERS,
+    algorithm=shifted_ring,
+    options=ShiftedRingOptions,
+)

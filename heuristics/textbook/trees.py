@@ -1,0 +1,193 @@
+"""Trees.
+
+``dbt`` is the double binary tree, the algorithm of NCCL for small messages on large networks: half of the data goes
+down each of two trees. A rank is an inner node of one tree at most, so that it sends and receives each half of the
+data once or twice; in every step it sends to one rank and receives from one. The more chunks, the better the links
+are used. An all-reduce reduces each half to the root of its tree and broadcasts it again; a broadcast and a reduce
+have both trees under the root. Sources: Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast,
+reduction and scan", 2009; Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", section
+8.2. The numbering is that of NCCL: in the first tree ranks with low bits 1 are leaves; the second tree is the first
+one mirrored, or shifted by one where mirroring would keep the leaves.
+
+``knomial`` is a tree in which, each round, everyone who has the data sends it to k - 1 others; ceil(log_k(n)) rounds.
+Position p, counted from the root, has the data in the round of radix r if r divides p; then it sends to p + j r / k.
+k = 2 is the binomial tree of MPI. An all-reduce reduces to the first rank of the group and broadcasts from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import Field
+
+from ...algorithms.schedules.problem import GroupProblem
+from ...core.collective import CollectiveKind
+from ...core.fields import Strict
+from ...core.formulation import NoOptions
+from ...core.schedule import Ints
+from .algorithm import SPREADS, Algorithm, define
+from .moves import Moves, joined
+
+
+def double_binary_tree(problem: GroupProblem, options: NoOptions) -> Algorithm:
+    """The primitives for a group."""
+    del options
+    n = problem.n
+    return Algorithm(
+        broadcast=lambda: down(two_trees_from_root(n), slices=2),
+        tree_all_reduce=lambda: (roots(two_trees(n)), down(two_trees(n), slices=1)),
+    )
+
+
+def roots(trees: Sequence[Sequence[int]]) -> Ints:
+    """The root of each tree."""
+    return np.array([parent.index(-1) for parent in trees], dtype=np.int64)
+
+
+def down(trees: Sequence[Sequence[int]], slices: int) -> Moves:
+    """Send block t down tree t; 2 (n - 1) sends for every chunk."""
+    starts = start_steps(trees)
+    rows = [
+        (tree, up, node, starts[tree][node])
+        for tree, parent in enumerate(trees)
+        for node, up in enumerate(parent)
+        if up >= 0
+    ]
+    rows.sort(key=lambda row: row[3])
+    block, source, target, step = np.array(rows, dtype=np.int64).T.copy()
+    if len(rows) == len(trees) == len(set(target)):  # two ranks that exchange: every step is for both
+        return Moves(block, source, target, np.zeros_like(step), slices, stride=1)
+    return Moves(block, source, target, step - step.min(), slices, stride=2)
+
+
+def in_order_tree(n: int) -> list[int]:
+    """The parent of every node of a tree on 0, ..., n - 1, or -1; odd nodes are leaves, the root 0 has one child."""
+    parent = [-1] * n
+    for node in range(1, n):
+        bit = node & -node
+        up = (node ^ bit) | (bit << 1)
+        parent[node] = up if up < n else node ^ bit
+    return parent
+
+
+def relabel(parent: Sequence[int], label: Sequence[int]) -> list[int]:
+    """Let ``label[i]`` play the part of node i."""
+    relabelled = [-1] * len(parent)
+    for node, up in enumerate(parent):
+        relabelled[label[node]] = -1 if up < 0 else label[up]
+    return relabelled
+
+
+def two_trees(n: int) -> tuple[list[int], list[int]]:
+    """Two trees on 0, ..., n - 1, with different roots."""
+    first = in_order_tree(n)
+    label = [n - 1 - i for i in range(n)] if n % 2 == 0 else [(i + 1) % n for i in range(n)]
+    return first, relabel(first, label)
+
+
+def two_trees_from_root(n: int) -> tuple[list[int], list[int]]:
+    """Two trees on 0, ..., n - 1, both with root 0, which has one child in each."""
+    first = in_order_tree(n)
+    others = [n - i for i in range(1, n)] if n % 2 else [i % (n - 1) + 1 for i in range(1, n)]
+    return first, relabel(first, [0, *others])
+
+
+def start_steps(trees: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The step in which every node of both trees is sent the first chunk; the next chunks follow every second step.
+
+    Every node is sent to by at most two parents, and sends to at most two children: the edges have a colouring in two
+    colours, such that no node sends, or is sent to, twice in one colour. Even steps belong to the one colour, odd
+    steps to the other one.
+    """
+    edges = [(tree, child) for tree, parent in enumerate(trees) for child, up in enumerate(parent) if up >= 0]
+    colour = two_colours([(trees[tree][child], child) for tree, child in edges])
+    of_edge = dict(zip(edges, colour, strict=True))
+    starts = [[-1] * len(parent) for parent in trees]
+    for tree, parent in enumerate(trees):
+        for node in top_down(parent):
+            if parent[node] >= 0:
+                earliest = starts[tree][parent[node]] + 1
+                starts[tree][node] = earliest + (earliest + of_edge[tree, node]) % 2
+    return starts
+
+
+def two_colours(edges: Sequence[tuple[int, int]]) -> list[int]:
+    """Colour edges (sender, receiver) in two colours: the two of a sender differ, and those of a receiver."""
+    at: dict[tuple[str, int], list[int]] = {}
+    for index, (sender, receiver) in enumerate(edges):
+        at.setdefault(("sends", sender), []).append(index)
+        at.setdefault(("receives", receiver), []).append(index)
+    colour = [-1] * len(edges)
+    for start in range(len(edges)):
+        pending = [(start, 0)] if colour[start] < 0 else []
+        while pending:
+            edge, wanted = pending.pop()
+            if colour[edge] >= 0:
+                continue
+            colour[edge] = wanted
+            sender, receiver = edges[edge]
+            for end in (("sends", sender), ("receives", receiver)):
+                pending += [(other, 1 - wanted) for other in at[end] if other != edge]
+    return colour
+
+
+def top_down(parent: Sequence[int]) -> list[int]:
+    """List the nodes such that each comes after its parent."""
+    children: list[list[int]] = [[] for _ in parent]
+    order: list[int] = []
+    for node, up in enumerate(parent):
+        (order if up < 0 else children[up]).append(node)
+    for node in order:
+        order.extend(children[node])
+    return order
+
+
+DBT = define(
+    name="dbt",
+    summary="double binary tree, half of the data down each of two trees",
+    paper="Sanders, Speck, Traeff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009",
+    collectives=(*SPREADS, CollectiveKind.ALL_REDUCE),
+    algorithm=double_binary_tree,
+)
+
+
+class KnomialOptions(Strict):
+    """Options of ``knomial``."""
+
+    k: int = Field(
+        2, ge=2, le=2**20, description="Radix: a rank that has the data sends it to k - 1 others in a round."
+    )
+
+
+def knomial(problem: GroupProblem, options: KnomialOptions) -> Algorithm:
+    """The primitives for a group."""
+    n, k = problem.n, options.k
+    return Algorithm(
+        broadcast=lambda: broadcast(n, k), tree_all_reduce=lambda: (np.zeros(1, dtype=np.int64), broadcast(n, k))
+    )
+
+
+def broadcast(n: int, k: int) -> Moves:
+    """Send to the furthest first; n - 1 sends."""
+    rounds = 1
+    while k**rounds < n:
+        rounds += 1
+    steps: list[Moves] = []
+    for step in range(rounds):
+        reach = k ** (rounds - 1 - step)
+        source: Ints = np.repeat(np.arange(0, n, reach * k), k - 1)
+        target = source + np.tile(np.arange(1, k), len(source) // (k - 1)) * reach
+        source, target = source[target < n], target[target < n]
+        steps.append(Moves(np.zeros_like(source), source, target, np.full_like(source, step)))
+    return joined(steps)
+
+
+KNOMIAL = define(
+    name="knomial",
+    summary="k-nomial tree from or to the first rank of the group",
+    paper="Thakur, Rabenseifner, Gropp, Optimization of collective communication operations in MPICH, 2005",
+    collectives=(*SPREADS, CollectiveKind.ALL_REDUCE),
+    algorithm=knomial,
+    options=KnomialOptions,
+)

@@ -1,0 +1,102 @@
+"""From trees or messages to the outcome of a run: the same metrics for all, and the bound for any schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.bounds.schedule_bounds import network_of
+from ...algorithms.trees.network import Wan
+from ...algorithms.trees.trees import (
+    RatedTrees,
+    filled,
+    heights_from,
+    heights_of,
+    in_order,
+    measures_of_rate,
+    measures_of_trees,
+    packing,
+)
+from ...core.method import Outcome, Status
+from ...core.schedule import Chunks, StepSchedule
+from ...core.solver import ModelSize, SolverResult
+from ...models.mtree.problem import WanProblem
+
+
+def proved(problem: WanProblem) -> dict[str, Any]:
+    """The bound of an outcome and its certificate."""
+    return {"bound": float(problem.seconds(problem.highest.rate)), "certificate": problem.highest.certificate}
+
+
+def tree_outcome(
+    problem: WanProblem,
+    rated: RatedTrees,
+    *,
+    common_root: bool = False,
+    reports: Sequence[SolverResult] = (),
+    rounds: int = 0,
+    metrics: dict[str, Any] | None = None,
+) -> Outcome:
+    """The outcome of a run that has found trees.
+
+    Parameters
+    ----------
+    problem : WanProblem
+        The problem.
+    rated : RatedTrees
+        At least one tree; rates are raised together until a link is full.
+    common_root : bool
+        Whether all trees have the root that makes the highest of them lowest; else each has its own.
+    reports, rounds, metrics
+        As of :class:`~cwb.core.method.Outcome`.
+    """
+    wan = problem.wan
+    rated = in_order(filled(wan, rated))
+    limit = wan.hops(None)
+    roots = heights_of(wan, limit, rated.trees)[0]
+    if common_root:
+        roots[:] = lowest_root(wan, rated)
+    seconds = problem.seconds(rated.total)
+    measured = {
+        **measures_of_rate(wan, rated.total, problem.highest),
+        **measures_of_trees(wan, rated, roots.tolist()),
+    }
+    return Outcome(
+        Status.OPTIMAL if rated.total == problem.highest.rate else Status.FEASIBLE,
+        packing(problem.instance, wan, rated, roots),
+        objective=float(seconds),
+        reports=tuple(reports),
+        size=max((report.size for report in reports), key=lambda size: size.nonzeros, default=ModelSize()),
+        iterations=rounds,
+        metrics={**measured, **(metrics or {})},
+        **proved(problem),
+    )
+
+
+def lowest_root(wan: Wan, rated: RatedTrees) -> int:
+    """The site from which the highest tree is lowest, in hops."""
+    trees = rated.trees
+    hops = [heights_from(wan, wan.latency_ns, trees, [root] * len(trees))[1] for root in range(wan.nodes)]
+    return int(np.array(hops).max(axis=1).argmin())
+
+
+def message_outcome(problem: WanProblem, schedule: StepSchedule, metrics: dict[str, Any]) -> Outcome:
+    """The outcome of a run that has found messages; their rate is the size over the time of the most loaded link."""
+    load_s = _load_s(problem, schedule)
+    rate = problem.size_bytes / load_s / problem.wan.unit_Bps
+    measured = measures_of_rate(problem.wan, rate, problem.highest)
+    return Outcome(Status.FEASIBLE, schedule, metrics={**measured, **metrics}, **proved(problem))
+
+
+def _load_s(problem: WanProblem, schedule: StepSchedule) -> Fraction:
+    """Seconds for which the most loaded link is busy, exactly."""
+    links = network_of(problem.instance).links
+    units: dict[int, int] = {}
+    chunks: Chunks = schedule.chunks
+    sends = schedule.sends
+    for link, send in zip(sends.path_links.tolist(), sends.hop_send.tolist(), strict=True):
+        units[link] = units.get(link, 0) + int(chunks.units[sends.chunk[send]])
+    return max(count * chunks.unit_bytes / links[link].bandwidth_Bps for link, count in units.items())

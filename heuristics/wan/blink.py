@@ -1,0 +1,149 @@
+"""``blink-wan``: Blink's packing of spanning trees by multiplicative weights, and its cut to few trees.
+
+Sources: what Wang et al., "Blink: Fast and Generic Collectives for Distributed ML", MLSys 2020, is generally known
+for: a fractional packing by multiplicative weights, then an integer program that keeps few trees; and N. Garg and J.
+Könemann's packing of columns. How Blink would run on a wide-area network is a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.trees.network import Wan
+from ...algorithms.trees.one_tree import spanning_tree
+from ...algorithms.trees.trees import RatedTrees, exact_rates
+from ...core.budget import Budget
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Floats, Ints
+from ...core.solver import Solver, SolverOptions, SolverResult
+from ...core.trees import TreePacking
+from ...models.mtree.extract import best_rates, select
+from ...models.mtree.problem import WanProblem, wan_problem
+from . import formulation
+from .answer import proved, tree_outcome
+from .method import BlinkWanOptions, UnitOptions
+
+#: Heaviest trees of the packing that the integer programs are given.
+_FOR_UNITS, _FOR_TREES = 200, 60
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkWanOptions) -> Outcome:
+    """Pack, then cut (``Method.run``)."""
+    problem = wan_problem(instance, budget)
+    with budget.clock.phase("pack"):
+        trees, weights = weighted_packing(problem.wan, options.accuracy, options.steps, budget)
+    budget.progress(f"{len(trees):,} trees packed")
+    rated, report = cut(problem.wan, trees, weights, solver, budget, options)
+    if rated is None or not rated.rates:
+        return Outcome(Status.LIMIT, message="the budget ended before trees were chosen", **proved(problem))
+    metrics = {"pool": len(trees), "packing_rate_Bps": float(weights.sum()) * float(problem.wan.unit_Bps)}
+    return tree_outcome(
+        problem,
+        rated,
+        common_root=options.root == "common",
+        reports=[report],
+        rounds=len(trees),
+        metrics=metrics,
+    )
+
+
+def weighted_packing(wan: Wan, accuracy: float, steps: int, budget: Budget) -> tuple[Ints, Floats]:
+    """Pack trees by multiplicative weights (Garg and Könemann).
+
+    The cheapest tree under prices ``y_e`` gets ``c = min b_e`` more, and its links' prices rise by
+    ``1 + eps c / b_e``, until the cheapest tree costs 1; then all rates are divided by the largest load of a link
+    over its capacity.
+
+    Returns
+    -------
+    tuple
+        Different trees, the heaviest first, and their rates in units.
+    """
+    capacity = wan.capacity.astype(np.float64)
+    price = 1e-6 / capacity
+    pushed: dict[tuple[int, ...], float] = {}
+    for _ in range(steps):
+        tree = spanning_tree(wan, np.argsort(price, kind="stable").tolist()) or []
+        if price[tree].sum() >= 1 or (pushed and budget.exhausted):
+            break
+        least = float(capacity[tree].min())
+        pushed[tuple(tree)] = pushed.get(tuple(tree), 0.0) + least
+        price[tree] *= 1 + accuracy * least / capacity[tree]
+    order = sorted(pushed, key=lambda tree: (-pushed[tree], tree))
+    trees, weights = np.array(order, dtype=np.int64), np.array([pushed[tree] for tree in order])
+    load = np.bincount(trees.ravel(), np.repeat(weights, wan.nodes - 1), len(wan))
+    return trees, weights / (load / capacity).max()
+
+
+def cut(
+    wan: Wan, trees: Ints, weights: Floats, solver: Solver, budget: Budget, options: BlinkWanOptions
+) -> tuple[RatedTrees | None, SolverResult]:
+    """Keep few trees, or all, at the best rates."""
+    if options.cut == "none":
+        return best_rates(wan, trees, solver, budget)
+    search = SolverOptions(node_limit=options.nodes)
+    if options.cut == "trees":
+        few = trees[:_FOR_TREES]
+        start = exact_rates(wan, few[: options.trees], weights[: options.trees])
+        return select(wan, few, options.trees, 0, solver, budget, search, start)
+    few, unit = trees[:_FOR_UNITS], int(wan.capacity.min())
+    with budget.clock.phase("build"):
+        model = formulation.build(wan, few, unit)
+    result = solver.solve(model, budget, search)
+    return (_counted(model, few, unit) if result.has_solution else None), result
+
+
+def _counted(model: Any, trees: Ints, unit: int) -> RatedTrees:
+    """The trees that carry a unit."""
+    counts = [round(model.count[i].value) for i in model.T]
+    chosen = [i for i, count in enumerate(counts) if count]
+    return RatedTrees(trees[chosen], tuple(Fraction(counts[i] * unit) for i in chosen))
+
+
+@dataclass(frozen=True, eq=False)
+class UnitPool:
+    """Trees of a packing that carry whole units.
+
+    Parameters
+    ----------
+    problem : WanProblem
+        The network.
+    trees : array of int, shape (trees, sites - 1)
+        The heaviest of the packing.
+    unit : int
+        Rate of a tree that is taken once, in units of capacity.
+    common_root : bool
+        Whether all trees have one root.
+    """
+
+    problem: WanProblem
+    trees: Ints
+    unit: int
+    common_root: bool
+
+
+def unit_pool(instance: Instance, options: UnitOptions) -> UnitPool:
+    """Pack; a unit is the smallest capacity (``Formulation.index``)."""
+    problem = wan_problem(instance, Budget())
+    trees, _ = weighted_packing(problem.wan, options.accuracy, options.steps, Budget())
+    return UnitPool(problem, trees[:_FOR_UNITS], int(problem.wan.capacity.min()), options.root == "common")
+
+
+def build_units(pool: UnitPool) -> Any:
+    """Model ``blink-units`` of a pool (``Formulation.build``)."""
+    return formulation.build(pool.problem.wan, pool.trees, pool.unit)
+
+
+def unit_trees(model: Any, pool: UnitPool) -> TreePacking | None:
+    """The trees that carry a unit as an answer (``Formulation.extract``)."""
+    rated = _counted(model, pool.trees, pool.unit)
+    if not rated.rates:
+        return None
+    answer = tree_outcome(pool.problem, rated, common_root=pool.common_root).answer
+    assert isinstance(answer, TreePacking)  # noqa: S101 (trees are what is put in)
+    return answer

@@ -1,0 +1,50 @@
+"""``blink-units``: whole units of data along trees, Blink's cut of its packing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyomo.environ as pyo
+
+from ...algorithms.trees.network import Wan
+from ...core.schedule import Ints
+from ...models.mtree.formulations.selection import link_users, sets
+
+
+def build(wan: Wan, trees: Ints, unit: int) -> Any:
+    """Model ``blink-units``.
+
+    Parameters
+    ----------
+    wan : Wan
+        The network.
+    trees : array of int, shape (trees, sites - 1)
+        The pool.
+    unit : int
+        Rate of a tree that is taken once, u, in units of capacity.
+    """
+    m = pyo.ConcreteModel("blink-units")
+    sets(m, wan, trees)
+    variables(m)
+    unit_capacity(m, wan, trees, unit)
+    objective(m)
+    return m
+
+
+def variables(m: Any) -> None:
+    """``k_i`` in {0, 1}: whether a tree carries a unit."""
+    m.count = pyo.Var(m.T, domain=pyo.Binary)
+
+
+def unit_capacity(m: Any, wan: Wan, trees: Ints, unit: int) -> None:
+    """``sum_i a_ie k_i <= floor(b_e / u)`` for every link that a tree has; the units are whole."""
+    users = link_users(trees)
+
+    @m.Constraint(sorted(users))
+    def unit_capacity(m: Any, e: int) -> Any:
+        return pyo.quicksum(m.count[i] for i in users[e]) <= int(wan.capacity[e]) // unit
+
+
+def objective(m: Any) -> None:
+    """Maximize ``sum_i k_i``; the rate is u times that."""
+    m.objective = pyo.Objective(expr=pyo.quicksum(m.count[i] for i in m.T), sense=pyo.maximize)

@@ -1,0 +1,120 @@
+"""``gost``: the paper as it is written: GBST, GRTH and ITH (algorithms 1 to 3), then MILP (1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from ...algorithms.trees.gbst import GbstTrees, GbstVariant, random_state, run_gbst
+from ...algorithms.trees.network import HeightLimit
+from ...algorithms.trees.trees import RatedTrees, bottlenecks, heights_from
+from ...core.budget import Budget
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.solver import Solver, SolverOptions, SolverResult
+from ...models.mtree.answer import outcome
+from ...models.mtree.bounds import EXACT_ARITHMETIC, SearchResult
+from ...models.mtree.extract import select
+from ...models.mtree.problem import TreeProblem, tree_problem
+from .method import GostOptions
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: GostOptions) -> Outcome:
+    """Grow trees, then choose among them (``Method.run``).
+
+    Raises
+    ------
+    InputError
+        If the network is not connected.
+    """
+    problem = tree_problem(instance, options.height, options.min_rate, budget)
+    if isinstance(problem, Outcome):
+        return problem
+    with budget.clock.phase("trees"):
+        grown, most, calls = ith(problem, options, budget)
+    height = problem.limit.shown(most)
+    metrics = {
+        "pool": len(grown.trees),
+        "gbst_calls": calls,
+        "ith_height": most,
+        "gbst_rate_Bps": _rate(problem, grown),
+    }
+    nothing = SearchResult(None, problem.strongest.rate, EXACT_ARITHMETIC, (), calls, metrics)
+    if not len(grown.trees):
+        message = f"no tree of at most {height} was found from {options.retries + 1} random start"
+        message += "s" if options.retries else ", where algorithm 1 ends; -O retries=20 tries others"
+        return outcome(problem, nothing, budget, options, message=message)
+    rated, roots, reports = choose(problem, grown, solver, budget, options)
+    found = replace(nothing, rated=rated, reports=reports)
+    warning = _warning(problem, rated, roots)
+    done = outcome(problem, found, budget, options, roots=roots, message=warning)
+    # Trees that are higher than was asked are no optimum of what was asked.
+    return replace(done, status=Status.FEASIBLE) if warning else done
+
+
+def ith(problem: TreeProblem, options: GostOptions, budget: Budget) -> tuple[GbstTrees, int, int]:
+    """Algorithm 3: trees at the least H, by bisection, that keeps a share rho of the rate; H; and the runs of GBST."""
+    state = random_state(budget.seed)
+    variant = GbstVariant(
+        options.rate,
+        options.height_test == "radius",
+        options.grth == "corrected",
+        options.ties == "shuffle",
+        options.retries,
+    )
+
+    def gbst(most: int) -> GbstTrees:
+        drawn = state if options.ith_seed == "fresh" else random_state(budget.seed)
+        return run_gbst(
+            problem.wan, HeightLimit(problem.limit.length, most, problem.limit.unit), problem.least, variant, drawn
+        )
+
+    best = gbst(problem.limit.most)
+    calls, low, high = 1, 1, problem.limit.most
+    threshold = Fraction(options.rho) * int(best.rates.sum())
+    while options.improve and low < high:
+        middle = (low + high) // 2
+        tried = gbst(middle)
+        calls += 1
+        if tried.rates.sum() >= threshold:
+            high, best = middle, tried
+        else:
+            low = middle + 1
+    return best, high, calls
+
+
+def choose(
+    problem: TreeProblem, grown: GbstTrees, solver: Solver, budget: Budget, options: GostOptions
+) -> tuple[RatedTrees, list[int], tuple[SolverResult, ...]]:
+    """Choose trees and rates by MILP (1); without it those of GBST are taken."""
+    taken = RatedTrees(grown.trees, tuple(Fraction(int(rate)) for rate in grown.rates))
+    if not options.select:
+        return taken, grown.roots.tolist(), ()
+    trees = np.sort(grown.trees, axis=1)
+    # What algorithm 1 has left of a tree with the global minimum may be below rbar, but a tree itself never is: its
+    # links all had rbar.
+    gap = 1e-6 if budget.gap is None else budget.gap
+    solved = SolverOptions(rel_gap=gap, node_limit=options.nodes)
+    rated, report = select(problem.wan, trees, options.trees, problem.floor, solver, budget, solved)
+    if rated is None or not rated.rates:
+        fastest = int(bottlenecks(problem.wan, trees).argmax())
+        rate = Fraction(int(bottlenecks(problem.wan, trees)[fastest]))
+        rated = RatedTrees(trees[[fastest]], (rate,))
+    root_of = {tuple(tree): root for tree, root in zip(trees.tolist(), grown.roots.tolist(), strict=True)}
+    return rated, [root_of[tuple(tree)] for tree in rated.trees.tolist()], (report,)
+
+
+def _rate(problem: TreeProblem, grown: GbstTrees) -> float:
+    """Rate of the trees as GBST has it."""
+    return float(int(grown.rates.sum()) * problem.wan.unit_Bps)
+
+
+def _warning(problem: TreeProblem, rated: RatedTrees, roots: list[int]) -> str:
+    """A warning where trees are higher than was asked, as latencies make them (see ``height_test``)."""
+    wan, limit = problem.wan, problem.limit
+    worst = int(heights_from(wan, limit.length, rated.trees, roots)[0].max(initial=0))
+    if worst <= limit.most:
+        return ""
+    return f"a tree has a height of {limit.shown(worst)}, above the {limit.shown(limit.most)} asked; -O height_test=radius keeps it"

@@ -1,0 +1,235 @@
+"""The baselines over wide-area networks and their options; heavy parts are imported when a method runs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import Field
+
+from ...algorithms.trees.network import supports
+from ...core.fields import Rate, Strict
+from ...core.formulation import Formulation
+from ...core.instance import Instance
+from ...core.method import Kind, Method
+from ...core.schedule import StepSchedule
+from ...core.trees import TreePacking
+from ...models.mtree.method import PAPER, ChunkOptions, Height
+
+
+class TopoAdoptOptions(Strict):
+    """Options of ``topoadopt``."""
+
+    trees: int = Field(10, ge=1, le=1000, description="K, the number of trees.")
+    moves: int = Field(400, ge=0, le=10**6, description="Moves of the annealing, each with a linear program.")
+    temperature: Rate = Field(
+        Fraction(50 * 10**6, 8), description="Loss of rate that is taken with probability 1/e at the first move."
+    )
+    cooling: float = Field(0.985, gt=0, le=1, description="Temperature of a move over that of the move before.")
+
+
+class BlinkWanOptions(Strict):
+    """Options of ``blink-wan``."""
+
+    cut: Literal["unit", "trees", "none"] = Field(
+        "trees",
+        description="Trees of the packing that are kept: unit, as many as carry one smallest capacity each; trees, at most K; none, all.",
+    )
+    trees: int = Field(10, ge=1, le=1000, description="K of cut=trees.")
+    accuracy: float = Field(0.1, ge=0.01, le=0.5, description="epsilon of the multiplicative weights.")
+    steps: int = Field(2000, ge=1, le=10**6, description="Most trees that the multiplicative weights look at.")
+    nodes: int = Field(
+        200, ge=1, le=10**7, description="Nodes of the search of the integer program, which need not end."
+    )
+    root: Literal["centre", "common"] = Field(
+        "common", description="common, one root for all trees, as Blink has; centre, each tree its own."
+    )
+
+
+class UnitOptions(Strict):
+    """Options of ``wan/blink-units``."""
+
+    accuracy: float = Field(0.1, ge=0.01, le=0.5, description="epsilon of the multiplicative weights.")
+    steps: int = Field(2000, ge=1, le=10**6, description="Most trees that the multiplicative weights look at.")
+    root: Literal["centre", "common"] = Field(
+        "common", description="common, one root for all trees, as Blink has; centre, each tree its own."
+    )
+
+
+class SingleTreeOptions(Strict):
+    """Options of ``single-tree``."""
+
+    height: int | None = Field(None, ge=1, description="Most links from the root to a leaf; by default any.")
+
+
+class WanRingOptions(Strict):
+    """Options of ``wan-ring``."""
+
+    tries: int = Field(
+        200, ge=1, le=10**6, description="Random starts of the search for each capacity, on more than 20 sites."
+    )
+
+
+class PlinkOptions(Strict):
+    """Options of ``plink``."""
+
+    groups: int | None = Field(None, ge=1, description="Number of clusters; by default the rounded root of the sites'.")
+
+
+class PsldOptions(Strict):
+    """Options of ``psld``."""
+
+    share: Literal["slowest", "mean", "equal"] = Field(
+        "slowest",
+        description="A site's share of the data is as the bandwidth that it measures: to its slowest peer, on average, or the same for all.",
+    )
+
+
+class GostOptions(ChunkOptions):
+    """Options of ``gost``; the defaults are the text as it is written."""
+
+    trees: int = Field(10, ge=1, le=10_000, description="K, the most trees of MILP (1).")
+    height: Height = Field(8, description="H of ITH, in hops, or a latency if it has a unit.")
+    min_rate: Rate = Field(
+        Fraction(10**7, 8), description="rbar, the smallest rate of a tree; the text has no value; 10 Mb/s is its grid."
+    )
+    rate: Literal["global_min", "bottleneck", "usable_min"] = Field(
+        "global_min",
+        description="r* of a new tree (algorithm 1, line 22): global_min, the smallest capacity left anywhere; bottleneck, that of the tree; "
+        "usable_min, the smallest one left that is at least rbar.",
+    )
+    height_test: Literal["diameter", "radius"] = Field(
+        "diameter",
+        description="Line 12: diameter, the largest height over all roots is at most 2 H, which with latencies does not keep the height below H; "
+        "radius, the least one is at most H.",
+    )
+    grth: Literal["as_written", "corrected"] = Field(
+        "as_written", description="Algorithm 2: as_written forgets the height from the site that a link is added at."
+    )
+    ties: Literal["last", "shuffle"] = Field(
+        "last",
+        description="Links of equal capacity and height: last, the later one in the network; shuffle, in random order.",
+    )
+    retries: int = Field(
+        0, ge=0, le=1000, description="Further random starts of a tree that fails; the text gives up at the first."
+    )
+    improve: bool = Field(True, description="Whether ITH (algorithm 3) lowers H by bisection; else one GBST.")
+    rho: float = Field(
+        0.95, gt=0, le=1, description="Share of the rate at H that ITH must keep; the text has no value."
+    )
+    ith_seed: Literal["fresh", "same"] = Field(
+        "fresh", description="Random starts of the GBSTs of ITH: fresh, going on; same, each from the same seed."
+    )
+    nodes: int = Field(
+        10_000, ge=1, le=10**7, description="Nodes of the search of MILP (1), which need not end on dense networks."
+    )
+    select: bool = Field(
+        True, description="Whether MILP (1) chooses trees and rates; else those of GBST are taken as they are."
+    )
+
+
+_READING = (
+    "a reading of the baseline that MTree (Luo et al., Efficient Inter-Datacenter AllReduce With Multiple Trees) names"
+)
+
+
+def fit_for_ring(instance: Instance) -> str | None:
+    """Say why a ring does not fit an instance, if it does not (``Method.supports``)."""
+    return supports(instance) or ("a ring needs at least three sites" if instance.npus < 3 else None)
+
+
+GOST = Method(
+    name="gost",
+    kind=Kind.HEURISTIC,
+    summary="MTree's own trees: greedy, one after the other, then a MILP that chooses among them",
+    paper=PAPER,
+    answer_type=TreePacking,
+    options=GostOptions,
+    solve=f"{__package__}.gost:run",
+    supports=supports,
+)
+
+TOPOADOPT = Method(
+    name="topoadopt",
+    kind=Kind.HEURISTIC,
+    summary="an all-reduce over a wide-area network: K trees by simulated annealing",
+    paper=_READING,
+    answer_type=TreePacking,
+    options=TopoAdoptOptions,
+    solve=f"{__package__}.topoadopt:run",
+    supports=supports,
+)
+
+BLINK_WAN = Method(
+    name="blink-wan",
+    kind=Kind.HEURISTIC,
+    summary="an all-reduce over a wide-area network: Blink's packing by multiplicative weights, and its cut to few trees",
+    paper=_READING,
+    answer_type=TreePacking,
+    options=BlinkWanOptions,
+    solve=f"{__package__}.blink:run",
+    supports=supports,
+)
+
+SINGLE_TREE = Method(
+    name="single-tree",
+    kind=Kind.HEURISTIC,
+    summary="an all-reduce over a wide-area network: the one tree whose slowest link is fastest",
+    paper="general knowledge",
+    answer_type=TreePacking,
+    options=SingleTreeOptions,
+    solve=f"{__package__}.widest:run_single_tree",
+    supports=supports,
+    needs_solver=False,
+)
+
+WAN_RING = Method(
+    name="wan-ring",
+    kind=Kind.HEURISTIC,
+    summary="an all-reduce over a wide-area network: the ring through all sites whose slowest link is fastest",
+    paper="general knowledge",
+    answer_type=TreePacking,
+    options=WanRingOptions,
+    solve=f"{__package__}.widest:run_ring",
+    supports=fit_for_ring,
+    needs_solver=False,
+)
+
+PLINK = Method(
+    name="plink",
+    kind=Kind.HEURISTIC,
+    summary="an all-reduce over a wide-area network: clusters of near sites, their leaders, and a leader of these",
+    paper=_READING,
+    answer_type=StepSchedule,
+    options=PlinkOptions,
+    solve=f"{__package__}.messages:run_plink",
+    supports=supports,
+    needs_solver=False,
+)
+
+PSLD = Method(
+    name="psld",
+    kind=Kind.HEURISTIC,
+    summary="an all-reduce over a wide-area network: every site adds up a share as large as its bandwidth",
+    paper=_READING,
+    answer_type=StepSchedule,
+    options=PsldOptions,
+    solve=f"{__package__}.messages:run_psld",
+    supports=supports,
+    needs_solver=False,
+)
+
+BLINK_UNITS = Formulation(
+    "wan/blink-units",
+    summary="trees of a packing by multiplicative weights, as many as carry one smallest capacity each",
+    paper=_READING,
+    equations="Blink's integer program for few trees",
+    index=f"{__package__}.blink:unit_pool",
+    build=f"{__package__}.blink:build_units",
+    extract=f"{__package__}.blink:unit_trees",
+    needs=("integers",),
+    options=UnitOptions,
+    supports=supports,
+    bounds=False,
+    agrees_with="blink-wan",
+)

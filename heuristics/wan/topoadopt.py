@@ -1,0 +1,82 @@
+"""``topoadopt``: K trees by simulated annealing.
+
+Of TopoAdopt the MTree paper says that it anneals over trees of several aggregators with rates of a mixed-integer
+program, without pipelining. Moves and temperatures are ours. The energy of K trees is the largest sum of their rates:
+the linear program ``wan-rates`` of MTree's formulations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp
+from random import Random
+
+import numpy as np
+
+from ...algorithms.trees.network import Wan
+from ...algorithms.trees.one_tree import spanning_tree
+from ...algorithms.trees.trees import rooted
+from ...core.budget import Budget
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Ints
+from ...core.solver import Solver, SolverResult
+from ...models.mtree.extract import best_rates
+from ...models.mtree.problem import wan_problem
+from .answer import proved, tree_outcome
+from .method import TopoAdoptOptions
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: TopoAdoptOptions) -> Outcome:
+    """Anneal (``Method.run``)."""
+    problem = wan_problem(instance, budget)
+    wan, source = problem.wan, Random(budget.seed)  # noqa: S311 (nothing is secret here)
+    trees = [random_tree(wan, source) for _ in range(options.trees)]
+    best, report = best_rates(wan, np.array(trees), solver, budget)
+    reports: list[SolverResult] = [report]
+    if best is None:
+        return Outcome(Status.LIMIT, message="the budget ended before the first trees had rates", **proved(problem))
+    now = best.total
+    temperature = float(options.temperature / wan.unit_Bps)
+    for move in range(options.moves):
+        if budget.exhausted or len(wan) < wan.nodes:
+            break
+        which = source.randrange(len(trees))
+        changed = [*trees[:which], swapped(wan, trees[which], source), *trees[which + 1 :]]
+        found, report = best_rates(wan, np.array(changed), solver, budget)
+        reports.append(report)
+        if found is None:
+            break
+        if found.total >= now or source.random() < exp(float(found.total - now) / temperature):
+            trees, now = changed, found.total
+        if found.total > best.total:
+            best = found
+            budget.progress(f"move {move + 1}: {float(best.total / problem.highest.rate):.2%} of the strength")
+        temperature *= options.cooling
+    return tree_outcome(problem, best, reports=reports[-1:], rounds=len(reports), metrics={"moves": len(reports) - 1})
+
+
+def random_tree(wan: Wan, source: Random) -> Ints:
+    """The spanning tree that Kruskal's algorithm makes of the links in random order."""
+    order = list(range(len(wan)))
+    source.shuffle(order)
+    return np.array(spanning_tree(wan, order), dtype=np.int64)
+
+
+def swapped(wan: Wan, tree: Ints, source: Random) -> Ints:
+    """The tree with a random link more, and another one of the cycle that this closes less."""
+    inside = set(tree.tolist())
+    added = source.choice([e for e in range(len(wan)) if e not in inside])
+    dropped = source.choice(way_between(wan, tree.tolist(), int(wan.tail[added]), int(wan.head[added])))
+    return np.array(sorted(inside - {dropped} | {added}), dtype=np.int64)
+
+
+def way_between(wan: Wan, tree: Sequence[int], start: int, end: int) -> list[int]:
+    """The links of a tree between two sites."""
+    link_of = {frozenset((int(wan.tail[e]), int(wan.head[e]))): e for e in tree}
+    before = {child: parent for parent, child, *_ in rooted(wan, tree, start)}
+    found: list[int] = []
+    while end != start:
+        found.append(link_of[frozenset((end, before[end]))])
+        end = before[end]
+    return found

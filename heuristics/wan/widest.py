@@ -1,0 +1,253 @@
+"""``single-tree`` and ``wan-ring``: the tree, and the ring through all sites, whose slowest link is fastest.
+
+A ring all-reduce is a packing of trees: of n parts for each of the two directions, part i is added up around the
+ring, ends at site i and goes around once more. Every link carries ``(n - 1) / n`` of the data each way, so the rate
+is ``b n / (n - 1)`` where b is the slowest link's. Hamiltonian cycles are found exactly by a dynamic program over
+sets of sites, or by random rotations of paths.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numba
+import numpy as np
+
+from ...algorithms.trees.network import Wan, components
+from ...algorithms.trees.one_tree import lowest_tree, widest_tree
+from ...algorithms.trees.trees import RatedTrees, measures_of_rate
+from ...core.budget import Budget
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Ints
+from ...core.solver import Solver
+from ...core.trees import TreeKind, TreePacking
+from ...models.mtree.problem import WanProblem, wan_problem
+from .answer import proved, tree_outcome
+from .method import SingleTreeOptions, WanRingOptions
+
+
+def run_single_tree(instance: Instance, solver: Solver, budget: Budget, options: SingleTreeOptions) -> Outcome:
+    """Find the tree (``Method.run``)."""
+    del solver
+    problem = wan_problem(instance, budget)
+    wan = problem.wan
+    limit = wan.hops(options.height)
+    with budget.clock.phase("one tree"):
+        found = widest_tree(wan, limit)
+    if found is None:
+        least, _ = lowest_tree(wan, limit, wan.capacity > 0)
+        asked = limit.shown(limit.most)
+        message = (
+            f"no spanning tree has a height of at most {asked}; the smallest feasible height is {limit.shown(least)}"
+        )
+        return Outcome(Status.INFEASIBLE, message=message)
+    rate, tree = found
+    return tree_outcome(problem, RatedTrees(tree[None, :], (Fraction(rate),)))
+
+
+def run_ring(instance: Instance, solver: Solver, budget: Budget, options: WanRingOptions) -> Outcome:
+    """Find the ring (``Method.run``)."""
+    del solver
+    problem = wan_problem(instance, budget)
+    wan = problem.wan
+    with budget.clock.phase("ring"):
+        cut = cut_site(wan.nodes, wan.tail, wan.head)
+        if cut is not None:
+            message = f"no ring passes every site once: without {wan.names[cut]!r} the network falls apart"
+            return Outcome(Status.UNSUPPORTED, message=message)
+        ring, tests = widest_ring(wan, budget, options)
+    if ring is None and wan.nodes <= EXACT and not budget.exhausted:
+        message = "no ring passes every site once; all sets of sites were looked at"
+        return Outcome(Status.UNSUPPORTED, message=message, iterations=tests)
+    if ring is None:
+        message = "no ring through every site was found; there may be one, -O tries=... looks longer"
+        return Outcome(Status.LIMIT, message=message, iterations=tests, **proved(problem))
+    return _ring_outcome(problem, ring, tests)
+
+
+def widest_ring(wan: Wan, budget: Budget, options: WanRingOptions) -> tuple[list[int] | None, int]:
+    """Look for a ring among links of at least a capacity, by bisection; its sites, and how many capacities were tried.
+
+    On at most 20 sites the answer is exact.
+    """
+    source = Random(budget.seed)  # noqa: S311 (nothing is secret here)
+    values = np.unique(wan.capacity)
+    best: list[int] | None = None
+    low, high, tests = 0, len(values) - 1, 0
+    # All links first: where there is no ring at all, nothing else need be tried.
+    middle = 0
+    while low <= high and not (tests and budget.exhausted):
+        tests += 1
+        found = _ring(wan, wan.capacity >= values[middle], budget, options, source)
+        if found is None and middle == 0:
+            return None, tests
+        if found is None:
+            high = middle - 1
+        else:
+            best, low = found, middle + 1
+        middle = (low + high) // 2
+    return best, tests
+
+
+def _ring(wan: Wan, usable: np.ndarray, budget: Budget, options: WanRingOptions, source: Random) -> list[int] | None:
+    """Look for a ring among some links."""
+    tail, head = wan.tail[usable], wan.head[usable]
+    if np.bincount(np.concatenate([tail, head]), minlength=wan.nodes).min() < 2:
+        return None
+    if wan.nodes <= EXACT:
+        return exact_cycle(wan.nodes, tail, head)
+    for _ in range(options.tries):
+        if (found := random_cycle(wan.nodes, tail, head, source)) is not None or budget.exhausted:
+            return found
+    return None
+
+
+def _ring_outcome(problem: WanProblem, ring: list[int], tests: int) -> Outcome:
+    """The outcome of a run that has found a ring."""
+    wan, n = problem.wan, problem.wan.nodes
+    links = ring_links(wan, ring)
+    rate = Fraction(int(wan.capacity[links].min()) * n, n - 1)
+    latency = wan.latency_ns[links]
+    metrics = {
+        **measures_of_rate(wan, rate, problem.highest),
+        "mean_tree_height": n - 1,
+        "max_tree_height": n - 1,
+        "max_tree_latency_s": int(latency.sum() - latency.min()) / 1e9,
+        "mean_max_fanout": 1,
+        "max_fanout": 1,
+        "ring": [wan.names[site] for site in ring],
+    }
+    return Outcome(
+        Status.OPTIMAL if rate == problem.highest.rate else Status.FEASIBLE,
+        ring_packing(problem, ring, links),
+        objective=float(problem.seconds(rate)),
+        metrics=metrics,
+        iterations=tests,
+        **proved(problem),
+    )
+
+
+def ring_links(wan: Wan, ring: list[int]) -> Ints:
+    """The fastest link from each site of a ring to the next one."""
+    fastest: dict[frozenset[int], int] = {}
+    for e in np.argsort(wan.capacity, kind="stable").tolist():
+        fastest[frozenset((int(wan.tail[e]), int(wan.head[e])))] = e
+    return np.array([fastest[frozenset(pair)] for pair in zip(ring, ring[1:] + ring[:1], strict=True)])
+
+
+def ring_packing(problem: WanProblem, ring: list[int], links: Ints) -> TreePacking:
+    """The parts of both directions as trees: paths to their roots, and on around the ring."""
+    wan, n = problem.wan, problem.wan.nodes
+    there = np.where(wan.tail[links] == ring, wan.forth[links], wan.back[links])
+    back = np.where(wan.tail[links] == ring, wan.back[links], wan.forth[links])
+    around = np.array(ring, dtype=np.int64)
+    step, place = np.arange(n - 1), np.arange(n)[:, None]
+    forward, backward = (place + step) % n, (place - step) % n  # of the part that ends at each place
+    before, after = (place - step - 1) % n, (place + step + 1) % n
+    # Clockwise parts come to their roots from those before them, over the links there, and leave to those after them.
+    out = _trees(around, [(forward, after), (backward, before)], [there[forward], back[before]])
+    into = _trees(around, [(backward, before), (forward, after)], [there[before], back[forward]])
+    size = problem.size_bytes / (2 * n)
+
+    def packing(kind: TreeKind, edges: tuple[Ints, Ints, Ints], reduction: TreePacking | None) -> TreePacking:
+        parent, child, path = edges
+        return TreePacking(
+            problem.instance.sha256,
+            kind,
+            np.tile(around, 2),
+            np.ones(2 * n, dtype=np.int64),
+            size,
+            np.arange(2 * n + 1, dtype=np.int64) * (n - 1),
+            parent,
+            child,
+            np.arange(len(parent) + 1, dtype=np.int64),
+            path,
+            reduction,
+        )
+
+    return packing(TreeKind.BOTH, out, packing(TreeKind.IN, into, None))
+
+
+def _trees(around: Ints, places: list[tuple[Ints, Ints]], paths: list[Ints]) -> tuple[Ints, Ints, Ints]:
+    """Put the edges of both directions together: parents, children and links."""
+    parent = np.concatenate([around[one].ravel() for one, _ in places])
+    child = np.concatenate([around[other].ravel() for _, other in places])
+    return parent, child, np.concatenate([path.ravel() for path in paths]).astype(np.int64)
+
+
+#: Sites up to which every set of them is looked at.
+EXACT = 20
+
+#: Rotations of a path after which another start is tried, for each site.
+_ROTATIONS = 50
+
+
+def exact_cycle(nodes: int, tail: Ints, head: Ints) -> list[int] | None:
+    """A cycle through all sites, or None: there is none.
+
+    Held and Karp's recursion: ``ends[S]`` are the sites at which a path can end that begins at site 0 and passes all
+    of S, a set of the others.
+    """
+    near = np.zeros(nodes, dtype=np.int64)
+    for a, b in zip(tail.tolist(), head.tolist(), strict=True):
+        near[a] |= 1 << b
+        near[b] |= 1 << a
+    ends = path_ends(nodes, near)
+    left = 2 ** (nodes - 1) - 1
+    last = int(ends[left]) << 1 & int(near[0])
+    if not last:
+        return None
+    cycle = [0]
+    while last:
+        site = last.bit_length() - 1
+        cycle.append(site)
+        left ^= 1 << (site - 1)
+        last = int(ends[left]) << 1 & int(near[site])
+    return cycle
+
+
+@numba.njit(cache=True)
+def path_ends(nodes: int, near: Any) -> Any:
+    """The sites at which paths from site 0 can end, for every set of the others; site v is bit v - 1."""
+    ends = np.zeros(2 ** (nodes - 1), np.int32)
+    for chosen in range(1, len(ends)):
+        for v in range(nodes - 1):
+            if chosen >> v & 1:
+                rest = chosen ^ (1 << v)
+                if ends[rest] & (near[v + 1] >> 1) if rest else near[0] >> (v + 1) & 1:
+                    ends[chosen] |= 1 << v
+    return ends
+
+
+def random_cycle(nodes: int, tail: Ints, head: Ints, source: Random) -> list[int] | None:
+    """Look for a cycle through all sites from one random start (L. Pósa's rotations); None says nothing."""
+    near: list[list[int]] = [[] for _ in range(nodes)]
+    for a, b in zip(tail.tolist(), head.tolist(), strict=True):
+        near[a].append(b)
+        near[b].append(a)
+    path = [source.randrange(nodes)]
+    inside = set(path)
+    for _ in range(_ROTATIONS * nodes):
+        end = path[-1]
+        if len(path) == nodes and path[0] in near[end]:
+            return path
+        fresh = [site for site in near[end] if site not in inside]
+        if fresh:
+            path.append(source.choice(fresh))
+            inside.add(path[-1])
+            continue
+        turn = path.index(source.choice(near[end])) + 1
+        path[turn:] = path[turn:][::-1]
+    return None
+
+
+def cut_site(nodes: int, tail: Ints, head: Ints) -> int | None:
+    """A site whose loss parts the others, so that no cycle passes all; None if there is none."""
+    for site in range(nodes):
+        kept = (tail != site) & (head != site)
+        if (components(nodes, tail[kept], head[kept]) > 0).sum() > (1 if site else nodes - 1) and nodes > 2:
+            return site
+    return None

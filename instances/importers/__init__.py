@@ -1,1 +1,0 @@
-"""Importers: files of other programs as cwb instances, one module a program."""

@@ -1,0 +1,318 @@
+"""From what a solver has found to whole pieces, and from shares to outcomes.
+
+An all_gather is on the network itself, a reduce_scatter an all_gather on the transposed one run backwards, an
+all_reduce both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor, lcm
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...algorithms.bounds.schedule_bounds import best_bound
+from ...algorithms.breadth_first.broadcast import Shares
+from ...algorithms.schedules.compose import concatenate, reverse
+from ...core.budget import Budget
+from ...core.collective import CollectiveKind
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Chunks, Sends, StepSchedule
+from ...core.topology import Topology
+from .problem import Choices, GatherChoices, posed
+
+#: A schedule with more sends than this is written down only if it is asked for: each takes some 200 bytes and 3 us to
+#: make and to judge.
+SENDS_UNASKED = 2**24
+
+#: With more than this it is not.
+MAX_SENDS = 2**26
+
+#: Pieces of a shard up to which parts are kept as a solver found them.
+MOST_PIECES = 5040
+
+#: A number of pieces that a solver finds this close to a whole one is that one.
+WHOLE = 1e-6
+
+
+class AllGather(Protocol):
+    """A breadth-first broadcast of everybody's shard on one network."""
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        ...
+
+    @property
+    def pieces(self) -> int:
+        """A number of pieces into any multiple of which shards can be split without a loss."""
+        ...
+
+    @property
+    def time(self) -> Fraction:
+        """Sum over the steps of what the busiest link takes: T_B in M/B, or seconds where links differ."""
+        ...
+
+    def split(self, pieces: int) -> Shares:
+        """Assign every piece of every shard a link."""
+        ...
+
+    def time_of(self, shares: Shares) -> Fraction:
+        """Measure the same of shares."""
+        ...
+
+    def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
+        """Metrics: the time of all parts of a collective, and that before shards were cut into pieces."""
+        ...
+
+
+def outcome(
+    instance: Instance,
+    budget: Budget,
+    found: Sequence[AllGather],
+    *,
+    schedule: bool | None,
+    metrics: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """Write the broadcasts of all parts of the collective as one schedule.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    budget : Budget
+        Limits of the run.
+    found : sequence of AllGather
+        One for each of :func:`networks`.
+    schedule : bool or None
+        Whether the schedule is wanted, or metrics alone; None if it is wanted unless it is large.
+    metrics : mapping, optional
+        Further metrics.
+
+    Returns
+    -------
+    Outcome
+        Without an answer if none is wanted or it were too large; that is a limit only where it is asked for. See
+        :func:`_is_optimal` for the status of a schedule.
+    """
+    topology, demand = posed(instance)
+    nodes = len(topology.nodes)
+    pieces = lcm(demand.chunks, *(broadcast.pieces for broadcast in found))
+    sends = len(found) * pieces * nodes * (nodes - 1)
+    relaxed = sum((broadcast.time for broadcast in found), Fraction(0))
+    entries = {"T_L": sum(broadcast.steps for broadcast in found), "chunks": pieces, "sends": sends, **(metrics or {})}
+    bound, certificate = best_bound(instance)
+    most = SENDS_UNASKED if schedule is None else MAX_SENDS
+    if schedule is False or sends > most:
+        entries |= found[0].metrics(relaxed, relaxed)
+        why = "no schedule was asked for"
+        if schedule is not False:
+            why = f"the schedule has {sends:,} sends; expected at most {most:,}"
+            why += "" if schedule else ", or -O schedule=true"
+        status = Status.LIMIT if schedule else Status.FEASIBLE
+        return Outcome(status, None, None, float(bound), certificate, f"metrics alone: {why}", metrics=entries)
+    with budget.clock.phase("schedule"):
+        split = [broadcast.split(pieces) for broadcast in found]
+        parts = [all_gather(shares, demand.size_bytes, instance.sha256) for shares in split]
+        if demand.collective is not CollectiveKind.ALL_GATHER:
+            parts[0] = reverse(parts[0])
+        answer = parts[0] if len(parts) == 1 else concatenate(*parts)
+    time = sum((broadcast.time_of(shares) for broadcast, shares in zip(found, split, strict=True)), Fraction(0))
+    entries |= found[0].metrics(time, relaxed)
+    if _is_optimal(instance, split[0]):
+        return Outcome(Status.OPTIMAL, answer, float(bound), float(bound), certificate, metrics=entries)
+    return Outcome(Status.FEASIBLE, answer, None, float(bound), certificate, metrics=entries)
+
+
+def _is_optimal(instance: Instance, shares: Shares) -> bool:
+    """Whether a schedule is known to take as long as all data takes to come into a node.
+
+    So it is for an all_gather over links of one bandwidth and no latency with T_B = (N - 1)/N. Then every link is busy
+    for as long as every other one in every step. What is sent in step t asks for its link while step t - 1 is under
+    way, before anything of step t + 1 can ask for it, so that links serve one step after the other, and none waits.
+    """
+    topology, demand = posed(instance)
+    one_rate = len({link.bandwidth_Bps for link in topology.links}) == 1
+    if demand.collective is not CollectiveKind.ALL_GATHER or not one_rate or any(e.latency_s for e in topology.links):
+        return False
+    nodes = len(topology.nodes)
+    return shares.bandwidth_time() == Fraction(nodes - 1, nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class ShardParts:
+    """Parts of all shards over all links.
+
+    Parameters
+    ----------
+    choices : Choices
+        Who may send what to whom.
+    parts : mapping of (v, e) to float
+        Part of v's shard that link e carries.
+    pieces : int
+        Number of pieces of which the parts are multiples, or that the shards are to be cut into.
+    time : Fraction
+        What the solver's parts take: T_B in M/B.
+    """
+
+    choices: Choices
+    parts: Mapping[tuple[int, int], float]
+    pieces: int
+    time: Fraction
+
+    @property
+    def steps(self) -> int:
+        """T_L: number of steps."""
+        return self.choices.graph.steps
+
+    def split(self, pieces: int) -> Shares:
+        """Round all parts to whole pieces, as theorem 20."""
+        graph = self.choices.graph
+        slot_of = {int(link): slot for row in graph.link for slot, link in enumerate(row.tolist()) if link >= 0}
+        rows: list[tuple[int, int, int, int, int, int]] = []
+        for (v, u), links in self.choices.over.items():
+            step, start = int(graph.distance[u, v]) - 1, 0
+            for e, count in zip(links, rounded([self.parts[v, e] for e in links], pieces), strict=True):
+                if count:
+                    rows.append((u, v, slot_of[e], step, start, start + count))
+                    start += count
+        return Shares(graph, pieces, *np.array(rows, dtype=np.int64).T)
+
+    def time_of(self, shares: Shares) -> Fraction:
+        """T_B of shares."""
+        return shares.bandwidth_time()
+
+    def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
+        """T_B as text, such as ``"14/15"``."""
+        del relaxed
+        return {"T_B": str(time)}
+
+
+def step_time(choices: Choices, load: Mapping[tuple[int, int], Fraction]) -> Fraction:
+    """T_B, equation (2), of the loads U of all (u, t)."""
+    largest = [Fraction(0)] * choices.graph.steps
+    for (_, t), value in load.items():
+        largest[t - 1] = max(largest[t - 1], value)
+    return Fraction(choices.graph.degree, choices.graph.nodes) * sum(largest)
+
+
+def rounded(parts: Sequence[float], pieces: int) -> list[int]:
+    """Round parts that sum to 1 to whole pieces, each up or down.
+
+    Down, and up those that lose most until none is missing.
+    """
+    exact = [part * pieces for part in parts]
+    whole = [floor(amount + WHOLE) for amount in exact]
+    by_loss = sorted(range(len(parts)), key=lambda i: whole[i] - exact[i])
+    for i in by_loss[: pieces - sum(whole)]:
+        whole[i] += 1
+    return whole
+
+
+def all_gather(shares: Shares, size_bytes: Fraction, instance_sha256: str) -> StepSchedule:
+    """Write what the orbit receives as the schedule of all nodes; chunk ``v P + i`` is piece i of v's shard.
+
+    Parameters
+    ----------
+    shares : Shares
+        Shares for a network whose nodes are all ranks.
+    size_bytes : Fraction
+        Size of all shards together.
+    instance_sha256 : str
+        Digest of the instance.
+    """
+    nodes, pieces = shares.graph.nodes, shares.pieces
+    sent = shares.everywhere().one_by_one()
+    count, sends = nodes * pieces, len(sent.slot)
+    return StepSchedule(
+        instance_sha256,
+        Chunks(
+            np.ones(count, dtype=np.int64),
+            size_bytes / count,
+            (*((rank,) for rank in range(nodes)), tuple(range(nodes))),
+            np.repeat(np.arange(nodes), pieces),
+            np.full(count, nodes),
+            np.zeros(count, dtype=np.bool_),
+        ),
+        Sends(
+            sent.source * pieces + sent.start,
+            shares.graph.source[sent.target, sent.slot],
+            sent.target,
+            np.zeros(sends, dtype=np.bool_),
+            np.arange(sends + 1),
+            sent.link,
+        ),
+        sent.step,
+    )
+
+
+def read(choices: Choices, model: Any) -> ShardParts:
+    """Read a solved LP (1)."""
+    links = np.count_nonzero(choices.graph.link >= 0, axis=1).tolist()
+    load = {(u, t): Fraction(U.value).limit_denominator(links[u]) for (u, t), U in model.U.items()}
+    parts = {index: x.value for index, x in model.x.items()}
+    return ShardParts(choices, parts, lcm(*(value.denominator for value in load.values())), step_time(choices, load))
+
+
+def read_chunked(choices: Choices, model: Any, pieces: int) -> ShardParts:
+    """Read a solved program (13)."""
+    load = {index: Fraction(round(W.value), pieces) for index, W in model.W.items()}
+    parts = {index: y.value / pieces for index, y in model.y.items()}
+    return ShardParts(choices, parts, pieces, step_time(choices, load))
+
+
+@dataclass(frozen=True, eq=False)
+class TimedShardParts(ShardParts):
+    """Parts of all shards over links that differ; ``time`` is in seconds.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    shard_bytes : Fraction
+        Size of a shard, M/N.
+    """
+
+    topology: Topology
+    shard_bytes: Fraction
+
+    def time_of(self, shares: Shares) -> Fraction:
+        """Sum over the steps of the largest latency and transfer time of a link that is used, in seconds."""
+        piece_bytes = self.shard_bytes / shares.pieces
+        total = Fraction(0)
+        for row in shares.carried().tolist():
+            used = ((link, count) for link, count in zip(self.topology.links, row, strict=False) if count)
+            total += max(link.latency_s + count * piece_bytes / link.bandwidth_Bps for link, count in used)
+        return total
+
+    def metrics(self, time: Fraction, relaxed: Fraction) -> dict[str, Any]:
+        """Seconds of all steps one by one, in pieces and as the program has it."""
+        return {"step_time_s": float(time), "step_time_relaxed_s": float(relaxed)}
+
+
+def schedule_of(model: Any, choices: GatherChoices) -> StepSchedule:
+    """The schedule of a solved LP (1), in as many pieces as its parts need (``Formulation.extract``).
+
+    A solver need not end in a vertex, where all parts are multiples of one fraction; parts that need too many pieces are rounded.
+    """
+    solved = read(choices, model)
+    pieces = lcm(*(Fraction(part).limit_denominator(MOST_PIECES).denominator for part in solved.parts.values()))
+    split = solved.split(pieces if pieces <= MOST_PIECES else MOST_PIECES)
+    return all_gather(split, choices.demand.size_bytes, choices.instance_sha256)
+
+
+def chunked_schedule_of(model: Any, choices: GatherChoices) -> StepSchedule:
+    """The schedule of a solved program (13) (``Formulation.extract``)."""
+    split = read_chunked(choices, model, choices.pieces).split(choices.pieces)
+    return all_gather(split, choices.demand.size_bytes, choices.instance_sha256)
+
+
+def timed_schedule_of(model: Any, choices: GatherChoices) -> StepSchedule:
+    """The schedule of a solved LP (14), its parts rounded to whole pieces (``Formulation.extract``)."""
+    parts = {index: x.value for index, x in model.x.items()}
+    split = ShardParts(choices, parts, choices.pieces, Fraction(0)).split(choices.pieces)
+    return all_gather(split, choices.demand.size_bytes, choices.instance_sha256)

@@ -1,0 +1,185 @@
+"""The family's methods with their options and what they are for; Pyomo is imported when a method that needs it runs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ...core.collective import CollectiveKind, Demand
+from ...core.fields import Strict
+from ...core.formulation import Formulation
+from ...core.instance import Instance
+from ...core.method import Kind, Method
+from ...core.schedule import StepSchedule
+from ...core.topology import Topology
+
+COLLECTIVES = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE)
+PAPER = "Zhao et al., Efficient Direct-Connect Topologies for Collective Communications, section 6 and appendix E"
+
+
+class BfbOptions(Strict):
+    """Options of ``bfb``, ``bfb-lp`` and ``bfb-heterogeneous``."""
+
+    schedule: bool | None = Field(
+        None,
+        description="Whether the schedule is made, or the metrics alone; by default, where it has at most 16,777,216 sends.",
+    )
+
+
+class ChunkedOptions(BfbOptions):
+    """Options of ``bfb-chunked``."""
+
+    solution: Literal["program", "rounding"] = Field(
+        "program", description="Solve the integer program, or round the solution of its relaxation."
+    )
+
+
+def supports(instance: Instance) -> str | None:
+    """Links of one bandwidth between compute nodes, and a collective of all of them."""
+    reason = supports_any_bandwidth(instance)
+    if reason is None and isinstance(instance.network, Topology):
+        rates = sorted({link.bandwidth_Bps for link in instance.network.links})
+        if len(rates) > 1:
+            low, high = (float(rate) / 1e9 for rate in (rates[0], rates[-1]))
+            return f"links have different bandwidths, {low:g} to {high:g} GB/s; bfb-heterogeneous is for these"
+    return reason
+
+
+def supports_any_bandwidth(instance: Instance) -> str | None:
+    """Links between compute nodes, and a collective of all of them."""
+    if not isinstance(instance.network, Topology):
+        return f"{instance.network} has no links; expected an explicit network such as torus(4,4)"
+    if instance.demand is None:
+        return "the instance has no collective to schedule"
+    return _against_network(instance.network) or _against_demand(instance, instance.demand)
+
+
+def _against_network(network: Topology) -> str | None:
+    if network.switches:
+        return f"{network.switches[0]!r} is a switch; expected links between compute nodes alone"
+    return "a collective needs at least two ranks" if len(network.ranks) < 2 else None
+
+
+def _against_demand(instance: Instance, demand: Demand) -> str | None:
+    if instance.also:
+        return "several collectives at once; expected one"
+    if demand.collective not in COLLECTIVES:
+        return f"it does not define {demand.collective.value}, but {', '.join(kind.value for kind in COLLECTIVES)}"
+    if demand.ranks is not None and set(demand.ranks) != set(range(instance.npus)):
+        return "it broadcasts from every node of the network; expected a group of all ranks"
+    return "the collective has no data to move" if demand.size_bytes <= 0 else None
+
+
+class PieceOptions(Strict):
+    """Options of ``bfb/chunked`` and ``bfb/heterogeneous``."""
+
+    pieces: int | None = Field(
+        None, ge=1, le=5040, description="P, pieces that every shard is cut into; by default the collective's chunks."
+    )
+
+
+def supports_gather(instance: Instance) -> str | None:
+    """The models are those of an all_gather, from which the methods make all else."""
+    return supports(instance) or _no_gather(instance)
+
+
+def supports_any_gather(instance: Instance) -> str | None:
+    """The same over links of any bandwidth."""
+    return supports_any_bandwidth(instance) or _no_gather(instance)
+
+
+def _no_gather(instance: Instance) -> str | None:
+    kind = instance.demands[0].collective
+    return None if kind is CollectiveKind.ALL_GATHER else f"the model is that of an all_gather, not of {kind.value}"
+
+
+BFB = Method(
+    name="bfb",
+    kind=Kind.HEURISTIC,
+    summary="the best breadth-first broadcast of everybody's shard, in exact fractions without a solver",
+    paper=PAPER,
+    answer_type=StepSchedule,
+    options=BfbOptions,
+    solve=f"{__package__}.solve:run_bfb",
+    supports=supports,
+    needs_solver=False,
+)
+
+
+BFB_LP = Method(
+    name="bfb-lp",
+    kind=Kind.HEURISTIC,
+    summary="the best breadth-first broadcast, as one linear program for all nodes and steps",
+    paper=PAPER,
+    answer_type=StepSchedule,
+    options=BfbOptions,
+    solve=f"{__package__}.solve:run_lp",
+    supports=supports,
+)
+
+
+BFB_CHUNKED = Method(
+    name="bfb-chunked",
+    kind=Kind.HEURISTIC,
+    summary="the best breadth-first broadcast of shards in a given number of chunks",
+    paper=PAPER,
+    answer_type=StepSchedule,
+    options=ChunkedOptions,
+    solve=f"{__package__}.solve:run_chunked",
+    supports=supports,
+)
+
+
+BFB_HETEROGENEOUS = Method(
+    name="bfb-heterogeneous",
+    kind=Kind.HEURISTIC,
+    summary="breadth-first broadcast over links of different bandwidths and latencies",
+    paper=PAPER,
+    answer_type=StepSchedule,
+    options=BfbOptions,
+    solve=f"{__package__}.solve:run_heterogeneous",
+    supports=supports_any_bandwidth,
+)
+
+LP = Formulation(
+    "bfb/lp",
+    summary="the parts of all shards that links carry in every step of a breadth-first broadcast",
+    paper=PAPER,
+    equations="LP (1), of all nodes and steps together",
+    build=f"{__package__}.formulation:build_lp",
+    index=f"{__package__}.problem:index",
+    extract=f"{__package__}.extract:schedule_of",
+    supports=supports_gather,
+    agrees_with="bfb",
+    bounds=False,
+)
+
+CHUNKED = Formulation(
+    "bfb/chunked",
+    summary="whole pieces of all shards that links carry in every step of a breadth-first broadcast",
+    paper=PAPER,
+    equations="integer program (13), of all nodes and steps together",
+    build=f"{__package__}.formulation:build_in_pieces",
+    index=f"{__package__}.problem:index",
+    extract=f"{__package__}.extract:chunked_schedule_of",
+    needs=("integers",),
+    options=PieceOptions,
+    supports=supports_gather,
+    agrees_with="bfb-chunked",
+    bounds=False,
+)
+
+TIMED = Formulation(
+    "bfb/heterogeneous",
+    summary="parts of all shards over links of different bandwidths, each with its latency, used or not",
+    paper=PAPER,
+    equations="LP (14), of all nodes and steps together",
+    build=f"{__package__}.formulation:build_timed",
+    index=f"{__package__}.problem:index",
+    extract=f"{__package__}.extract:timed_schedule_of",
+    options=PieceOptions,
+    supports=supports_any_gather,
+    agrees_with="bfb-heterogeneous",
+    bounds=False,
+)

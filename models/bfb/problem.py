@@ -1,0 +1,154 @@
+"""On which networks everybody broadcasts, and who may send what to whom: the sets that a model is indexed by."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.breadth_first.graph import IncomingLinks, graph_of
+from ...algorithms.schedules.compose import transpose
+from ...core.collective import CollectiveKind, Demand
+from ...core.errors import Unsupported
+from ...core.instance import Instance
+from ...core.topology import Topology
+
+#: Times that the linear program can hold beside one another.
+WIDEST = 10**15
+
+
+def posed(instance: Instance) -> tuple[Topology, Demand]:
+    """Network and collective of an instance that :func:`.method.supports` has nothing against."""
+    if not isinstance(instance.network, Topology) or instance.demand is None:
+        raise Unsupported("expected an explicit network and a collective")
+    return instance.network, instance.demand
+
+
+def networks(instance: Instance) -> list[Topology]:
+    """The networks on which everybody broadcasts, one for each part of the collective.
+
+    Transposed where it runs backwards.
+    """
+    topology, demand = posed(instance)
+    match demand.collective:
+        case CollectiveKind.ALL_GATHER:
+            return [topology]
+        case CollectiveKind.REDUCE_SCATTER:
+            return [transpose(topology)]
+        case _:
+            return [transpose(topology), topology]
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """Who may send what to whom, for all nodes and steps.
+
+    Parameters
+    ----------
+    graph : IncomingLinks
+        The network; every node has rows of its own, whether or not all nodes look the same.
+    over : dict of (v, u) to list of e
+        Links over which u may receive v's shard, f(v).
+    carries : dict of (e, t) to list of v
+        Shards that a link may carry in a step, counted from 1.
+    target : dict of e to u
+        Where the links lead.
+    """
+
+    graph: IncomingLinks
+    over: dict[tuple[int, int], list[int]]
+    carries: dict[tuple[int, int], list[int]]
+    target: dict[int, int]
+
+    def only(self, receiving: Set[tuple[int, int]], without: Set[tuple[int, int]]) -> Choices:
+        """Keep what some nodes receive in some steps, (u, t), without some links in some steps, (e, t)."""
+        carries = {
+            (e, t): shards
+            for (e, t), shards in self.carries.items()
+            if (self.target[e], t) in receiving and (e, t) not in without
+        }
+        over: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for (e, _), shards in carries.items():
+            for v in shards:
+                over[v, self.target[e]].append(e)
+        return Choices(self.graph, dict(over), carries, self.target)
+
+
+@dataclass(frozen=True, eq=False)
+class GatherChoices(Choices):
+    """The choices of an all_gather.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    demand : Demand
+        The collective.
+    pieces : int
+        P, pieces that every shard is cut into, where the model asks for a number.
+    instance_sha256 : str
+        Digest of the instance.
+    """
+
+    topology: Topology
+    demand: Demand
+    pieces: int
+    instance_sha256: str
+
+    @property
+    def shard_bytes(self) -> Fraction:
+        """Size of a shard, M/N."""
+        return self.demand.size_bytes / len(self.topology.nodes)
+
+
+def choices_of(topology: Topology) -> Choices:
+    """List the choices on a network, by step, receiver and shard.
+
+    Raises
+    ------
+    InputError
+        If a node cannot be reached from another one.
+    """
+    graph = replace(graph_of([node.name for node in topology.nodes], topology.link_ends), digits=())
+    over: dict[tuple[int, int], list[int]] = defaultdict(list)
+    carries: dict[tuple[int, int], list[int]] = defaultdict(list)
+    steps = graph.distance.T  # to every node (columns) from every shard's (rows)
+    v, u, slot = np.nonzero(steps[:, graph.source] < steps[:, :, None])
+    links, when = graph.link[u, slot], steps[v, u]
+    order = np.lexsort((slot, v, u, when))
+    rows = np.stack([when, u, v, links])[:, order].T
+    for t, receiver, shard, e in rows.tolist():
+        over[shard, receiver].append(e)
+        carries[e, t].append(shard)
+    return Choices(graph, dict(over), dict(carries), {e: b for e, (_, b) in enumerate(topology.link_ends)})
+
+
+def index(instance: Instance, options: Any) -> GatherChoices:
+    """Sets of an all_gather's model, with the instance that they are of (``Formulation.index``)."""
+    topology, demand = posed(instance)
+    pieces = getattr(options, "pieces", None) or demand.chunks
+    return GatherChoices(
+        **vars(choices_of(topology)), topology=topology, demand=demand, pieces=pieces, instance_sha256=instance.sha256
+    )
+
+
+def unit_of(network: Topology, shard_bytes: Fraction) -> Fraction:
+    """What LP (14) calls 1: seconds of a shard over the fastest link.
+
+    Raises
+    ------
+    Unsupported
+        If links differ so much that a solver could not tell the times of the fast ones.
+    """
+    unit_s = shard_bytes / max(link.bandwidth_Bps for link in network.links)
+    longest_s = max(shard_bytes / link.bandwidth_Bps + link.latency_s for link in network.links)
+    if longest_s > WIDEST * unit_s:
+        factor = f"{float(longest_s / unit_s):.2g}"
+        raise Unsupported(
+            f"links differ in time by a factor of {factor}; the linear program holds for up to {WIDEST:,}"
+        )
+    return unit_s

@@ -1,0 +1,195 @@
+"""Exact bounds on an all-reduce: the narrowest cut, parts joined by fast links, partitions suggested by dual values.
+
+The dual values of linear program (6) are lengths of the links. Where a partition is what limits the network, the links
+into its parts are long and those within have no length: then the parts are the strongly connected components of the
+short links. All thresholds are tried, and parts are joined where that helps. The bounds are computed from the sets
+alone, so that wrong dual values cost sharpness only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from ...algorithms.bounds.schedule_bounds import cut_bound, network_of, partition_bound
+from ...algorithms.graphs.maxflow import max_flow
+from ...core.bounds import CutCertificate, PartitionCertificate
+from ...core.instance import Instance
+from ...core.schedule import Bools
+from ...core.topology import Topology
+from .problem import ForestProblem
+
+#: Distinct bandwidths at which the network is taken apart.
+_BANDWIDTH_THRESHOLDS = 32
+
+Bound = tuple[Fraction, CutCertificate | PartitionCertificate]
+
+#: Lengths that differ by less, relative to the longest, are the same one.
+_SAME = 1e-6
+
+#: Thresholds that are tried, spread over all different lengths.
+_DUAL_THRESHOLDS = 24
+
+
+def best_all_reduce_bound(instance: Instance, sides: Sequence[Bools]) -> Bound:
+    """The best bound of some cuts and partitions; each is exact, and right whatever the parts are.
+
+    Parameters
+    ----------
+    instance : Instance
+        A network and an all-reduce.
+    sides : sequence of array of bool
+        Nodes on one side of each bottleneck.
+    """
+    topology = network_of(instance)
+    found: list[Bound] = []
+    for side in sides:
+        for nodes in (side, ~side):
+            found.append(cut_bound(instance, np.flatnonzero(nodes).tolist()))
+    for parts in linked_parts(topology):
+        if len(parts) > 1:
+            found.append(partition_bound(instance, parts))
+    return max(found, key=lambda bound: bound[0])
+
+
+def linked_parts(topology: Topology) -> Iterator[list[list[int]]]:
+    """Take the network apart at some bandwidths: what links above them join stays together.
+
+    Switches alone are in no part.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    size = len(topology.nodes)
+    rates = sorted({link.bandwidth_Bps for link in topology.links})
+    step = max(len(rates) // _BANDWIDTH_THRESHOLDS, 1)
+    tail, head = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2).T
+    rank = {rate: index for index, rate in enumerate(rates)}
+    speed = np.array([rank[link.bandwidth_Bps] for link in topology.links])
+    computes = set(topology.rank_nodes)
+    for threshold in range(0, len(rates) + step, step):
+        fast = speed >= threshold
+        matrix = csr_array((np.ones(int(fast.sum())), (tail[fast], head[fast])), shape=(size, size))
+        _, label = connected_components(matrix, directed=False)
+        parts: dict[int, list[int]] = {}
+        for node, part in enumerate(label.tolist()):
+            parts.setdefault(part, []).append(node)
+        yield [part for part in parts.values() if not computes.isdisjoint(part)]
+
+
+def best_certificate(instance: Instance, network: ForestProblem, lengths: Mapping[int, float]) -> Bound:
+    """The largest bound on the time of an all-reduce that lengths of links suggest.
+
+    Parameters
+    ----------
+    instance : Instance
+        A network and an all-reduce among all ranks.
+    network : ForestProblem
+        The network.
+    lengths : mapping of int to float
+        Dual value of every link; links that are left out have none.
+
+    Returns
+    -------
+    tuple
+        Seconds, exact, and what proves them.
+
+    Raises
+    ------
+    InputError
+        If data must leave or enter nodes, but no link does.
+    """
+    adders = {v for v, node in enumerate(network_of(instance).nodes) if node.buffer_bytes != 0} - set(
+        network.rank_nodes
+    )
+    found: list[Bound] = [cut_bound(instance, narrowest_cut(network))]
+    starts = [[frozenset({node}) for node in range(network.nodes)]]
+    for threshold in thresholds([max(0.0, lengths.get(e, 0.0)) for e in network.links]):
+        starts.append(strong_components(network, [e for e in network.links if lengths.get(e, 0.0) <= threshold]))
+    for start in starts:
+        joined = join(network, start, adders)
+        for parts in (start, joined):
+            found.append(partition_bound(instance, [part for part in parts if part & set(network.rank_nodes)]))
+    # Of equal ones a cut: it does not depend on what switches can do.
+    return max(found, key=lambda one: (one[0], isinstance(one[1], CutCertificate)))
+
+
+def narrowest_cut(network: ForestProblem) -> frozenset[int]:
+    """Nodes, some but not all ranks among them, out of which the least bandwidth leads.
+
+    A maximum flow from a rank to every other, and back.
+    """
+    first, *others = network.rank_nodes
+    pairs = [pair for other in others for pair in ((first, other), (other, first))]
+    flow = min((max_flow(network.graph, a, b) for a, b in pairs), key=lambda flow: flow.value)
+    return frozenset(np.flatnonzero(flow.source_side).tolist())
+
+
+def thresholds(lengths: Sequence[float]) -> list[float]:
+    """The lengths below each gap, at most so many."""
+    levels = sorted({0.0, *lengths})
+    below = [low for low, high in pairwise(levels) if high - low > _SAME * levels[-1]] or [0.0]
+    step = -(-len(below) // _DUAL_THRESHOLDS)
+    # A little more than the level: equal lengths have not come out equal to the last digit.
+    return [low + _SAME * levels[-1] / 2 for low in below[::step]]
+
+
+def join(network: ForestProblem, parts: Sequence[frozenset[int]], adders: set[int]) -> list[frozenset[int]]:
+    """Join the two sets that give the largest bound together, as long as it grows; sets without ranks are not parts."""
+    ranks, groups = frozenset(network.rank_nodes), list(parts)
+    best = _sharpness(network, groups, ranks, adders)
+    while len(groups) > 2:
+        tried = [[*(group for group in groups if group not in (a, b)), a | b] for a, b in combinations(groups, 2)]
+        scores = [_sharpness(network, one, ranks, adders) for one in tried]
+        if max(scores) <= best:
+            break
+        best = max(scores)
+        groups = tried[scores.index(best)]
+    return groups
+
+
+def _sharpness(
+    network: ForestProblem, groups: Sequence[frozenset[int]], ranks: frozenset[int], adders: set[int]
+) -> Fraction:
+    """Entries into the sets with ranks over the bandwidth that enters them, see :class:`PartitionCertificate`."""
+    of = {node: index for index, group in enumerate(groups) for node in group}
+    parts = {index for index, group in enumerate(groups) if group & ranks}
+    if len(parts) < 2:
+        return Fraction(0)
+    ends = zip(network.tail, network.head, network.bandwidths, strict=True)
+    entering = sum(c for a, b, c in ends if of[b] in parts and of[a] != of[b])
+    may_add = any(of[node] not in parts for node in adders)
+    return Fraction(len(parts) if may_add else 2 * (len(parts) - 1), entering)
+
+
+def strong_components(network: ForestProblem, links: Sequence[int]) -> list[frozenset[int]]:
+    """The strongly connected components of some links."""
+    out: list[list[int]] = [[] for _ in range(network.nodes)]
+    back: list[list[int]] = [[] for _ in range(network.nodes)]
+    for e in links:
+        out[network.tail[e]].append(network.head[e])
+        back[network.head[e]].append(network.tail[e])
+    left: set[int] = set()
+    finished = [node for start in range(network.nodes) for node in _leave(out, start, left)]
+    entered: set[int] = set()
+    return [frozenset(part) for node in reversed(finished) if (part := list(_leave(back, node, entered)))]
+
+
+def _leave(out: Sequence[Sequence[int]], start: int, seen: set[int]) -> Iterator[int]:
+    """Go through all new nodes that can be reached, depth first, and give each when nothing new is behind it."""
+    if start in seen:
+        return
+    seen.add(start)
+    path = [(start, iter(out[start]))]
+    while path:
+        node, following = path[-1]
+        fresh = next((other for other in following if other not in seen), None)
+        if fresh is None:
+            path.pop()
+            yield node
+        else:
+            seen.add(fresh)
+            path.append((fresh, iter(out[fresh])))

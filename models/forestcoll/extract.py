@@ -1,0 +1,267 @@
+"""From the floats of linear program (6) to capacities, paths and rates that hold exactly.
+
+Everything is counted in whole units of one K-th of the network's unit of bandwidth. Data on switches' links is rounded
+first, then taken apart into paths, then given to the two stages; which multiple of the rates these capacities can carry
+is the last step, and exact. So rounding costs rate, never truth.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.graphs.maxflow import Unreachable, max_flow, worst_cut
+from ...algorithms.graphs.network import Network, exact_array
+from ...core.solver import CompiledModel
+from .formulations.lp6_allreduce import unit
+from .problem import Pair, PairNetwork
+
+#: Links from one rank to another, and how much they carry.
+Path = tuple[tuple[int, ...], int]
+
+#: Values that are this close to a multiple of 1/K are taken for it.
+_CLOSE = 1e-8
+
+#: Denominators of single values, and of all together, that are looked for; and the one that is taken if there is none.
+_SMALL, _COMMON, _FINE = 1000, 10**6, 10**8
+
+
+def lengths(model: Any, compiled: CompiledModel, pairs: PairNetwork) -> dict[int, float]:
+    """The dual values of links: of their own row, or of that of the pair that they join directly.
+
+    Where the two directions of a link serve one and the same purpose, what matters is the sum of both.
+    """
+    net = pairs.network
+    found = {e: compiled.dual(model.link_capacity[e]) for e in model.H}
+    for pair, links in pairs.direct.items():
+        found.update(dict.fromkeys(links, compiled.dual(model.pair_capacity[pair])))
+    if not pairs.mirrored:
+        return found
+    ends = list(zip(net.tail, net.head, strict=True))
+    length = {ends[e]: value for e, value in found.items()}
+    return {e: value + length.get(ends[e][::-1], 0.0) for e, value in found.items()}
+
+
+def values(model: Any, pairs: PairNetwork) -> AllReduceValues:
+    """Read the solution out of the model, in the network's unit of bandwidth."""
+    scaled = unit(pairs)
+    return AllReduceValues(
+        [scaled * model.root[v].value for v in model.C],
+        {(a, e): scaled * model.relay[a, e].value for a, e in model.R},
+        {(a, b): scaled * model.broadcast[a, b].value for a, b in model.A},
+    )
+
+
+@dataclass(frozen=True)
+class AllReducePlan:
+    """What an optimal all-reduce keeps free for its two stages.
+
+    In-trees rooted at rank v, of weight ``root[v]`` in all, exist within the capacities ``reduce``, and out-trees
+    within ``broadcast``, together for all v: both graphs have no switches, and pass the exact maximum flows that this
+    needs (Edmonds).
+
+    Parameters
+    ----------
+    unit_Bps : Fraction
+        Everything else is a whole multiple of this.
+    root : tuple of Fraction
+        Rate x_v of every rank, bytes per second.
+    broadcast, reduce : dict of (int, int) to Fraction
+        Capacity from one rank to another for either stage, bytes per second; pairs without any are left out.
+    paths : dict of (int, int) to tuple of (tuple of int, Fraction)
+        For every such pair the paths that carry both stages: links of the topology in their order, and bytes per
+        second. They sum to the two capacities together, and no link has more than its bandwidth.
+    """
+
+    unit_Bps: Fraction
+    root: tuple[Fraction, ...]
+    broadcast: dict[Pair, Fraction]
+    reduce: dict[Pair, Fraction]
+    paths: dict[Pair, tuple[tuple[tuple[int, ...], Fraction], ...]]
+
+    @property
+    def rate_Bps(self) -> Fraction:
+        """Size of the all-reduce over its time."""
+        return sum(self.root, Fraction(0))
+
+
+@dataclass(frozen=True)
+class AllReduceValues:
+    """What the program has found, in the network's unit of bandwidth.
+
+    Parameters
+    ----------
+    root : sequence of float
+        Rate of every rank.
+    relay : mapping of (int, int) to float
+        Data of a rank on a link of a switch.
+    broadcast : mapping of (int, int) to float
+        Capacity of pairs of nodes for the broadcast.
+    """
+
+    root: Sequence[float]
+    relay: Mapping[tuple[int, int], float]
+    broadcast: Mapping[Pair, float]
+
+
+def common_denominator(values: Iterable[float]) -> int:
+    """A K such that all values are close to multiples of 1/K: a small one if there is, or a large one."""
+    K = 1
+    for value in values:
+        if abs(value * K - round(value * K)) > _CLOSE * K:
+            near = Fraction(value).limit_denominator(_SMALL)
+            K = lcm(K, near.denominator)
+            if K > _COMMON or abs(near - value) > _CLOSE:
+                return _FINE
+    return K
+
+
+def make_plan(pairs: PairNetwork, values: AllReduceValues, k: int | None = None) -> AllReducePlan:
+    """Round a solution to exact capacities, paths and rates.
+
+    Parameters
+    ----------
+    pairs : PairNetwork
+        The network.
+    values : AllReduceValues
+        The solution.
+    k : int or None
+        Rates and capacities become multiples of one k-th of the network's unit, as in the paper; None seeks the k of
+        the solution.
+    """
+    net = pairs.network
+    K = k or common_denominator([*values.root, *values.relay.values(), *values.broadcast.values()])
+    paths: dict[Pair, list[Path]] = {
+        pair: [((e,), K * net.bandwidths[e]) for e in links] for pair, links in pairs.direct.items()
+    }
+    for pair, found in relayed(pairs, rounded_relay(pairs, values, K)).items():
+        paths.setdefault(pair, []).extend(found)
+    total = {pair: sum(amount for _, amount in found) for pair, found in paths.items()}
+    broadcast = {pair: min(rounded(values.broadcast[pair], K), total[pair]) for pair in total}
+    reduce = {pair: total[pair] - amount for pair, amount in broadcast.items()}
+    weight = [rounded(x, K) for x in values.root]
+    index = {node: rank for rank, node in enumerate(net.rank_nodes)}
+    rate = min(
+        largest_rate(weight, [(index[a], index[b], c) for (a, b), c in broadcast.items()]),
+        largest_rate(weight, [(index[b], index[a], c) for (a, b), c in reduce.items()]),
+    )
+    unit = net.unit_Bps / K
+
+    def measured(capacity: dict[Pair, int]) -> dict[Pair, Fraction]:
+        return {(index[a], index[b]): c * unit for (a, b), c in sorted(capacity.items()) if c}
+
+    return AllReducePlan(
+        unit,
+        tuple(amount * rate // 1 * unit for amount in weight),
+        measured(broadcast),
+        measured(reduce),
+        {
+            (index[a], index[b]): tuple((links, amount * unit) for links, amount in found)
+            for (a, b), found in sorted(paths.items())
+        },
+    )
+
+
+def rounded(value: float, K: int) -> int:
+    """A value in units of 1/K: the whole number that it is close to, or the one below."""
+    nearest = round(value * K)
+    return max(0, nearest if abs(value * K - nearest) <= _CLOSE * K else int(value * K))
+
+
+def rounded_relay(pairs: PairNetwork, values: AllReduceValues, K: int) -> dict[int, dict[int, int]]:
+    """Round the data on links of switches, link by link for every rank, so that no link has too much."""
+    left = [K * c for c in pairs.network.bandwidths]
+    relay: dict[int, dict[int, int]] = {a: {} for a in pairs.relays}
+    for (a, e), value in values.relay.items():
+        if amount := min(rounded(value, K), left[e]):
+            relay[a][e] = amount
+            left[e] -= amount
+    return relay
+
+
+def relayed(pairs: PairNetwork, relay: Mapping[int, Mapping[int, int]]) -> dict[Pair, list[Path]]:
+    """Take the data of every rank on links of switches apart into paths to other ranks.
+
+    What does not arrive is left out.
+    """
+    net = pairs.network
+    found = defaultdict[Pair, list[Path]](list)
+    for a, amounts in relay.items():
+        links = list(amounts)
+        ends = [net.head[e] if pairs.is_rank[net.head[e]] else None for e in links]
+        tail = [*(net.tail[e] for e in links), *(b for b in ends if b is not None)]
+        head = [*(net.head[e] for e in links), *(net.nodes for b in ends if b is not None)]
+        delivered = [amounts[e] for e, b in zip(links, ends, strict=True) if b is not None]
+        capacity = [*amounts.values(), *delivered]
+        flow = flow_on_arcs(net.nodes + 1, (tail, head, capacity), a, net.nodes)
+        left = {e: amount for e, amount in zip(links, flow[: len(links)], strict=True) if amount}
+        while path := _path(pairs, left, a):
+            amount = min(left[e] for e in path)
+            for e in path:
+                left[e] -= amount
+                if not left[e]:
+                    del left[e]
+            found[a, net.head[path[-1]]].append((tuple(path), amount))
+    return found
+
+
+def _path(pairs: PairNetwork, left: Mapping[int, int], a: int) -> list[int]:
+    """Follow data from a rank through switches to another one; a cycle on the way is left out."""
+    net = pairs.network
+    before: dict[int, int] = {}
+    waiting = [a]
+    for node in waiting:  # grows
+        for e in left:
+            if net.tail[e] == node and net.head[e] not in before:
+                before[net.head[e]] = e
+                if pairs.is_rank[net.head[e]]:
+                    return _traced(net.tail, before, a, net.head[e])
+                waiting.append(net.head[e])
+    return []
+
+
+def _traced(tail: Sequence[int], before: Mapping[int, int], a: int, b: int) -> list[int]:
+    path: list[int] = []
+    node = b
+    while node != a:
+        path.append(before[node])
+        node = tail[before[node]]
+    return path[::-1]
+
+
+def flow_on_arcs(
+    nodes: int, arcs: tuple[Sequence[int], Sequence[int], Sequence[int]], source: int, sink: int
+) -> list[int]:
+    """A maximum flow on arcs (tails, heads, capacities), of which parallel ones are filled one after the other."""
+    graph = _graph(nodes, arcs)
+    flow = max_flow(graph, source, sink).on_edge.tolist()
+    left = dict(zip(zip(graph.tail.tolist(), graph.head.tolist(), strict=True), flow, strict=True))
+    taken: list[int] = []
+    for a, b, c in zip(*arcs, strict=True):
+        taken.append(min(left.get((a, b), 0), c))
+        if taken[-1]:
+            left[a, b] -= taken[-1]
+    return taken
+
+
+def largest_rate(weight: Sequence[int], arcs: Sequence[tuple[int, int, int]]) -> Fraction:
+    """The largest multiple of the weights at which every rank receives all of them over arcs (tail, head, capacity)."""
+    if not any(weight):
+        return Fraction(0)
+    tail, head, capacity = zip(*arcs, strict=True) if arcs else ((), (), ())
+    graph = _graph(len(weight), (tail, head, capacity))
+    try:
+        return 1 / worst_cut(graph, np.array(weight), np.arange(len(weight))).ratio
+    except Unreachable:
+        return Fraction(0)
+
+
+def _graph(nodes: int, arcs: tuple[Sequence[int], Sequence[int], Sequence[int]]) -> Network:
+    tail, head = (np.array(ends, dtype=np.int64) for ends in arcs[:2])
+    return Network.merged(nodes, tail, head, exact_array(arcs[2]))

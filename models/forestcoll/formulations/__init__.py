@@ -1,0 +1,1 @@
+"""ForestColl's models: maximum flows of section 4.2, and linear program (6), the best all-reduce."""

@@ -1,0 +1,165 @@
+"""Linear program (6) of ForestColl, appendix E, as a Pyomo model: the best all-reduce by trees.
+
+Root v adds up and broadcasts at the rate x_v. Every rank must receive all rates over the capacity kept for broadcasts,
+and every rank must be able to send all rates to the roots over the capacity kept for reductions: one flow each for
+every rank t. The arcs of the source, capacity x_v, are all full, since together they have no more than must arrive; so
+they are constants of the balances, and the balance of t itself is the sum of the others and left out.
+
+Trees join ranks only. The capacity of a pair of ranks is that of their direct link plus what switches pass from one to
+the other (b' in the paper); no such path goes through a third rank, where a tree can branch at no cost.
+
+Where every link has one of the same bandwidth back, time can run backwards: broadcasts become reductions on the same
+pairs turned around. The mean of a solution and its mirror image is a solution too, so that the reductions need no
+variables and no flows of their own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pyomo.environ as pyo
+
+from ..problem import Pair, PairNetwork
+
+
+def build(pairs: PairNetwork) -> Any:
+    """Build the model: what switches pass on, the two stages' shares of pairs, flows of either, rates of roots."""
+    m = pyo.ConcreteModel("forestcoll-allreduce")
+    sets(m, pairs)
+    variables(m, pairs)
+    link_capacity(m, pairs)
+    switch_balance(m, pairs)
+    pair_capacity(m, pairs)
+    broadcast_capacity(m)
+    broadcast_balance(m, pairs)
+    if not pairs.mirrored:
+        reduce_capacity(m)
+        reduce_balance(m, pairs)
+    objective(m)
+    return m
+
+
+def unit(pairs: PairNetwork) -> int:
+    """The capacity in which the model counts: the largest of a link."""
+    return max(pairs.network.bandwidths)
+
+
+def sets(m: Any, pairs: PairNetwork) -> None:
+    """Ranks, pairs of ranks, links of switches by the rank whose data they carry, arcs of flows from or to a rank."""
+    net = pairs.network
+    m.C = pyo.Set(initialize=net.rank_nodes)
+    m.A = pyo.Set(dimen=2, initialize=pairs.pairs)
+    m.R = pyo.Set(dimen=2, initialize=[(a, e) for a, used in pairs.relays.items() for e in used])
+    m.H = pyo.Set(initialize=sorted({e for used in pairs.relays.values() for e in used}))
+    # What a sink has received does not leave it again, and what it sends does not come back.
+    m.B = pyo.Set(dimen=3, initialize=[(t, a, b) for t in net.rank_nodes for a, b in pairs.pairs if a != t])
+    m.D = pyo.Set(dimen=3, initialize=[(t, a, b) for t in net.rank_nodes for a, b in pairs.pairs if b != t])
+
+
+def variables(m: Any, pairs: PairNetwork) -> None:
+    """Rates of roots, data of ranks on links of switches, capacity of pairs for either stage, flows of either stage."""
+    m.root = pyo.Var(m.C, domain=pyo.NonNegativeReals)
+    m.relay = pyo.Var(m.R, domain=pyo.NonNegativeReals)
+    m.broadcast = pyo.Var(m.A, domain=pyo.NonNegativeReals)
+    m.received = pyo.Var(m.B, domain=pyo.NonNegativeReals)
+    if pairs.mirrored:
+        return
+    m.reduce = pyo.Var(m.A, domain=pyo.NonNegativeReals)
+    m.sent = pyo.Var(m.D, domain=pyo.NonNegativeReals)
+
+
+def link_capacity(m: Any, pairs: PairNetwork) -> None:
+    """``sum_a y_{a,e} <= b_e``: data of all ranks on a link of a switch."""
+    users = defaultdict[int, list[int]](list)
+    for a, e in m.R:
+        users[e].append(a)
+
+    @m.Constraint(m.H)
+    def link_capacity(m: Any, e: int) -> Any:
+        return pyo.quicksum(m.relay[a, e] for a in users[e]) <= pairs.network.bandwidths[e] / unit(pairs)
+
+
+def switch_balance(m: Any, pairs: PairNetwork) -> None:
+    """``sum_w y_{a,(v,w)} <= sum_u y_{a,(u,v)}``: a switch passes on what it receives of rank a, without copying."""
+    leaving, entering = defaultdict[Pair, list[int]](list), defaultdict[Pair, list[int]](list)
+    for a, e in m.R:
+        leaving[a, pairs.network.tail[e]].append(e)
+        entering[a, pairs.network.head[e]].append(e)
+    switches = [(a, v) for a, v in leaving if not pairs.is_rank[v]]
+
+    @m.Constraint(switches)
+    def switch_balance(m: Any, a: int, v: int) -> Any:
+        left, came = leaving[a, v], entering[a, v]
+        return pyo.quicksum(m.relay[a, e] for e in left) <= pyo.quicksum(m.relay[a, e] for e in came)
+
+
+def pair_capacity(m: Any, pairs: PairNetwork) -> None:
+    """``c^RE_{ab} + c^BC_{ab} <= b'_{ab}``, the direct links and what switches deliver of a at b; (6), third row."""
+    arriving = defaultdict[Pair, list[int]](list)
+    for a, e in m.R:
+        arriving[a, pairs.network.head[e]].append(e)
+
+    @m.Constraint(m.A)
+    def pair_capacity(m: Any, a: int, b: int) -> Any:
+        both = m.broadcast[a, b]
+        if not pairs.mirrored:
+            both += m.reduce[a, b]
+        elif (b, a) in m.A:
+            both += m.broadcast[b, a]
+        direct = sum(pairs.network.bandwidths[e] for e in pairs.direct.get((a, b), ()))
+        return both - pyo.quicksum(m.relay[a, e] for e in arriving[a, b]) <= direct / unit(pairs)
+
+
+def broadcast_capacity(m: Any) -> None:
+    """``f^{s,t}_{ab} <= c^BC_{ab}``; (6), first row."""
+
+    @m.Constraint(m.B)
+    def broadcast_capacity(m: Any, t: int, a: int, b: int) -> Any:
+        return m.received[t, a, b] <= m.broadcast[a, b]
+
+
+def broadcast_balance(m: Any, pairs: PairNetwork) -> None:
+    """``sum_u f^{s,t}_{uv} + x_v = sum_w f^{s,t}_{vw}`` for v != t: all rates arrive at t; (6), first row."""
+    leaving, entering = neighbours(pairs)
+
+    @m.Constraint([(t, v) for t in m.C for v in m.C if v != t])
+    def broadcast_balance(m: Any, t: int, v: int) -> Any:
+        came = pyo.quicksum(m.received[t, u, v] for u in entering[v] if u != t)
+        return came + m.root[v] == pyo.quicksum(m.received[t, v, w] for w in leaving[v])
+
+
+def reduce_capacity(m: Any) -> None:
+    """``f^{t,s}_{ab} <= c^RE_{ab}``; (6), second row."""
+
+    @m.Constraint(m.D)
+    def reduce_capacity(m: Any, t: int, a: int, b: int) -> Any:
+        return m.sent[t, a, b] <= m.reduce[a, b]
+
+
+def reduce_balance(m: Any, pairs: PairNetwork) -> None:
+    """``sum_u f^{t,s}_{uv} = sum_w f^{t,s}_{vw} + x_v`` for v != t: t reaches every root at its rate.
+
+    (6), second row.
+    """
+    leaving, entering = neighbours(pairs)
+
+    @m.Constraint([(t, v) for t in m.C for v in m.C if v != t])
+    def reduce_balance(m: Any, t: int, v: int) -> Any:
+        came = pyo.quicksum(m.sent[t, u, v] for u in entering[v])
+        return came == pyo.quicksum(m.sent[t, v, w] for w in leaving[v] if w != t) + m.root[v]
+
+
+def objective(m: Any) -> None:
+    """Maximize ``sum_v x_v``, the size of the all-reduce over its time."""
+    m.objective = pyo.Objective(expr=pyo.quicksum(m.root[v] for v in m.C), sense=pyo.maximize)
+
+
+def neighbours(pairs: PairNetwork) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """The ranks that each rank has a pair to, and from."""
+    leaving: dict[int, list[int]] = {v: [] for v in pairs.network.rank_nodes}
+    entering: dict[int, list[int]] = {v: [] for v in pairs.network.rank_nodes}
+    for a, b in pairs.pairs:
+        leaving[a].append(b)
+        entering[b].append(a)
+    return leaving, entering

@@ -1,0 +1,124 @@
+"""The auxiliary network of ForestColl, section 4.2, as linear programs: one maximum flow, and all of them at once.
+
+In both programs a source s feeds every rank v through an arc of capacity x, and what is fed has to arrive at a sink, a
+rank t. The first has one sink and counts in x, so that the arcs of the source have capacity 1; it is solved again for
+another sink or other capacities of the links, ``b_e / x`` or ``floor(b_e / y) / k``, by changing bounds only. The
+second has a flow for every sink and seeks the largest x itself; it counts in the largest bandwidth.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pyomo.environ as pyo
+
+from ..problem import ForestProblem
+
+
+@dataclass(frozen=True)
+class SinkFlow:
+    """What one flow is asked for.
+
+    Parameters
+    ----------
+    network : ForestProblem
+        The network.
+    sink : int
+        Node that the flow arrives at.
+    rate : Fraction
+        x, what the source feeds to every rank, in units of the network.
+    """
+
+    network: ForestProblem
+    sink: int
+    rate: Fraction
+
+
+def build_flow(problem: SinkFlow) -> Any:
+    """Build the maximum flow to a sink at a rate (``Formulation.build``)."""
+    return build_max_flow(problem.network, problem.sink, problem.rate)
+
+
+def build_max_flow(network: ForestProblem, sink: int | None = None, rate: Fraction = Fraction(1)) -> Any:
+    """Build the maximum flow to one sink, by default the first rank, with x = 1."""
+    m = pyo.ConcreteModel("forestcoll-max-flow")
+    sets(m, network, network.rank_nodes[:1] if sink is None else (sink,))
+    flows(m, network, unit=rate)
+    m.fed.setub(1)
+    balance(m, network)
+    emitted(m)
+    return m
+
+
+def build_concurrent(network: ForestProblem) -> Any:
+    """Build all maximum flows at one rate, which is to be as large as possible."""
+    m = pyo.ConcreteModel("forestcoll-concurrent")
+    sets(m, network, network.rank_nodes)
+    m.rate = pyo.Var(domain=pyo.NonNegativeReals)
+    flows(m, network, unit=max(network.bandwidths))
+    balance(m, network)
+    source_capacity(m)
+    arrival(m, network)
+    largest_rate(m)
+    return m
+
+
+def sets(m: Any, network: ForestProblem, sinks: Sequence[int]) -> None:
+    """Nodes, links, ranks, and the sinks t that have a flow."""
+    m.V = pyo.RangeSet(0, network.nodes - 1)
+    m.E = pyo.RangeSet(0, len(network.bandwidths) - 1)
+    m.C = pyo.Set(initialize=network.rank_nodes)
+    m.T = pyo.Set(initialize=sinks)
+
+
+def flows(m: Any, network: ForestProblem, unit: Fraction | int) -> None:
+    """``0 <= f^t_e <= b_e``, the bandwidth of link e; ``f^t_{(s,v)} >= 0`` on the arcs of the source."""
+    m.flow = pyo.Var(m.T, m.E, bounds=lambda m, t, e: (0, float(network.bandwidths[e] / unit)))
+    m.fed = pyo.Var(m.T, m.C, domain=pyo.NonNegativeReals)
+
+
+def balance(m: Any, network: ForestProblem) -> None:
+    """``sum_u f^t_{(u,v)} = sum_w f^t_{(v,w)}``, arcs of the source included; a sink may keep what it receives."""
+    leaving, entering = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+    for e, (a, b) in enumerate(zip(network.tail, network.head, strict=True)):
+        leaving[a].append(e)
+        entering[b].append(e)
+
+    @m.Constraint(m.T, m.V)
+    def balance(m: Any, t: int, v: int) -> Any:
+        kept = pyo.quicksum(m.flow[t, e] for e in entering[v]) - pyo.quicksum(m.flow[t, e] for e in leaving[v])
+        if v in m.C:
+            kept += m.fed[t, v]
+        if not leaving[v] and not entering[v] and v not in m.C:
+            return pyo.Constraint.Skip
+        return kept >= 0 if v == t else kept == 0
+
+
+def emitted(m: Any) -> None:
+    """Maximize ``sum_v f^t_{(s,v)}``: all that the source emits arrives at the sink."""
+    m.objective = pyo.Objective(expr=pyo.quicksum(m.fed[t, v] for t in m.T for v in m.C), sense=pyo.maximize)
+
+
+def source_capacity(m: Any) -> None:
+    """``f^t_{(s,v)} <= x``: every rank broadcasts at the same rate."""
+
+    @m.Constraint(m.T, m.C)
+    def source_capacity(m: Any, t: int, v: int) -> Any:
+        return m.fed[t, v] <= m.rate
+
+
+def arrival(m: Any, network: ForestProblem) -> None:
+    """``sum_v f^t_{(s,v)} >= N x``: the flow to every sink has the value of theorem 1."""
+
+    @m.Constraint(m.T)
+    def arrival(m: Any, t: int) -> Any:
+        return pyo.quicksum(m.fed[t, v] for v in m.C) >= len(network.rank_nodes) * m.rate
+
+
+def largest_rate(m: Any) -> None:
+    """Maximize x."""
+    m.objective = pyo.Objective(expr=m.rate, sense=pyo.maximize)

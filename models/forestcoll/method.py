@@ -1,0 +1,234 @@
+"""ForestColl's methods with their options and what they are for.
+
+Pyomo and compiled kernels are imported when a method runs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from ...core.answers import BoundOnly
+from ...core.collective import CollectiveKind, Demand
+from ...core.errors import shown
+from ...core.fields import Strict
+from ...core.formulation import Formulation
+from ...core.instance import Instance
+from ...core.method import Kind, Method
+from ...core.topology import Topology
+from ...core.trees import TreePacking
+
+PAPER = "Zhao et al., ForestColl: Efficient Collective Communications on Heterogeneous Network Fabrics"
+
+#: What trees from every rank, or from one, are for. The first of each pair goes outwards.
+GATHERS = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
+SPREADS = (CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
+COLLECTIVES = (*GATHERS, CollectiveKind.ALL_REDUCE, *SPREADS)
+
+#: What the linear programs of ``forestcoll-lp`` bound.
+BOUNDED = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE)
+
+
+def _trees(value: object) -> object:
+    """Refuse what is no number of trees, saying all that may stand here."""
+    if value not in ("optimal", "smallest") and not re.fullmatch("0*[1-9][0-9]{0,99}", str(value)):
+        raise ValueError(f"{shown(value)} is wrong; expected optimal, smallest, or a number of at least 1")
+    return value
+
+
+class ForestOptions(Strict):
+    """Options of ``forestcoll``."""
+
+    k: Annotated[Literal["optimal", "smallest"] | int, BeforeValidator(_trees)] = Field(
+        default="optimal",
+        description="Trees from every root: optimal, as many as make every link's share whole (proposition 3); "
+        "smallest, as few as are still optimal; or a number.",
+    )
+    prefer: Literal["throughput", "latency"] = Field(
+        default="throughput",
+        description="throughput: the fastest forest for large data; latency: of several numbers of trees the one whose pieces "
+        "arrive first, for the collective's size.",
+    )
+    scan: int = Field(
+        default=8, ge=1, le=64, description="Numbers of trees up to this one are tried for prefer=latency."
+    )
+    repack: int = Field(
+        default=100,
+        ge=0,
+        le=100_000,
+        description="Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to 512 ranks.",
+    )
+    patterns: bool = Field(
+        default=True,
+        description="Whether switches may be removed whole, by a pattern of their ports; else pair by pair.",
+    )
+
+    @model_validator(mode="after")
+    def _one_says_k(self) -> Self:
+        if self.prefer == "latency" and "k" in self.model_fields_set:
+            raise ValueError("k and prefer = latency contradict: latency chooses k itself, up to scan")
+        return self
+
+
+class AllReduceOptions(Strict):
+    """Options of ``forestcoll-allreduce``."""
+
+    k: int | None = Field(
+        default=None,
+        ge=1,
+        description="Capacities become multiples of one k-th of the network's unit of bandwidth; by default the k of the solution is sought.",
+    )
+    always_solve: bool = Field(
+        default=False, description="Solve the linear program also where the two halves in turn are proved to be best."
+    )
+
+
+class BoundOptions(Strict):
+    """Options of ``forestcoll-lp``."""
+
+    method: Literal["search", "concurrent"] = Field(
+        "search",
+        description="search solves a maximum flow to every rank again and again; concurrent solves all of them in one program.",
+    )
+    k: int | None = Field(
+        None, ge=1, le=10**6, description="Also find how fast forests with this many equal trees a rank can be."
+    )
+
+
+class SinkOptions(Strict):
+    """Options of ``forestcoll/max-flow``."""
+
+    sink: int = Field(0, ge=0, description="Rank that the flow arrives at.")
+
+
+def supports(instance: Instance) -> str | None:
+    """Say why ForestColl has nothing to say about an instance."""
+    if not isinstance(instance.network, Topology):
+        return f"{instance.network} has no links; expected an explicit network such as mi250(boxes=2)"
+    if instance.demand is None or instance.also:
+        return "the instance has no collective, or several; expected one"
+    if instance.demand.collective not in COLLECTIVES:
+        defined = ", ".join(kind.value for kind in COLLECTIVES)
+        return f"spanning trees do not make {instance.demand.collective.value}, but {defined}"
+    if len(group_ranks(instance.network, instance.demand)) < 2:
+        return "a collective needs at least two ranks"
+    if instance.demand.size_bytes <= 0:
+        return "the collective has no data to move"
+    return None
+
+
+def group_ranks(topology: Topology, demand: Demand) -> tuple[int, ...]:
+    """The ranks of the group, the root of a broadcast or reduce first."""
+    return tuple(range(len(topology.ranks))) if demand.ranks is None else demand.ranks
+
+
+def supports_program(instance: Instance) -> str | None:
+    """Linear program (6) is about an all-reduce among all ranks."""
+    if (reason := supports(instance)) is not None or instance.demand is None:
+        return reason
+    if instance.demand.collective is not CollectiveKind.ALL_REDUCE:
+        return f"linear program (6) does not make {instance.demand.collective.value}, but all_reduce"
+    if instance.demand.ranks is not None:
+        return "linear program (6) is about all ranks, not a process group"
+    return None
+
+
+def supports_gather(instance: Instance) -> str | None:
+    """One stage of flows bounds what one stage of trees does."""
+    if (reason := supports_bound(instance)) is not None or instance.demand is None:
+        return reason
+    if instance.demand.collective not in GATHERS:
+        return (
+            f"one stage of flows does not bound {instance.demand.collective.value}, but all_gather and reduce_scatter"
+        )
+    return None
+
+
+def supports_bound(instance: Instance) -> str | None:
+    """Only explicit networks with a collective among all ranks, in which every rank needs something of every other."""
+    if not isinstance(instance.network, Topology):
+        return "it needs an explicit network of nodes and links, not building blocks"
+    if instance.demand is None or instance.also:
+        return "it bounds one collective at a time" if instance.also else "the instance has no collective"
+    if instance.demand.collective not in BOUNDED:
+        return f"it does not bound {instance.demand.collective.value}, but {', '.join(k.value for k in BOUNDED)}"
+    if instance.demand.ranks is not None and set(instance.demand.ranks) != set(range(instance.npus)):
+        return "it needs all ranks in the process group"
+    if instance.npus < 2 or instance.demand.size_bytes <= 0:
+        return "the collective has no data to move"
+    return None if instance.network.links else "the network has no links"
+
+
+FORESTCOLL = Method(
+    name="forestcoll",
+    kind=Kind.EXACT,
+    summary="throughput-optimal forests of spanning trees on any network, to a thousand ranks and more",
+    paper=PAPER,
+    answer_type=TreePacking,
+    options=ForestOptions,
+    solve=f"{__package__}.solve:run",
+    supports=supports,
+    needs_solver=False,
+)
+
+FORESTCOLL_ALLREDUCE = Method(
+    name="forestcoll-allreduce",
+    kind=Kind.EXACT,
+    summary="the best all-reduce by trees: two halves where that is proved best, else linear program (6)",
+    paper=PAPER,
+    answer_type=TreePacking,
+    options=AllReduceOptions,
+    solve=f"{__package__}.solve_allreduce:run",
+    supports=supports_program,
+)
+
+FORESTCOLL_LP = Method(
+    name="forestcoll-lp",
+    kind=Kind.RELAXATION,
+    summary="the optimum of ForestColl by linear programs: a bound, and no forest",
+    paper=f"{PAPER}, arXiv 2402.06787",
+    answer_type=BoundOnly,
+    options=BoundOptions,
+    solve=f"{__package__}.solve_lp:run",
+    supports=supports_bound,
+)
+
+OPTIMUM = Formulation(
+    "forestcoll/optimum",
+    summary="maximum flows from all ranks to each of them at one rate, which no forest exceeds",
+    paper=PAPER,
+    equations="section 4, optimality (*), as one program",
+    index=f"{__package__}.problem:gathered",
+    build=f"{__package__}.formulations.max_flow:build_concurrent",
+    value=f"{__package__}.solve_lp:seconds",
+    supports=supports_gather,
+    agrees_with="forestcoll",
+)
+
+MAX_FLOW = Formulation(
+    "forestcoll/max-flow",
+    summary="the maximum flow from all ranks to one of them, at the rate of the slowest rank's links: a bound",
+    paper=PAPER,
+    equations="section 4.2, the auxiliary network with one sink",
+    index=f"{__package__}.solve_lp:sink_flow",
+    build=f"{__package__}.formulations.max_flow:build_flow",
+    value=f"{__package__}.solve_lp:flow_seconds",
+    options=SinkOptions,
+    supports=supports_gather,
+)
+
+ALL_REDUCE = Formulation(
+    "forestcoll/allreduce",
+    summary="rates of roots, and what links keep for reductions to them and broadcasts from them: the best all-reduce by trees",
+    paper=PAPER,
+    equations="linear program (6), appendix E",
+    index=f"{__package__}.solve_allreduce:all_reduce",
+    build=f"{__package__}.formulations.lp6_allreduce:build",
+    extract=f"{__package__}.solve_allreduce:trees_of",
+    value=f"{__package__}.solve_allreduce:seconds",
+    supports=supports_program,
+    restricted_to=lambda options: "trees that reduce to a root and broadcast from it",
+    agrees_with="forestcoll-allreduce",
+)

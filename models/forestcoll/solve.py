@@ -1,0 +1,320 @@
+"""``forestcoll``: optimum, number of trees, forest, with the certificate of its bottleneck.
+
+One way of the data is solved at a time: out-trees, or in-trees as out-trees of the transposed network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.bounds.schedule_bounds import network_of
+from ...algorithms.forests.engine import grow_forest, warm_up
+from ...algorithms.forests.expansion import expand, replayed
+from ...algorithms.forests.splitting import Unsplittable
+from ...algorithms.graphs.maxflow import Unreachable
+from ...algorithms.graphs.network import INT64_SAFE, Exact
+from ...algorithms.schedules.compose import reduce_then_broadcast, reverse_links, reverse_trees
+from ...core.bounds import Certificate, CutCertificate
+from ...core.budget import Budget
+from ...core.collective import CollectiveKind
+from ...core.errors import Unsupported
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.pipelining import ENOUGH, PIECES
+from ...core.schedule import Bools
+from ...core.solver import Solver
+from ...core.topology import Topology
+from ...core.trees import TreePacking
+from .bounds import best_all_reduce_bound
+from .method import ForestOptions
+from .optimum import Optimum, fixed_k, optimum, smallest_k, unbalanced
+from .problem import ForestProblem, pose, unreachable
+
+#: More trees than this from all roots together are refused before memory is taken: a tree takes some 60 bytes for every
+#: rank.
+MAX_EDGES = 200_000_000
+
+#: A tree may be used at most so often.
+MOST_COPIES = 2**63
+
+#: Message of an all-reduce that is not proved best.
+IN_TURN = "a reduce-scatter and an all-gather in turn; forestcoll-allreduce may be faster"
+
+
+@dataclass(frozen=True, eq=False)
+class PackedForest:
+    """A forest and how good it is.
+
+    Parameters
+    ----------
+    packing : TreePacking
+        Out-trees on the links of the problem's network.
+    k : int
+        Trees from every root.
+    copies : Fraction
+        U: copies of trees on a link for each unit of its bandwidth.
+    seconds : Fraction
+        Time of the most loaded link.
+    side : array of bool
+        Nodes that the cut leads into that forbids a smaller U for this k.
+    counts : dict
+        What it took.
+    """
+
+    packing: TreePacking
+    k: int
+    copies: Fraction
+    seconds: Fraction
+    side: Bools
+    counts: dict[str, int]
+
+
+def solve_forest(
+    problem: ForestProblem, best: Optimum, k: int, instance_sha256: str, budget: Budget, options: ForestOptions
+) -> PackedForest | None:
+    """Pack the fastest forest with k trees from every root; None if the budget ended first.
+
+    Raises
+    ------
+    Unsupported
+        If a switch cannot be removed: with whole copies of trees it has more coming in than going out, as one-way links
+        may have it.
+    """
+    if k * int(problem.roots.sum()) * len(problem.ranks) > MAX_EDGES and k != best.k:
+        raise Unsupported(f"k = {k:,} trees from {int(problem.roots.sum()):,} roots are too many; expected fewer")
+    if k >= MOST_COPIES:
+        raise Unsupported(f"bandwidths so uneven need k = {k:,} trees; expected a small number, such as k = 8")
+    with budget.clock.phase("optimum"):
+        copies, side = (best.copies, best.side) if k == best.k else fixed_k(problem, best, k)
+    wires = problem.wires(copies)
+    if (found := unbalanced(problem, wires.graph())) is not None:
+        node, come, go = found
+        raise Unsupported(
+            f"with k = {k:,} whole trees a link, {come:,} come into {problem.topology.nodes[node].name!r} and {go:,} leave it: "
+            "links there are one-way; expected k = optimal"
+        )
+    try:
+        grown = grow_forest(
+            wires, problem.roots * k, problem.members, budget, repack=options.repack, patterns=options.patterns
+        )
+    except Unsplittable as error:
+        name = problem.topology.nodes[error.switch].name
+        raise Unsupported(f"{name!r} cannot be removed without loss: links there are one-way") from None
+    if grown is None:
+        return None
+    with budget.clock.phase("expand"):
+        pieces = replayed(wires, grown.split.log, grown.forest.graph, grown.members)
+        packing = expand(pieces, grown.forest, problem.ranks, instance_sha256, problem.part_bytes / k)
+    counts = {**grown.split.counts, **grown.forest.counts, "logical_edges": len(grown.split.graph)}
+    seconds = problem.part_bytes * copies / k / problem.unit_Bps
+    return PackedForest(packing, k, copies, seconds, side, counts)
+
+
+def latency_of(problem: ForestProblem, solved: PackedForest) -> float:
+    """Estimate when the last piece arrives, to choose between forests.
+
+    A leaf that k links of latency l lead to has the last of C pieces after ``l + (k - 1 + C) F / C``, where F is the
+    time of the most loaded link. The number of pieces is the smallest that takes no more than a hundredth beyond the
+    least.
+    """
+    packing, trees = solved.packing, len(solved.packing)
+    link_s = np.array([float(link.latency_s) for link in problem.topology.links])
+    edge_s = np.add.reduceat(link_s[packing.path_links], packing.path_offset[:-1]).reshape(trees, -1)
+    hops = np.diff(packing.path_offset).reshape(trees, -1)
+    parent, child = packing.parent.reshape(trees, -1), packing.child.reshape(trees, -1)
+    ranks = len(problem.topology.ranks)
+    row = np.arange(trees)
+    far_s, links = np.zeros((trees, ranks)), np.zeros((trees, ranks))
+    for i in range(parent.shape[1]):
+        far_s[row, child[:, i]] = far_s[row, parent[:, i]] + edge_s[:, i]
+        links[row, child[:, i]] = links[row, parent[:, i]] + hops[:, i]
+    flow_s = float(solved.seconds)
+    last_s = [float((far_s + (links - 1 + pieces) * flow_s / pieces).max()) for pieces in PIECES]
+    return next(seconds for seconds in last_s if seconds <= min(last_s) * (1 + ENOUGH))
+
+
+@dataclass(frozen=True, eq=False)
+class ForestDirection:
+    """One way of the data: out-trees, or in-trees as out-trees of the transposed network.
+
+    Parameters
+    ----------
+    problem : ForestProblem
+        The network in which the trees go outwards.
+    best : Optimum
+        Its bottleneck.
+    backwards : bool
+        Whether the network is the transposed one.
+    """
+
+    problem: ForestProblem
+    best: Optimum
+    backwards: bool
+
+    @property
+    def seconds(self) -> Fraction:
+        """Time that the bottleneck needs at least."""
+        return self.problem.part_bytes * self.best.ratio / self.problem.unit_Bps
+
+    def certificate(self) -> CutCertificate:
+        """Name the nodes that the bottleneck leads out of, in the network itself."""
+        side = self.best.side if self.backwards else ~self.best.side
+        return CutCertificate(tuple(np.flatnonzero(side).tolist()))
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptions) -> Outcome:
+    """Solve an instance that :func:`.problem.supports` has nothing against.
+
+    Raises
+    ------
+    InputError
+        If data cannot reach some rank, or a switch has not the same bandwidth in and out.
+    Unsupported
+        If whole trees do not go through a switch with one-way links.
+    """
+    del solver
+    with budget.clock.phase("compile"):
+        warm_up()
+    with budget.clock.phase("optimum"):
+        inward, outward = pose(instance)
+        mirrored = inward is not None and outward is not None and is_symmetric(instance)
+        problems = [(p, back) for p, back in ((outward, False), (inward, True)) if p is not None]
+        ways = [way_of(problem, backwards=back) for problem, back in problems[: 1 if mirrored else 2]]
+    seconds = sum((way.seconds for way in ways), Fraction(0)) * (2 if mirrored else 1)
+    budget.progress(f"bottleneck found: at least {float(seconds):.6g} s; k = {ways[0].best.k:,}")
+    bound, certificate = bound_of(instance, ways, both=inward is not None and outward is not None)
+    solved = [_forest(way, instance, budget, options) for way in ways]
+    forests = [forest for forest in solved if forest is not None]
+    if len(forests) < len(ways):
+        message = "the budget ended before all trees were packed; the bound holds"
+        return Outcome(Status.LIMIT, bound=float(bound), certificate=certificate, message=message)
+    answer = _answer(instance, ways, forests)
+    objective = forests[0].seconds if answer.reduction is None else busiest_s(instance, answer)
+    slower = objective > bound and len(ways) + mirrored == 2
+    return Outcome(
+        Status.OPTIMAL if objective == bound else Status.FEASIBLE,
+        answer,
+        objective=float(objective),
+        bound=float(bound),
+        certificate=certificate,
+        message=IN_TURN if slower else "",
+        metrics=_metrics(ways[0], forests[0]),
+        iterations=sum(way.best.steps for way in ways),
+    )
+
+
+def busiest_s(instance: Instance, packing: TreePacking) -> Fraction:
+    """The time of the most loaded link; one that is busy in one half of an all-reduce may be idle in the other."""
+    links = network_of(instance).links
+    load = [0] * len(links)
+    for part in packing.passes:
+        units = np.repeat(np.repeat(part.units, np.diff(part.edge_offset)), np.diff(part.path_offset))
+        exact: Exact = np.zeros(len(links), np.int64 if int(units.max()) * len(units) < INT64_SAFE else object)
+        np.add.at(exact, part.path_links, units)
+        load = [before + more for before, more in zip(load, exact.tolist(), strict=True)]
+    return max(units / link.bandwidth_Bps for units, link in zip(load, links, strict=True)) * packing.unit_bytes
+
+
+def is_symmetric(instance: Instance) -> bool:
+    """Whether every link has one back of the same bandwidth, so that trees turned around load nothing more."""
+    topology = instance.network
+    if not isinstance(topology, Topology):
+        return False
+    try:
+        back = reverse_links(topology)
+    except Unsupported:
+        return False
+    rates = [link.bandwidth_Bps for link in topology.links]
+    return all(rates[link] == rate for link, rate in zip(back.tolist(), rates, strict=True))
+
+
+def way_of(problem: ForestProblem, *, backwards: bool) -> ForestDirection:
+    """Find the bottleneck of one way of the data.
+
+    Raises
+    ------
+    InputError
+        If data cannot reach some rank.
+    """
+    try:
+        return ForestDirection(problem, optimum(problem), backwards)
+    except Unreachable as error:
+        raise unreachable(problem, error.side, backwards=backwards) from None
+
+
+def bound_of(instance: Instance, ways: Sequence[ForestDirection], *, both: bool) -> tuple[Fraction, Certificate]:
+    """Bound the collective; ``both`` where data goes there and back."""
+    if both:
+        return best_all_reduce_bound(instance, [way.best.side for way in ways])
+    return ways[0].seconds, ways[0].certificate()
+
+
+def _forest(way: ForestDirection, instance: Instance, budget: Budget, options: ForestOptions) -> PackedForest | None:
+    """Pack the forest that the options ask for; for low latency the best of several."""
+    problem, best = way.problem, way.best
+    numbers = _numbers(problem, best, options)
+    found: PackedForest | None = None
+    fastest = float("inf")
+    for k in numbers:
+        if found is not None and budget.exhausted:
+            break
+        try:
+            solved = solve_forest(problem, best, k, instance.sha256, budget, options)
+        except Unsupported:
+            if found is None and k == numbers[-1]:
+                raise
+            continue
+        if solved is None or len(numbers) == 1:
+            return found or solved
+        seconds = latency_of(problem, solved)
+        budget.progress(f"k = {k:,}: {seconds:.6g} s with latency")
+        if seconds < fastest:
+            found, fastest = solved, seconds
+    return found
+
+
+def _numbers(problem: ForestProblem, best: Optimum, options: ForestOptions) -> list[int]:
+    """Numbers of trees to try."""
+    if options.prefer == "latency":
+        least = smallest_k(problem, best)
+        return sorted({*range(1, options.scan + 1), least, best.k})
+    if options.k == "smallest":
+        return [smallest_k(problem, best)]
+    return [best.k if options.k == "optimal" else options.k]
+
+
+def _answer(instance: Instance, ways: list[ForestDirection], forests: list[PackedForest]) -> TreePacking:
+    """Put the forests together for the collective."""
+    packings = [forest.packing for forest in forests]
+    one_way = [reverse_trees(p) if way.backwards else p for way, p in zip(ways, packings, strict=True)]
+    if len(one_way) == 2:
+        return reduce_then_broadcast(one_way[1], one_way[0])
+    topology = instance.network
+    if _is_all_reduce(instance) and isinstance(topology, Topology):
+        return reduce_then_broadcast(reverse_trees(packings[0], topology), packings[0])
+    return one_way[0]
+
+
+def _is_all_reduce(instance: Instance) -> bool:
+    return instance.demand is not None and instance.demand.collective is CollectiveKind.ALL_REDUCE
+
+
+def _metrics(way: ForestDirection, forest: PackedForest) -> dict[str, Any]:
+    """The method's own numbers; rates in 10^9 bytes per second."""
+    problem, best = way.problem, way.best
+    inside = ~best.side
+    return {
+        "inv_x": str(best.ratio / problem.unit_Bps * 10**9),
+        "k": forest.k,
+        "U": str(forest.copies / problem.unit_Bps * 10**9),
+        "optimal_k": best.k,
+        "smallest_k": smallest_k(problem, best),
+        "cut_ranks": int((inside & problem.members).sum()),
+        "cut_bandwidth_GBps": str(problem.graph.into(best.side) * problem.unit_Bps / 10**9),
+        **forest.counts,
+    }

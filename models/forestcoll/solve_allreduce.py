@@ -1,0 +1,268 @@
+"""``forestcoll-allreduce``: reduce-scatter and all-gather where that is proved best, else the trees of LP (6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.bounds.schedule_bounds import cut_bound, group_of, network_of, partition_bound
+from ...algorithms.forests.expansion import along, expand
+from ...algorithms.forests.packing import CutPool, Packer, SpanningTrees
+from ...algorithms.forests.polish import lowered
+from ...algorithms.forests.symmetry import find_groups
+from ...algorithms.graphs.network import Network, exact_array
+from ...algorithms.schedules.compose import reduce_then_broadcast, reverse_trees
+from ...core.bounds import Certificate, CutCertificate, PartitionCertificate
+from ...core.budget import Budget
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.solver import Solver, SolverOptions, SolverResult, Termination, resolving
+from ...core.trees import TreePacking
+from .bounds import best_certificate
+from .extract import AllReducePlan, lengths, make_plan, values
+from .formulations.lp6_allreduce import build, unit
+from .method import AllReduceOptions, ForestOptions
+from .problem import PairNetwork, from_all_ranks
+from .solve import MOST_COPIES, busiest_s
+from .solve import run as run_in_halves
+
+#: HiGHS needs a third of the time with its interior point method, which ends in a vertex like the simplex method.
+_OPTIONS: Mapping[str, Mapping[str, object]] = {"highs": {"solver": "ipm"}}
+Pair = tuple[int, int]
+Paths = list[tuple[tuple[int, ...], int]]
+
+
+@dataclass(frozen=True)
+class AllReduceSolution:
+    """What a solve of linear program (6) gives.
+
+    Parameters
+    ----------
+    rate_Bps : float or None
+        Size over time of the best all-reduce by trees, in the solver's arithmetic; None if the budget was too small.
+    plan : AllReducePlan or None
+        Exact capacities, paths and rates; their rate is below by rounding only.
+    bound_s : Fraction or None
+        Time that no all-reduce of the instance beats, exact.
+    certificate : CutCertificate or PartitionCertificate or None
+        What proves it.
+    report : SolverResult
+        The solve.
+    plan_s : Fraction or None
+        Time of the plan, exact; None if k is so small that all rates have become 0.
+    """
+
+    rate_Bps: float | None
+    plan: AllReducePlan | None
+    bound_s: Fraction | None
+    certificate: CutCertificate | PartitionCertificate | None
+    report: SolverResult
+    plan_s: Fraction | None = None
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the plan takes exactly as long as the bound says."""
+        return self.plan_s is not None and self.plan_s == self.bound_s
+
+
+class AllReducePairs(PairNetwork):
+    """The pairs of an all_reduce.
+
+    Parameters
+    ----------
+    instance : Instance
+        An explicit network and an all_reduce among all ranks.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        super().__init__(from_all_ranks(network_of(instance)))
+        self.instance = instance
+
+
+def all_reduce(instance: Instance, options: object) -> AllReducePairs:
+    """Which ranks can reach which others (``Formulation.index``)."""
+    del options
+    return AllReducePairs(instance)
+
+
+def seconds(pairs: AllReducePairs, objective: float) -> float:
+    """Time of an all_reduce at the model's rate of all roots together (``Formulation.value``)."""
+    if objective <= 0:
+        return float("inf")
+    return float(group_of(pairs.instance).size_bytes) / (objective * unit(pairs) * float(pairs.network.unit_Bps))
+
+
+def trees_of(model: Any, pairs: AllReducePairs) -> TreePacking | None:
+    """The trees of a solved linear program (6) (``Formulation.extract``)."""
+    plan = make_plan(pairs, values(model, pairs))
+    return pack_plan(pairs.instance, plan, Budget()) if plan.rate_Bps else None
+
+
+def solve_allreduce(instance: Instance, solver: Solver, budget: Budget, k: int | None = None) -> AllReduceSolution:
+    """Solve linear program (6), make its solution exact, and bound the time of the all-reduce.
+
+    Parameters
+    ----------
+    instance : Instance
+        An explicit network and an all_reduce among all ranks.
+    solver : Solver
+        One that keeps models and gives dual values.
+    budget : Budget
+        Limits of the run.
+    k : int or None
+        Capacities become multiples of one k-th of the network's unit of bandwidth (the paper's rounding); None seeks
+        the k of the solution.
+
+    Raises
+    ------
+    Unsupported
+        If the solver gives no dual values.
+    InputError
+        If a rank cannot be reached.
+    """
+    network = from_all_ranks(network_of(instance))
+    pairs = PairNetwork(network)
+    with budget.clock.phase("build"):
+        model = build(pairs)
+    chosen = resolving(solver)
+    compiled = chosen.compile(model, budget, SolverOptions(extra=_OPTIONS.get(solver.name, {})))
+    result = compiled.solve(budget)
+    if result.termination is not Termination.OPTIMAL or result.objective is None:
+        return AllReduceSolution(None, None, None, None, result)
+    with budget.clock.phase("round"):
+        bound_s, certificate = best_certificate(instance, network, lengths(model, compiled, pairs))
+        plan = make_plan(pairs, values(model, pairs), k)
+    rate_Bps = result.objective * unit(pairs) * float(network.unit_Bps)
+    plan_s = group_of(instance).size_bytes / plan.rate_Bps if plan.rate_Bps else None
+    return AllReduceSolution(rate_Bps, plan, bound_s, certificate, result, plan_s)
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOptions) -> Outcome:
+    """Solve an all-reduce among all ranks: proof before search.
+
+    The two halves in turn come first. Where their time is not that of a bound, the linear program says how fast trees
+    can be, and its dual values suggest a better bound; its own trees are taken if they are faster.
+    """
+    plain = run_in_halves(instance, solver, budget, ForestOptions())
+    if plain.status is not Status.FEASIBLE and not options.always_solve:
+        return plain
+    budget.progress("reduce-scatter and all-gather in turn may not be best: solving the linear program")
+    solution = solve_allreduce(instance, solver, budget, options.k)
+    if solution.bound_s is None:
+        return plain
+    known_s = proved_s(instance, plain.certificate)
+    bound_s, certificate = max(
+        (known_s, plain.certificate), (solution.bound_s, solution.certificate), key=itemgetter(0)
+    )
+    answer = plain.answer if isinstance(plain.answer, TreePacking) else None
+    taken_s, which = None if answer is None else busiest_s(instance, answer), "halves"
+    faster = solution.plan_s is not None and (taken_s is None or solution.plan_s < taken_s)
+    if faster and solution.plan is not None and (packed := pack_plan(instance, solution.plan, budget)) is not None:
+        answer, taken_s, which = packed, busiest_s(instance, packed), "program"
+    if taken_s is None:
+        return plain
+    return Outcome(
+        Status.OPTIMAL if taken_s == bound_s else Status.FEASIBLE,
+        answer,
+        objective=float(taken_s),
+        bound=float(bound_s),
+        certificate=certificate,
+        reports=(solution.report,),
+        size=solution.report.size,
+        metrics=dict(plain.metrics) | _metrics(instance, solution, plain.objective, which),
+        iterations=1,
+    )
+
+
+def proved_s(instance: Instance, certificate: Certificate | None) -> Fraction:
+    """What the certificate of the halves proves, exactly."""
+    match certificate:
+        case CutCertificate():
+            return cut_bound(instance, certificate.nodes)[0]
+        case PartitionCertificate():
+            return partition_bound(instance, certificate.parts)[0]
+        case _:
+            return Fraction(0)
+
+
+def pack_plan(instance: Instance, plan: AllReducePlan, budget: Budget) -> TreePacking | None:
+    """Pack in-trees into a plan's capacities for the reduction, and out-trees into those for the broadcast.
+
+    Each path serves the broadcast first, then the reduction. None if the budget ended first, or there are more copies
+    of trees than 64 bits count.
+    """
+    copies = max(plan.rate_Bps, *plan.broadcast.values(), *plan.reduce.values()) / plan.unit_Bps
+    if copies >= MOST_COPIES:
+        budget.progress(f"the linear program's trees are too many to be packed: {int(copies):,} copies of a tree")
+        return None
+    links = len(network_of(instance).links)
+    demand = np.array([int(rate / plan.unit_Bps) for rate in plan.root], dtype=np.int64)
+    unit_bytes = group_of(instance).size_bytes / int(demand.sum())
+    broadcast, reduce = _shared(plan)
+    packings: list[TreePacking] = []
+    for paths in (broadcast, reduce):
+        edges = sorted(paths)
+        graph = _graph(len(plan.root), {edge: sum(copies for _, copies in paths[edge]) for edge in edges})
+        with budget.clock.phase("pack"):
+            forest = _packed(graph, demand, budget)
+        if forest is None:
+            return None
+        with budget.clock.phase("expand"):
+            pieces = along(graph, [paths[edge] for edge in edges], links)
+            packings.append(expand(pieces, forest, np.arange(graph.nodes), instance.sha256, unit_bytes))
+    return reduce_then_broadcast(reverse_trees(packings[1]), packings[0])
+
+
+def _shared(plan: AllReducePlan) -> tuple[dict[Pair, Paths], dict[Pair, Paths]]:
+    """The broadcast its paths, and the reduction the rest, turned around.
+
+    In-trees are packed as out-trees of the turned network.
+    """
+    broadcast: dict[Pair, Paths] = {}
+    reduce: dict[Pair, Paths] = {}
+    for (a, b), pieces in plan.paths.items():
+        wanted = [int(stage.get((a, b), Fraction(0)) / plan.unit_Bps) for stage in (plan.broadcast, plan.reduce)]
+        for path, rate in pieces:
+            left = int(rate / plan.unit_Bps)
+            for stage, edge, links in ((0, (a, b), path), (1, (b, a), path[::-1])):
+                copies = min(left, wanted[stage])
+                if copies:
+                    (broadcast, reduce)[stage].setdefault(edge, []).append((links, copies))
+                    wanted[stage] -= copies
+                    left -= copies
+    return broadcast, reduce
+
+
+def _graph(nodes: int, capacity: Mapping[Pair, int]) -> Network:
+    def column(end: int) -> Iterator[int]:
+        return (edge[end] for edge in sorted(capacity))
+
+    return Network(
+        nodes,
+        np.fromiter(column(0), dtype=np.int64),
+        np.fromiter(column(1), dtype=np.int64),
+        exact_array(capacity[edge] for edge in sorted(capacity)),
+    )
+
+
+def _packed(graph: Network, demand: np.ndarray, budget: Budget) -> SpanningTrees | None:
+    pool = CutPool(graph, [find_groups(graph, np.ones(graph.nodes, dtype=np.bool_))])
+    forest = Packer(graph, demand, pool).pack(stop=lambda: budget.exhausted)
+    return None if forest is None else lowered(forest)
+
+
+def _metrics(
+    instance: Instance, solution: AllReduceSolution, halves_s: float | None, which: str
+) -> dict[str, float | str | None]:
+    """Rates in 10^9 bytes per second."""
+    size = float(group_of(instance).size_bytes)
+    return {
+        "program_algbw_GBps": None if solution.rate_Bps is None else solution.rate_Bps / 1e9,
+        "halves_algbw_GBps": None if halves_s is None else size / halves_s / 1e9,
+        "trees_of": which,
+    }

@@ -1,0 +1,315 @@
+"""``forestcoll-lp``: how fast a collective can be, by linear programs, and exactly; no forest.
+
+A program's value is a float. But its dual values name a set of nodes S, whose ratio ``|S & V_c| / B+(S)`` is an exact
+bound on 1/x* (theorem 1), and exact integer flows show that it is attained. Newton's method on such cuts takes the
+place of the paper's bisection (algorithms 1 and 3): 1/x only ever grows, so that a sink that was served stays served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.bounds.schedule_bounds import Bound, cut_bound, network_of, partition_bound
+from ...algorithms.graphs.maxflow import RootedFlow
+from ...algorithms.graphs.network import Network, exact_array
+from ...core.answers import BoundOnly
+from ...core.budget import Budget
+from ...core.collective import CollectiveKind
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination, resolving
+from ...core.topology import Topology
+from .formulations.max_flow import SinkFlow, build_concurrent, build_max_flow
+from .method import BoundOptions, SinkOptions
+from .problem import ForestProblem, from_all_ranks, gathered
+
+#: Dual values that differ by less are the same one.
+_SAME = 1e-7
+
+
+@dataclass(frozen=True)
+class CutOracle:
+    """What forests of k trees a rank need (section 4.5), or those of any k together (section 4.2).
+
+    Parameters
+    ----------
+    network : ForestProblem
+        The network.
+    k : int or None
+        Trees of every rank, in whole units of bandwidth y; None is the limit of large k.
+    """
+
+    network: ForestProblem
+    k: int | None = None
+
+    def needed(self, cut: frozenset[int]) -> Fraction:
+        """The smallest U at which a cut passes what must leave it.
+
+        Without k that is ``|S & V_c| / B+(S)``, for k = 1 trees in the limit. With k it is the smallest U with
+        ``sum_e floor(U b_e) >= k |S & V_c|``: below it the cut is in the way of every forest.
+
+        Raises
+        ------
+        InputError
+            If no link leaves the set.
+        """
+        net = self.network
+        ends = zip(net.tail, net.head, net.bandwidths, strict=True)
+        leaving = [c for a, b, c in ends if a in cut and b not in cut]
+        count = sum(rank in cut for rank in net.rank_nodes)
+        if not leaving:
+            raise InputError("data must leave some nodes, but no link does", place="network.links")
+        U = Fraction(count * (self.k or 1), sum(leaving))
+        if self.k is not None:
+            while sum(U * c // 1 for c in leaving) < self.k * count:
+                U = min(Fraction(U * c // 1 + 1, c) for c in leaving)
+        return U
+
+    def capacities(self, U: Fraction) -> tuple[list[int], int]:
+        """What links carry at U and what ranks send, as integers."""
+        if self.k is None:
+            return [c * U.numerator for c in self.network.bandwidths], U.denominator
+        return [int(U * c // 1) for c in self.network.bandwidths], self.k
+
+    def violated(self, U: Fraction) -> frozenset[int] | None:
+        """A cut that is in the way at U, by exact flows; None if there is none."""
+        capacity, sent = self.capacities(U)
+        graph = Network.merged(self.network.nodes, *self.network.ends, exact_array(capacity))
+        demand = exact_array(sent * root for root in self.network.roots.tolist())
+        violation = RootedFlow(graph, demand, np.array(self.network.rank_nodes)).violation()
+        return None if violation is None else frozenset(np.flatnonzero(~violation.side).tolist())
+
+
+@dataclass
+class Bottleneck:
+    """What a search has found.
+
+    Parameters
+    ----------
+    U : Fraction
+        1/x* (without k) or U* (with k), in units of the network: a lower bound, since the cut needs it.
+    cut : frozenset of int
+        The nodes that need it.
+    attained : bool
+        Whether exact flows have shown that no cut needs more.
+    reports : list of SolverResult
+        Every solve.
+    size : ModelSize
+        Of the program.
+    hidden : int
+        Cuts that the solver's tolerance has hidden, and exact flows have shown.
+    """
+
+    U: Fraction
+    cut: frozenset[int]
+    attained: bool = False
+    reports: list[SolverResult] = field(default_factory=list)
+    size: ModelSize = field(default_factory=ModelSize)
+    hidden: int = 0
+
+    def take(self, oracle: CutOracle, cut: frozenset[int]) -> bool:
+        """Raise U to what a cut needs; whether it needed more."""
+        if not any(rank in cut for rank in oracle.network.rank_nodes):
+            return False
+        needed = oracle.needed(cut)
+        if more := needed > self.U:
+            self.U, self.cut = needed, cut
+        return more
+
+
+def first_bound(oracle: CutOracle) -> Bottleneck:
+    """The cut of all nodes but the rank with the least bandwidth into it (the bound l of algorithms 1 and 3)."""
+    net = oracle.network
+    entering = dict.fromkeys(net.rank_nodes, 0)
+    for b, c in zip(net.head, net.bandwidths, strict=True):
+        if b in entering:
+            entering[b] += c
+    slowest = min(net.rank_nodes, key=lambda rank: entering[rank])
+    cut = frozenset(range(net.nodes)) - {slowest}
+    return Bottleneck(oracle.needed(cut), cut)
+
+
+def search(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
+    """Find U by a maximum flow to every rank, solved again from the last basis with other bounds (algorithms 1, 3)."""
+    network = oracle.network
+    found = first_bound(oracle)
+    with budget.clock.phase("build"):
+        model = build_max_flow(network)
+    compiled = resolving(solver).compile(model, budget, SolverOptions())
+    found.size = compiled.size
+    (column,) = model.T
+    links = tuple(model.flow[column, e] for e in model.E)
+    rows = {v: model.balance[column, v] for v in model.V if (column, v) in model.balance}
+    last = column
+    for sink in network.rank_nodes:
+        compiled.set_constraint_bounds([rows[last]], [0], [0])
+        compiled.set_constraint_bounds([rows[sink]], [0], [float("inf")])
+        last = sink
+        while not budget.exhausted:
+            capacity, sent = oracle.capacities(found.U)
+            room = [min(c / sent, len(network.rank_nodes)) for c in capacity]
+            compiled.set_variable_bounds(links, [0] * len(links), room)
+            result = compiled.solve(budget)
+            found.reports.append(result)
+            if result.termination is not Termination.OPTIMAL:
+                return found
+            cut = frozenset(v for v, row in rows.items() if v != sink and compiled.dual(row) > 0.5)
+            if not found.take(oracle, cut):
+                break
+    return settle(oracle, found, budget)
+
+
+def concurrent(oracle: CutOracle, solver: Solver, budget: Budget) -> Bottleneck:
+    """Find 1/x* by one program with all flows, whose dual values are lengths that name the cut."""
+    found = first_bound(oracle)
+    with budget.clock.phase("build"):
+        model = build_concurrent(oracle.network)
+    compiled = resolving(solver).compile(model, budget, SolverOptions())
+    found.size = compiled.size
+    result = compiled.solve(budget)
+    found.reports.append(result)
+    if result.termination is not Termination.OPTIMAL:
+        return found
+    for sink in model.T:
+        potential = {v: abs(compiled.dual(model.balance[sink, v])) for v in model.V if (sink, v) in model.balance}
+        for cut in level_sets(potential, sink):
+            found.take(oracle, cut)
+    return settle(oracle, found, budget)
+
+
+def level_sets(potential: dict[int, float], sink: int) -> Iterator[frozenset[int]]:
+    """The sets of nodes whose dual value lies above the sink's and each gap; one of them is tight."""
+    levels = sorted(set(potential.values()))
+    for low, high in pairwise(levels):
+        if high - low > _SAME * levels[-1] and low >= potential[sink]:
+            yield frozenset(v for v, value in potential.items() if value > low)
+
+
+def settle(oracle: CutOracle, found: Bottleneck, budget: Budget) -> Bottleneck:
+    """Show by exact flows that U is attained; cuts that the solver's tolerance has hidden raise it."""
+    with budget.clock.phase("verify"):
+        while not budget.exhausted:
+            cut = oracle.violated(found.U)
+            if cut is None:
+                found.attained = True
+                break
+            found.hidden += found.take(oracle, cut)
+    return found
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: BoundOptions) -> Outcome:
+    """Find 1/x* and prove it by a cut (``Method.run``)."""
+    assert instance.demand is not None and isinstance(instance.network, Topology)  # noqa: S101 (see supports_bound)
+    kind, network = instance.demand.collective, from_all_ranks(instance.network)
+    # A reduce-scatter is an all-gather in which time and links run backwards.
+    stages = [] if kind is CollectiveKind.ALL_GATHER else [network.transposed()]
+    if kind is not CollectiveKind.REDUCE_SCATTER:
+        stages.append(network)
+    find = search if options.method == "search" else concurrent
+    optima = [find(CutOracle(stage), solver, budget) for stage in stages]
+    forests = [search(CutOracle(stage, options.k), solver, budget) for stage in stages] if options.k else []
+    solved = [*optima, *forests]
+    seconds, certificate = best_bound(instance, optima)
+    attained = all(found.attained for found in solved)
+    return Outcome(
+        Status.OPTIMAL if attained and len(stages) == 1 else Status.FEASIBLE,
+        BoundOnly(),
+        objective=float(seconds),
+        bound=float(seconds),
+        certificate=certificate,
+        message="" if attained else "the budget was too small: the network may be slower than this bound says",
+        reports=tuple(report for found in solved for report in found.reports),
+        size=max((found.size for found in solved), key=lambda size: size.nonzeros),
+        iterations=sum(len(found.reports) for found in solved),
+        metrics=measures(network.seconds_per_gigabyte, instance.npus, optima, forests, options.k),
+    )
+
+
+def best_bound(instance: Instance, optima: Sequence[Bottleneck]) -> Bound:
+    """The bound of the cuts that limit the stages; for an all-reduce also of all ranks apart.
+
+    Only for a single stage is it the time that the stages take: an all-reduce may be faster than its two stages in
+    turn.
+    """
+    topology, group = network_of(instance), instance.demand
+    everything = frozenset(range(len(topology.nodes)))
+    kind = group.collective if group else None
+    # What leaves a set where links are turned around enters it where they are not.
+    backwards = [kind is not CollectiveKind.ALL_GATHER, False][: len(optima)]
+    found: list[Bound] = [
+        cut_bound(instance, everything - one.cut if back else one.cut)
+        for one, back in zip(optima, backwards, strict=True)
+    ]
+    if kind is CollectiveKind.ALL_REDUCE:
+        found.append(partition_bound(instance, [(node,) for node in topology.rank_nodes]))
+    return max(found, key=lambda bound: bound[0])
+
+
+def measures(
+    scale: Fraction, ranks: int, optima: Sequence[Bottleneck], forests: Sequence[Bottleneck], k: int | None
+) -> dict[str, Any]:
+    """The metrics: exact fractions as text, bandwidths in 10^9 bytes/s.
+
+    ``inv_x`` is 1/x*, in seconds per 10^9 bytes, of an all-reduce the sum of both stages. ``k`` and ``U`` are those of
+    proposition 3, ``U = p / gcd(q, {b_e})`` and ``k = U x*``, or those that were asked for; ``forest_algbw_GBps`` is N
+    k / U, what the forests reach, both stages in turn. What differs between the two stages of an all-reduce is a list,
+    the reduce-scatter first.
+    """
+    inv_x = sum((found.U for found in optima), Fraction(0))
+    if k is None:
+        # The capacities have no common divisor, so that gcd(q, {b_e}) is 1.
+        counts = [found.U.denominator for found in optima]
+        scales = [Fraction(found.U.numerator) for found in optima]
+    else:
+        counts, scales = [k] * len(forests), [found.U for found in forests]
+    per_rank = sum((U / count for U, count in zip(scales, counts, strict=True)), Fraction(0))
+    texts = [str(U * scale) for U in scales]
+    return {
+        "inv_x": str(inv_x * scale),
+        "k": counts[0] if len(set(counts)) == 1 else counts,
+        "U": texts[0] if len(set(texts)) == 1 else texts,
+        "forest_algbw_GBps": float(ranks / (per_rank * scale)),
+    }
+
+
+def seconds(problem: ForestProblem, objective: float) -> float:
+    """Time of an all_gather or reduce_scatter at the model's rate of every rank (``Formulation.value``)."""
+    if objective <= 0:
+        return float("inf")
+    rate_Bps = Fraction(objective) * max(problem.bandwidths) * problem.unit_Bps
+    return float(problem.part_bytes / rate_Bps)
+
+
+def sink_flow(instance: Instance, options: SinkOptions) -> SinkFlow:
+    """The flow to a rank at the rate that the links into the slowest rank allow (``Formulation.index``).
+
+    Raises
+    ------
+    InputError
+        If there is no such rank.
+    """
+    problem = gathered(instance, options)
+    if options.sink >= len(problem.rank_nodes):
+        last = len(problem.rank_nodes) - 1
+        raise InputError(f"rank {options.sink}; expected one of 0 to {last}", source="-O", place="sink")
+    return SinkFlow(problem, problem.rank_nodes[options.sink], 1 / first_bound(CutOracle(problem)).U)
+
+
+def flow_seconds(problem: SinkFlow, objective: float) -> float:
+    """Time that no all_gather or reduce_scatter beats if so much arrives at the sink (``Formulation.value``).
+
+    At the largest rate x* all that the source feeds arrives, ``N x*``. The model's x is that of a cut, so that it is not
+    below x*, and at a larger rate no less arrives: ``x* <= x F / N``, F being the flow in multiples of x.
+    """
+    network = problem.network
+    if objective <= 0:
+        return float("inf")
+    rate_Bps = problem.rate * Fraction(objective) / len(network.rank_nodes) * network.unit_Bps
+    return float(network.part_bytes / rate_Bps)

@@ -1,0 +1,219 @@
+"""The methods of the LIBRA family with their options, and how these change the instance. None imports Pyomo."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from ...core.answers import BandwidthPlan
+from ...core.budget import Budget
+from ...core.cost import network_price
+from ...core.design import Comparison, Design, Objective, PartialUse, parse_constraints
+from ...core.errors import InputError
+from ...core.fabric import Fabric
+from ...core.fields import Money, Rate, Strict
+from ...core.formulation import Formulation
+from ...core.instance import Instance
+from ...core.method import Kind, Method, Outcome, Status
+from ...core.solver import Solver
+from ...core.workload import TrainingLoop
+from .problem import pose_problem
+
+PAPER = "dissertation behind ASTRA-sim 2.0, chapter 4 (LIBRA)"
+
+_NONE = "none"
+
+
+def _lines(value: object) -> object:
+    """Take one text for a list of constraints."""
+    return [value] if isinstance(value, str) else value
+
+
+class DesignOptions(Strict):
+    """What is asked of the design; each replaces what the instance says."""
+
+    objective: Objective | None = Field(None, description="perf (iteration time) or perf-per-cost (time times cost).")
+    total_bandwidth: Rate | Literal["none"] | None = Field(
+        None, description="Bandwidth per NPU over all dimensions, used exactly; 'none' drops the instance's."
+    )
+    max_total_bandwidth: Rate | Literal["none"] | None = Field(
+        None, description="The same as an upper limit; replaces an exact total."
+    )
+    cost_budget: Money | Literal["none"] | None = Field(
+        None, description="Upper limit on the cost of the network (iso-cost: with total_bandwidth=none)."
+    )
+    constraints: Annotated[list[str] | None, BeforeValidator(_lines)] = Field(
+        None, description="Linear constraints such as 'B1 >= B2; B3 <= 50 GB/s'; replace the instance's."
+    )
+    partial_use: PartialUse | None = Field(
+        None, description="Bandwidth of an FC dimension for a group that spans a part of it: full or direct-links."
+    )
+    loop: TrainingLoop | None = Field(None, description="Training loop of all workloads: no-overlap or tp-dp-overlap.")
+
+
+class LibraOptions(DesignOptions):
+    """Options of ``libra``."""
+
+    gap: Annotated[float, Field(ge=1e-9, le=0.1)] | None = Field(
+        None, description="Relative gap to certify: 1e-7 for perf and 1e-6 for perf-per-cost unless given."
+    )
+    algorithm: Literal["auto", "outer-approximation", "direct"] = Field(
+        "auto", description="direct hands the bilinear model to the solver; auto does where the solver can take it."
+    )
+
+
+class CodesignOptions(LibraOptions):
+    """Options of ``libra-codesign``."""
+
+    tensor_parallel: list[Annotated[int, Field(ge=1, le=10**9)]] | None = Field(
+        None, description="TP degrees to try, such as [8,16,32]; by default every power of two that fits."
+    )
+
+
+def pose(instance: Instance, options: DesignOptions) -> Instance:
+    """Fold the options that state the problem into the instance.
+
+    Raises
+    ------
+    InputError
+        If options contradict one another or name a dimension that the network does not have.
+    """
+    design = instance.design or Design()
+    changes: dict[str, Any] = {}
+    if options.objective is not None:
+        changes["objective"] = options.objective
+    if options.total_bandwidth is not None and options.max_total_bandwidth not in (None, _NONE):
+        raise InputError("give total_bandwidth (exactly) or max_total_bandwidth (at most), not both", source="-O")
+    if options.total_bandwidth is not None:
+        changes |= {"total_Bps": _value(options.total_bandwidth), "max_total_Bps": None}
+    if options.max_total_bandwidth is not None:
+        changes["max_total_Bps"] = _value(options.max_total_bandwidth)
+        if changes["max_total_Bps"] is not None:
+            changes["total_Bps"] = None
+    if options.cost_budget is not None:
+        changes["cost_budget_usd"] = _value(options.cost_budget)
+    if options.constraints is not None:
+        for text in options.constraints:
+            try:
+                parse_constraints(text, len(instance.fabric.dimensions))
+            except InputError as error:
+                raise error.at(source="-O constraints") from None
+        changes["constraints"] = tuple(options.constraints)
+    if options.partial_use is not None:
+        changes["partial_use"] = options.partial_use
+    posed = instance.with_changes(design=replace(design, **changes))
+    if options.loop is None:
+        return posed
+    return posed.with_changes(
+        workloads=tuple(replace(w, loop=options.loop) for w in posed.workloads),
+        transformers=tuple(replace(t, loop=options.loop) for t in posed.transformers),
+    )
+
+
+def _value(given: Any) -> Any:
+    """The quantity, or None for the word."""
+    return None if given == _NONE else given
+
+
+def supports(instance: Instance) -> str | None:
+    """Only fabrics with something to train have bandwidths to choose."""
+    if not isinstance(instance.network, Fabric):
+        return "it designs multi-dimensional networks such as RI(4)_SW(32), not explicit graphs"
+    if not instance.workloads and not instance.transformers:
+        return "the instance has no workload to design a network for"
+    return None
+
+
+def codesign_supports(instance: Instance) -> str | None:
+    """What LIBRA supports, and of that only described transformers, which can be parallelized anew."""
+    if (reason := supports(instance)) is not None:
+        return reason
+    if not instance.transformers or instance.workloads:
+        return "the parallelization can be chosen only where every workload is described as a transformer"
+    return None
+
+
+def objective_unit(instance: Instance) -> str:
+    """Seconds, or seconds times dollars."""
+    perf_per_cost = instance.design is not None and instance.design.objective is Objective.PERF_PER_COST
+    return "s USD" if perf_per_cost else "s"
+
+
+def split_equally(instance: Instance, solver: Solver, budget: Budget, options: DesignOptions) -> Outcome:
+    """EqualBW, the same bandwidth in every dimension (section 4.5.2); infeasible where that breaks a constraint."""
+    del solver, budget, options
+    problem = pose_problem(instance)
+    prices = None if instance.cost_model is None else network_price(instance.fabric, instance.cost_model)
+    equal = (instance.design or Design()).equal_bandwidth_Bps(problem.dimensions, prices)
+    if equal is None:
+        raise InputError("EqualBW needs a total bandwidth or a cost budget", place="design")
+    for constraint in problem.constraints:
+        excess = equal * sum(constraint.coefficients) - constraint.limit
+        wrong = {Comparison.AT_MOST: excess > 0, Comparison.AT_LEAST: excess < 0, Comparison.EQUAL: excess != 0}
+        if wrong[constraint.comparison]:
+            shown = f"{float(equal) / 1e9:.6g} GB/s"
+            return Outcome(Status.INFEASIBLE, message=f"{shown} in every dimension does not meet {constraint.label!r}")
+    plan = (float(equal),) * problem.dimensions
+    return Outcome(Status.FEASIBLE, BandwidthPlan(plan), problem.value(plan))
+
+
+LIBRA = Method(
+    name="libra",
+    kind=Kind.EXACT,
+    summary="bandwidth per dimension for the best iteration time, or time times cost",
+    paper=PAPER,
+    answer_type=BandwidthPlan,
+    options=LibraOptions,
+    solve=f"{__package__}.solve:run",
+    objective_unit=objective_unit,
+    supports=supports,
+    pose=pose,
+)
+
+LIBRA_EQUAL = Method(
+    name="libra-equal",
+    kind=Kind.HEURISTIC,
+    summary="EqualBW, the same bandwidth in every dimension: the baseline",
+    paper=PAPER,
+    answer_type=BandwidthPlan,
+    options=DesignOptions,
+    solve=split_equally,
+    objective_unit=objective_unit,
+    supports=supports,
+    pose=pose,
+    needs_solver=False,
+)
+
+LIBRA_CODESIGN = Method(
+    name="libra-codesign",
+    kind=Kind.EXACT,
+    summary="TP and DP degree of a transformer together with the bandwidth per dimension",
+    paper=PAPER,
+    answer_type=BandwidthPlan,
+    options=CodesignOptions,
+    solve=f"{__package__}.solve:run_codesign",
+    objective_unit=objective_unit,
+    supports=codesign_supports,
+    pose=pose,
+)
+
+
+ALLOCATION = Formulation(
+    "libra/allocation",
+    summary="bandwidths of all dimensions, with one product of a bandwidth and its inverse each",
+    paper=PAPER,
+    equations="sections 4.4.2 to 4.4.5",
+    index=f"{__package__}.problem:index",
+    build=f"{__package__}.formulation:build_problem",
+    extract=f"{__package__}.solve:plan_of",
+    value=f"{__package__}.solve:in_units",
+    needs=("nonconvex-quadratic", "quadratic-constraints"),
+    options=DesignOptions,
+    supports=supports,
+    pose=pose,
+    objective_unit=objective_unit,
+    agrees_with="libra",
+    rel_gap=1e-8,
+)

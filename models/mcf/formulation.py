@@ -1,0 +1,108 @@
+"""LP (3) of direct-connect, appendix A.5, as a Pyomo model.
+
+With switches and ranks outside the group, which only pass flow on.
+
+With weights it is the same for whatever single ranks have for single ranks: of several groups at once, or of pairs that
+exchange different amounts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import pyomo.environ as pyo
+
+from ...algorithms.bounds.joint_bounds import pairs_of
+from ...algorithms.bounds.schedule_bounds import network_of
+from ...core.instance import Instance
+from ...core.topology import Topology
+
+
+def build(instance: Instance) -> Any:
+    """Build the model of all pairs that exchange data: flows, what links carry, what ranks receive, what is wanted."""
+    topology, weights = network_of(instance), weights_of(instance)
+    m = pyo.ConcreteModel("mcf")
+    sets(m, topology, dict.fromkeys(source for source, _ in weights))
+    variables(m)
+    capacity(m, topology)
+    delivery(m, topology, weights)
+    objective(m)
+    return m
+
+
+def largest_exchange(instance: Instance) -> Fraction:
+    """The most bytes that one rank has for another: the unit of the weights."""
+    return max(_exchanges(instance).values())
+
+
+def weights_of(instance: Instance) -> dict[tuple[int, int], float]:
+    """The value of ``w_{s,u}``, the bytes from one node to another over the largest of them.
+
+    In an all-to-all all are 1.
+    """
+    exchanges = _exchanges(instance)
+    unit = max(exchanges.values(), default=Fraction(1))
+    return {pair: float(size / unit) for pair, size in exchanges.items()}
+
+
+def _exchanges(instance: Instance) -> dict[tuple[int, int], Fraction]:
+    nodes, found = network_of(instance).rank_nodes, defaultdict[tuple[int, int], Fraction](Fraction)
+    for source, target, size in zip(*pairs_of(instance), strict=True):
+        found[nodes[int(source)], nodes[int(target)]] += size
+    return dict(found)
+
+
+def bandwidth_unit(topology: Topology) -> Fraction:
+    """The largest bandwidth, in which the model counts flows."""
+    return max(link.bandwidth_Bps for link in topology.links)
+
+
+def sets(m: Any, topology: Topology, sources: Iterable[int]) -> None:
+    """Nodes, links, the sources, and where which source's flow may have to be passed on."""
+    ranks = tuple(sources)
+    m.V = pyo.RangeSet(0, len(topology.nodes) - 1)
+    m.E = pyo.RangeSet(0, len(topology.links) - 1)
+    m.S = pyo.Set(initialize=ranks)
+    m.SV = pyo.Set(dimen=2, initialize=[(s, u) for s in ranks for u in range(len(topology.nodes)) if u != s])
+
+
+def variables(m: Any) -> None:
+    """Rate of every pair with the weight 1, and flow of every source on every link; none is negative."""
+    m.rate = pyo.Var(domain=pyo.NonNegativeReals)
+    m.flow = pyo.Var(m.S, m.E, domain=pyo.NonNegativeReals)
+
+
+def capacity(m: Any, topology: Topology) -> None:
+    """``sum_s y_{s,e} <= b_e``: no link carries more than its bandwidth."""
+    unit = bandwidth_unit(topology)
+
+    @m.Constraint(m.E)
+    def capacity(m: Any, e: int) -> Any:
+        return pyo.quicksum(m.flow[s, e] for s in m.S) <= float(topology.links[e].bandwidth_Bps / unit)
+
+
+def delivery(m: Any, topology: Topology, weights: Mapping[tuple[int, int], float]) -> None:
+    """``w_{s,u} f + sum_v y_{s,(u,v)} <= sum_w y_{s,(w,u)}``.
+
+    Of what comes to a node u != s it keeps its part and passes on the rest.
+    """
+    leaving, entering = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+    for e, (a, b) in enumerate(topology.link_ends):
+        leaving[a].append(e)
+        entering[b].append(e)
+
+    @m.Constraint(m.SV)
+    def delivery(m: Any, s: int, u: int) -> Any:
+        kept = weights[s, u] * m.rate if (s, u) in weights else 0.0
+        passed = pyo.quicksum(m.flow[s, e] for e in leaving[u])
+        came = pyo.quicksum(m.flow[s, e] for e in entering[u])
+        trivial = (s, u) not in weights and not leaving[u]
+        return pyo.Constraint.Skip if trivial else kept + passed <= came
+
+
+def objective(m: Any) -> None:
+    """Maximize f."""
+    m.objective = pyo.Objective(expr=m.rate, sense=pyo.maximize)

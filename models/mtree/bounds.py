@@ -1,0 +1,156 @@
+"""What is proved of an outcome, and what the proof speaks of: any schedule, or the trees that were asked.
+
+The verifier recomputes two kinds: cuts and partitions of the network as it is posed
+(:mod:`cwb.algorithms.trees.bounds`), which bound any schedule, and prices of links
+(:class:`~cwb.core.bounds.TreePrices`), which bound trees. Everything else rests on the word of a solver or of
+the method. Only where both
+directions of every link are the same do trees see the whole network, so that what bounds them bounds the all-reduce
+along trees that was asked; elsewhere nothing but the first kind is claimed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ...algorithms.bounds.schedule_bounds import network_of
+from ...algorithms.trees.pricing import Arborescences, Prices, cheapest_trees
+from ...algorithms.trees.trees import RatedTrees
+from ...core.bounds import Certificate, SolverBound, TreePrices
+from ...core.solver import SolverResult
+from .problem import TreeProblem
+
+#: Who proves what is computed here exactly, and not recomputed by the verifier.
+EXACT_ARITHMETIC = ("mtree", "exact arithmetic")
+
+#: Relative gap at which an answer is called optimal, unless the budget says otherwise.
+GAP = 1e-6
+
+#: What a bound on the network holds for.
+ANY_SCHEDULE = "any schedule"
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """What a search has come to: the best trees, and what bounds all that are allowed.
+
+    Parameters
+    ----------
+    rated : RatedTrees or None
+        The best trees.
+    bound : Fraction
+        Units that no allowed trees carry together, if they use both directions of their links alike; at most the
+        strength.
+    prover : tuple of str
+        Who proves a bound below the strength: a name and a version.
+    reports : tuple of SolverResult
+        Every solve.
+    rounds : int
+        Steps of the method.
+    metrics : dict
+        Further numbers.
+    trees : int or None
+        K.
+    prices : tuple of Prices
+        What may prove the bound.
+    among : str
+        Which trees the bound is one for, if not at most K of the height and rate that were asked.
+    """
+
+    rated: RatedTrees | None
+    bound: Fraction
+    prover: tuple[str, str]
+    reports: tuple[SolverResult, ...] = ()
+    rounds: int = 0
+    metrics: dict[str, Any] | None = None
+    trees: int | None = None
+    prices: tuple[Prices, ...] = ()
+    among: str = ""
+
+
+@dataclass(frozen=True)
+class ProvedBound:
+    """A bound with what it rests on and holds for.
+
+    Parameters
+    ----------
+    rate : Fraction
+        In units.
+    certificate : Certificate
+        What proves it.
+    holds_for : str
+        Which schedules.
+    """
+
+    rate: Fraction
+    certificate: Certificate
+    holds_for: str
+
+
+def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> ProvedBound:
+    """Choose the bound that is claimed: of any schedule if as sharp, else one that is recomputed, else a word.
+
+    Parameters
+    ----------
+    problem, found
+        The problem, and the result of the search.
+    trees_only : bool
+        Whether the answer is among the trees that were asked, so that a bound on these holds for it.
+    """
+    best = ProvedBound(problem.highest.rate, problem.highest.certificate, ANY_SCHEDULE)
+    if not trees_only or not problem.wan.balanced or found.bound >= best.rate * (1 - Fraction(GAP) / 10):
+        return best
+    recomputed = [proof for prices in found.prices if (proof := _of_prices(problem, found, prices)) is not None]
+    sharpest = min(recomputed, key=lambda proof: proof.rate, default=best)
+    if sharpest.rate * (1 - Fraction(GAP) / 10) <= found.bound:
+        return sharpest
+    return ProvedBound(
+        found.bound, SolverBound(*found.prover), f"{_which(problem, found)}, each with the same links both ways"
+    )
+
+
+def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> ProvedBound | None:
+    """What prices prove of trees, reduced and broadcast over any links of the network; None if nothing."""
+    wan, limit = problem.wan, None if problem.any_height else problem.limit
+    links = network_of(problem.instance).links
+    if (
+        limit is not None
+        and limit.unit == "ns"
+        and any(
+            links[a].latency_s != links[b].latency_s for a, b in zip(wan.forth.tolist(), wan.back.tolist(), strict=True)
+        )
+    ):
+        return None  # trees are as long as the slower direction, which the verifier does not take for both
+    if limit is None:
+        least = min(one.cost for one in cheapest_trees(wan, prices, problem.least))
+    else:
+        least = Arborescences(wan, limit, problem.least).least(prices)
+    rate = prices.proves(wan, found.trees, problem.floor, least)
+    if rate is None:
+        return None
+    both = [0] * len(links)
+    for price, *pair in zip(prices.link.tolist(), wan.forth.tolist(), wan.back.tolist(), strict=True):
+        for link in pair:
+            both[link] = price
+    certificate = TreePrices(
+        tuple(both),
+        2 * prices.tree * wan.unit_Bps,
+        found.trees,
+        None if limit is None else limit.most,
+        "ns" if limit is not None and limit.unit == "ns" else "links",
+        problem.floor * wan.unit_Bps,
+    )
+    return ProvedBound(rate, certificate, _which(problem, found))
+
+
+def _which(problem: TreeProblem, found: SearchResult) -> str:
+    """Say which trees were asked."""
+    if found.among:
+        return found.among
+    text = "trees" if found.trees is None else f"at most {found.trees} tree{'s' if found.trees > 1 else ''}"
+    if not problem.any_height:
+        text += f" of a height of at most {problem.limit.shown(problem.limit.most)}"
+    if problem.floor:
+        text += f" with rates of at least {float(problem.floor * problem.wan.unit_Bps) * 8e-6:.6g} Mb/s"
+    return text

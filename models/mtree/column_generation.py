@@ -1,0 +1,407 @@
+"""Column generation: the linear program over trees, and the dual bound that its prices prove.
+
+The restricted master problem has the trees of a pool. Its dual values price links (w_e) and trees (p); trees that
+cost less than 1 at these prices are added, until value and dual bound meet. A repair has old trees beside at most m
+new ones, and the same master problem, in which old trees pay no p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from ...algorithms.trees.network import HeightLimit, Wan
+from ...algorithms.trees.pricing import Arborescences, PricedTree, Prices, cheapest_of, cheapest_trees, low_trees
+from ...algorithms.trees.trees import RatedTrees, bottlenecks, exact_rates
+from ...core.budget import Budget
+from ...core.schedule import Ints
+from ...core.solver import (
+    CompiledModel,
+    ModelSize,
+    Solver,
+    SolverOptions,
+    SolverResult,
+    Termination,
+    resolving,
+)
+from .extract import cheapest_low_tree
+from .formulations import restricted_master
+from .formulations.selection import model_unit
+
+#: Trees added in a round, cheapest first.
+_ADDED = 40
+
+#: A tree is too cheap if it costs less than 1 by more than this.
+_CLOSE = 1e-9
+
+#: Nodes of the search for the cheapest low tree, which need not end where the height is a latency.
+_NODES = 2000
+
+#: Relative distance of value and dual bound at which column generation stops.
+GAP = 1e-8
+
+
+@dataclass(eq=False)
+class TreeRelaxation:
+    """The linear relaxation over trees, as far as it is solved: their best rates, and the dual bound.
+
+    Parameters
+    ----------
+    rated : RatedTrees or None
+        Trees with exact rates; with a price of trees they may be more than K.
+    bound : Fraction
+        Units that no trees carry together.
+    pool : array of int
+        All trees that were looked at.
+    rounds : int
+        Linear programs that were solved.
+    from_solver : bool
+        Whether the bound rests on the word of a solver; else prices and exact arithmetic prove it.
+    prices : Prices or None
+        Those that prove the best bound by prices.
+    reports : list of SolverResult
+        What the solver said.
+    """
+
+    rated: RatedTrees | None
+    bound: Fraction
+    pool: Ints
+    rounds: int = 0
+    from_solver: bool = False
+    prices: Prices | None = None
+    reports: list[SolverResult] = field(default_factory=list)
+
+    @property
+    def size(self) -> ModelSize:
+        """The largest model."""
+        return max((r.size for r in self.reports), key=lambda size: size.nonzeros, default=ModelSize())
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTask:
+    """What column generation is asked.
+
+    Parameters
+    ----------
+    wan : Wan
+        The network.
+    limit : HeightLimit or None
+        Height of the trees; None is any.
+    most_trees : int or None
+        K, as ``sum_T r_T / c_T <= K``; None is no limit.
+    floor : int
+        Smallest capacity of a link that is used, in units.
+    ceiling : Fraction
+        A known bound, in units.
+    complete : bool
+        Whether the pool has every tree there is, so that nothing is to be added.
+    exact : bool
+        Whether the cheapest low tree may be sought by a model, where the heuristic finds no more.
+    gap : float
+        Relative distance of value and bound at which nothing is left to gain.
+    """
+
+    wan: Wan
+    limit: HeightLimit | None
+    most_trees: int | None
+    floor: int
+    ceiling: Fraction
+    complete: bool = False
+    exact: bool = True
+    gap: float = GAP
+
+
+def column_generation(task: ColumnTask, pool: Ints, solver: Solver, budget: Budget) -> TreeRelaxation:
+    """Add trees to the restricted master problem until value and dual bound meet, none is found, or the budget ends.
+
+    Raises
+    ------
+    Unsupported
+        If the solver gives no dual values.
+    """
+    return _ColumnGeneration(task, pool, solver, budget).run()
+
+
+class _ColumnGeneration:
+    """The state of column generation."""
+
+    def __init__(self, task: ColumnTask, pool: Ints, solver: Solver, budget: Budget) -> None:
+        self.task, self.solver, self.budget = task, solver, budget
+        self.trees: list[Ints] = list(pool)
+        self.thresholds: list[int] = bottlenecks(task.wan, pool).tolist()
+        self.known = {(tuple(t.tolist()), c) for t, c in zip(pool, self.thresholds, strict=True)}
+        with budget.clock.phase("build"):
+            self.model = restricted_master.build(task.wan, pool, np.array(self.thresholds), task.most_trees)
+        self.compiled: CompiledModel = resolving(solver).compile(self.model, budget, SolverOptions())
+        self.rates: list[float] = []
+        self.relaxation = TreeRelaxation(None, task.ceiling, pool)
+        self.centre: tuple[Prices, Fraction] | None = None
+        low = task.limit is not None and not task.complete
+        self.low = Arborescences(task.wan, task.limit, task.floor) if low and task.limit is not None else None
+
+    def run(self) -> TreeRelaxation:
+        """Go on until there is nothing to gain."""
+        result = self.solve_master()
+        while result.termination is Termination.OPTIMAL and result.objective is not None and not self.budget.exhausted:
+            value = result.objective * model_unit(self.task.wan)
+            if value >= float(self.relaxation.bound) * (1 - self.task.gap):
+                break
+            found = self.price()
+            if (
+                self.task.complete
+                or value >= float(self.relaxation.bound) * (1 - self.task.gap)
+                or not self.add_columns(found)
+            ):
+                break
+            result = self.solve_master()
+        if self.rates:
+            self.read()
+        return self.relaxation
+
+    def solve_master(self) -> SolverResult:
+        """Solve the restricted master problem as it is."""
+        result = self.compiled.solve(self.budget)
+        self.relaxation.rounds += 1
+        self.relaxation.reports.append(result)
+        if result.termination is Termination.OPTIMAL:  # kept, since the next time may be the one that is interrupted
+            self.rates = [max(0.0, self.compiled.dual(row)) for row in self.model.tree_cost.values()]
+        return result
+
+    def read(self) -> None:
+        """Take the rates of the last program that was solved; one tree may stand at several thresholds."""
+        rates: dict[tuple[int, ...], float] = {}
+        for tree, dual in zip(self.trees, self.rates, strict=False):
+            key = tuple(tree.tolist())
+            rates[key] = rates.get(key, 0.0) + dual * model_unit(self.task.wan)
+        rows = np.array(list(rates), dtype=np.int64)
+        self.relaxation.pool = rows
+        self.relaxation.rated = exact_rates(self.task.wan, rows, list(rates.values()))
+
+    def price(self) -> list[PricedTree]:
+        """Solve the pricing problem: find trees that are too cheap, and improve the bound.
+
+        Prices halfway to the best ones so far come first (smoothing).
+        """
+        wan, task = self.task.wan, self.task
+        link, tree = restricted_master.prices(self.model, wan)
+        now = Prices.of(link, tree)
+        if task.complete:
+            trees = np.array(self.trees)
+            self.improve_bound(now, cheapest_of(wan, now, trees, np.array(self.thresholds)))
+            return []
+        tried = [now] if self.centre is None else [_between(self.centre[0], now), now]
+        for prices in tried:
+            found = list(self.priced_trees(prices))
+            if self.low is not None:
+                self.improve_bound(prices, self.low.least(prices))
+            elif found:
+                self.improve_bound(prices, min(one.cost for one in found))
+            fresh = [one for one in found if self.cost(one, link, tree) < 1 - _CLOSE and not self.has(one)]
+            if fresh:
+                return sorted(fresh, key=lambda one: self.cost(one, link, tree))[:_ADDED]
+        asked = task.limit is not None and task.exact and task.most_trees is None
+        return self.price_exactly(now) if asked else []
+
+    def priced_trees(self, prices: Prices) -> Sequence[PricedTree]:
+        """Cheap trees: of any height the cheapest, else those of the heuristic."""
+        task = self.task
+        if task.limit is None:
+            return list(cheapest_trees(task.wan, prices, task.floor))
+        return list(low_trees(task.wan, task.limit, prices, task.floor))
+
+    def price_exactly(self, prices: Prices) -> list[PricedTree]:
+        """Find the cheapest low tree by a model; the solver's bound on its cost bounds the rates."""
+        task, wan = self.task, self.task.wan
+        if task.limit is None or self.budget.exhausted:
+            return []
+        self.budget.progress("the heuristic finds no cheaper tree: asking the solver")
+        whole = float(prices.link.max())
+        costs = np.where(wan.capacity >= task.floor, prices.link / whole, wan.nodes)
+        options = SolverOptions(rel_gap=1e-7, node_limit=_NODES)
+        tree, result = cheapest_low_tree(wan, task.limit, costs, self.solver, self.budget, options)
+        self.relaxation.reports.append(result)
+        if result.bound is not None and result.bound > 0:
+            # Less a little, since the solver's tolerances are no proof.
+            least = Fraction(result.bound * (1 - 1e-7)) * Fraction(whole)
+            if self.improve_bound(prices, least):
+                self.relaxation.from_solver = True
+        if tree is None:
+            return []
+        one = PricedTree(tree, int(wan.capacity[tree].min()), prices.cost(tree, 1))
+        link, price = restricted_master.prices(self.model, wan)
+        return [one] if self.cost(one, link, price) < 1 - _CLOSE and not self.has(one) else []
+
+    def improve_bound(self, prices: Prices, cheapest: Fraction) -> bool:
+        """Take the bound of these prices if it is the best so far."""
+        bound = prices.bound(self.task.wan, self.task.most_trees, cheapest)
+        if bound is None:
+            return False
+        if self.centre is None or bound < self.centre[1]:
+            self.centre = prices, bound
+            self.relaxation.prices = prices
+        if bound >= self.relaxation.bound:
+            return False
+        self.relaxation.bound, self.relaxation.from_solver = bound, False
+        return True
+
+    def cost(self, one: PricedTree, link: np.ndarray, tree: float) -> float:
+        """Cost of a tree at the prices of the linear program itself."""
+        return float(link[one.tree].sum()) + tree / one.threshold
+
+    def has(self, one: PricedTree) -> bool:
+        """Whether the tree is in the program already."""
+        return (tuple(one.tree.tolist()), one.threshold) in self.known
+
+    def add_columns(self, found: list[PricedTree]) -> bool:
+        """Add trees to the restricted master problem; whether there were any."""
+        for one in found:
+            self.known.add((tuple(one.tree.tolist()), one.threshold))
+            self.trees.append(one.tree)
+            self.thresholds.append(one.threshold)
+            row = restricted_master.add_tree(self.model, self.task.wan, one.tree.tolist(), one.threshold)
+            self.compiled.add_constraint(row)
+        return bool(found)
+
+
+def _between(one: Prices, other: Prices) -> Prices:
+    """Prices halfway, both scaled to the same size."""
+    a, b = (np.append(p.link, p.tree) / max(1, int(p.link.sum()) + p.tree) for p in (one, other))
+    mean = (a + b) / 2
+    return Prices.of(mean[:-1], float(mean[-1]))
+
+
+#: Trees added in a round of a repair, cheapest first, and rounds.
+_ADDED_TO_REPAIR, _ROUNDS = 20, 100
+
+
+@dataclass(eq=False)
+class RepairRelaxation:
+    """The linear relaxation of old trees and at most m new ones, as far as it is known.
+
+    Parameters
+    ----------
+    bound : Fraction
+        Units that old trees and m new ones do not exceed.
+    trees : list of array of int
+        New trees that are in it.
+    reports : list of SolverResult
+        Every solve.
+    """
+
+    bound: Fraction
+    trees: list[Ints] = field(default_factory=list)
+    reports: list[SolverResult] = field(default_factory=list)
+
+
+def repair_column_generation(
+    wan: Wan,
+    old: Ints,
+    every: Ints | None,
+    limit: HeightLimit | None,
+    new_trees: int,
+    floor: int,
+    start: RepairRelaxation,
+    solver: Solver,
+    budget: Budget,
+) -> RepairRelaxation:
+    """Add new trees to the linear relaxation until none is too cheap; old trees pay no p.
+
+    For prices ``w_e, p >= 0``: old and new trees together carry at most
+    ``(b.w + m p) / min(min_old w(T), min_new (w(T) + p / c_T))``, since the new ones have ``sum r_T / c_T <= m``.
+
+
+    Parameters
+    ----------
+    wan : Wan
+        The network.
+    old : array of int
+        Trees of the older plan.
+    every : array of int or None
+        All new trees that are allowed, at least one, if they are known; else they are looked for.
+    limit : HeightLimit or None
+        The height of new trees; None is any.
+    new_trees : int
+        m.
+    floor : int
+        Smallest capacity of a new tree's links.
+    start : RepairRelaxation
+        A bound that is known, and trees to begin with; it is changed.
+    """
+    if not len(old) and not start.trees:
+        return start
+    most = new_trees or None  # without new trees there is no price of them
+    rows = np.array(start.trees, dtype=np.int64).reshape(-1, wan.nodes - 1)
+    model = restricted_master.build(wan, rows, bottlenecks(wan, rows), most)
+    for tree in old.tolist():
+        _add_old(model, tree)
+    fresh = _NewTrees(wan, every, limit, floor) if new_trees else None
+    known = {tuple(tree) for tree in rows.tolist()}
+    for _ in range(_ROUNDS):
+        if budget.exhausted:
+            break
+        result = solver.solve(model, budget, SolverOptions())
+        start.reports.append(result)
+        if not result.has_solution:
+            break
+        link, price = restricted_master.prices(model, wan)
+        prices = Prices.of(link, price)
+        costs = [prices.cost(tree, 1) - prices.tree for tree in old]
+        costs += [fresh.least(prices)] if fresh is not None else []
+        proved = prices.bound(wan, new_trees, min(costs))
+        start.bound = start.bound if proved is None else min(start.bound, proved)
+        added = 0
+        for tree in fresh.cheap(prices) if fresh is not None else ():
+            threshold = int(wan.capacity[tree].min())
+            if float(link[tree].sum()) + price / threshold < 1 - _CLOSE and tuple(tree.tolist()) not in known:
+                known.add(tuple(tree.tolist()))
+                start.trees.append(tree)
+                restricted_master.add_tree(model, wan, tree.tolist(), threshold)
+                added += 1
+        if not added:
+            break
+    return start
+
+
+def _add_old(model: Any, tree: list[int]) -> None:
+    """``sum_{e in T} w_e >= 1`` for an old tree, which pays no p."""
+    model.tree_cost.add(len(model.tree_cost), pyo.quicksum(model.price[e] for e in tree) >= 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _NewTrees:
+    """New trees, all in a list or to be looked for."""
+
+    wan: Wan
+    every: Ints | None
+    limit: HeightLimit | None
+    floor: int
+
+    @cached_property
+    def low(self) -> Arborescences | None:
+        """What bounds the cost of low trees."""
+        return None if self.limit is None else Arborescences(self.wan, self.limit, self.floor)
+
+    def least(self, prices: Prices) -> Fraction:
+        """What the cheapest new tree costs at least."""
+        if self.every is not None:
+            return cheapest_of(self.wan, prices, self.every, bottlenecks(self.wan, self.every))
+        if self.low is not None:
+            return self.low.least(prices)
+        return min(one.cost for one in cheapest_trees(self.wan, prices, self.floor))
+
+    def cheap(self, prices: Prices) -> list[Ints]:
+        """Some cheap new trees, the cheapest first."""
+        if self.every is not None:
+            cost = prices.link[self.every].sum(axis=1) + prices.tree / bottlenecks(self.wan, self.every)
+            return list(self.every[np.argsort(cost, kind="stable")[:_ADDED_TO_REPAIR]])
+        if self.limit is None:
+            trees = list(cheapest_trees(self.wan, prices, self.floor))
+        else:
+            trees = list(low_trees(self.wan, self.limit, prices, self.floor))
+        return [one.tree for one in sorted(trees, key=lambda one: one.cost)[:_ADDED_TO_REPAIR]]

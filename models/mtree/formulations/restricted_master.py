@@ -1,0 +1,89 @@
+"""The restricted master problem of column generation, ``mtree-cover``, by its dual: trees are added as rows.
+
+Prices w_e of links and p of a tree; every tree T of bottleneck c_T must cost enough:
+
+    minimize ``sum_e b_e w_e + K p``  subject to  ``sum_{e in T} w_e + p / c_T >= 1`` for all trees T.
+
+The dual values of the rows are the rates. The row of p is the relaxation ``sum_T r_T / c_T <= K`` of "at most K
+trees"; without K there is no p. For any prices at least 0, ``(b.w + K p) / min_T (w(T) + p / c_T)`` bounds what any
+trees carry together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from ....algorithms.trees.network import Wan
+from ....algorithms.trees.trees import bottlenecks
+from ....core.schedule import Floats, Ints
+from ..index_sets import PosedPool
+from .selection import model_unit
+
+
+def build(wan: Wan, trees: Ints, bottleneck: Ints, most_trees: int | None) -> Any:
+    """The model with some trees.
+
+    Parameters
+    ----------
+    wan : Wan
+        The network.
+    trees : array of int, shape (trees, sites - 1)
+        Links of the trees.
+    bottleneck : array of int, shape (trees,)
+        ``c_T``, or a smaller threshold at which a tree is used.
+    most_trees : int or None
+        K; None is no limit.
+    """
+    m = pyo.ConcreteModel("mtree-cover")
+    variables(m, wan, most_trees)
+    tree_cost(m)
+    for tree, threshold in zip(trees.tolist(), bottleneck.tolist(), strict=True):
+        add_tree(m, wan, tree, threshold)
+    objective(m, wan, most_trees)
+    return m
+
+
+def build_of_pool(pool: PosedPool) -> Any:
+    """Model ``mtree-cover`` of a pool (``Formulation.build``)."""
+    return build(pool.problem.wan, pool.trees, bottlenecks(pool.problem.wan, pool.trees), pool.most_trees)
+
+
+def variables(m: Any, wan: Wan, most_trees: int | None) -> None:
+    """``w_e``, the price of a link, times the capacity that the model calls 1, and p, that of a tree."""
+    m.E = pyo.RangeSet(0, len(wan) - 1)
+    m.price = pyo.Var(m.E, domain=pyo.NonNegativeReals)
+    if most_trees is not None:
+        m.tree_price = pyo.Var(domain=pyo.NonNegativeReals)
+
+
+def tree_cost(m: Any) -> None:
+    """``sum_{e in T} w_e + p / c_T >= 1`` for every tree; rows come with :func:`add_tree`."""
+    m.tree_cost = pyo.Constraint(pyo.NonNegativeIntegers)
+
+
+def add_tree(m: Any, wan: Wan, tree: list[int], threshold: int) -> Any:
+    """Add the row of a tree, and give it."""
+    cost = pyo.quicksum(m.price[e] for e in tree)
+    if hasattr(m, "tree_price"):
+        cost += model_unit(wan) / threshold * m.tree_price
+    index = len(m.tree_cost)
+    m.tree_cost.add(index, cost >= 1)
+    return m.tree_cost[index]
+
+
+def objective(m: Any, wan: Wan, most_trees: int | None) -> None:
+    """Minimize ``sum_e b_e w_e + K p``."""
+    unit = model_unit(wan)
+    cost = pyo.quicksum(int(wan.capacity[e]) / unit * m.price[e] for e in m.E)
+    if most_trees is not None:
+        cost += most_trees * m.tree_price
+    m.objective = pyo.Objective(expr=cost, sense=pyo.minimize)
+
+
+def prices(m: Any, wan: Wan) -> tuple[Floats, float]:
+    """Read the prices: of links per unit of capacity, and of a tree."""
+    link = np.array([max(0.0, m.price[e].value or 0.0) for e in m.E]) / model_unit(wan)
+    return link, max(0.0, m.tree_price.value or 0.0) if hasattr(m, "tree_price") else 0.0

@@ -1,0 +1,374 @@
+"""The methods ``mtree`` and ``mtree-repair``, and their options; heavy parts are imported when a method runs."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from ...algorithms.trees.network import supports
+from ...core.errors import InputError, shown
+from ...core.fields import Duration, Rate, Strict
+from ...core.formulation import Formulation
+from ...core.instance import Instance
+from ...core.method import Kind, Method
+from ...core.pipelining import MOST_CHUNKS, LatencyModel
+from ...core.topology import Topology
+from ...core.trees import TreePacking
+from ...core.units import UnitKind, parse
+from .repair_input import PreviousTree, changed
+
+
+def _height(value: object) -> object:
+    """Read a number of hops, or a latency, which has a unit."""
+    text = str(value).strip()
+    if re.fullmatch("[0-9]{1,9}", text):
+        if int(text) == 0:
+            raise ValueError("0 is wrong; expected at least 1 hop")
+        return int(text)
+    try:
+        return parse(value, UnitKind.TIME, allow_zero=False)
+    except InputError:
+        raise ValueError(
+            f"{shown(value)} is wrong; expected a number of hops such as 4, or a latency such as 400 ms"
+        ) from None
+
+
+def _chunks(value: object) -> object:
+    """Read a number of chunks; None stands for the best."""
+    text = str(value).strip()
+    if value is None or text == "auto":
+        return None
+    if re.fullmatch("[0-9]{1,9}", text) and 1 <= int(text) <= MOST_CHUNKS:
+        return int(text)
+    raise ValueError(f"{shown(value)} is wrong; expected auto, or a number of chunks from 1 to {MOST_CHUNKS:,}")
+
+
+#: A number of hops, or seconds of latency.
+Height = Annotated[int | Fraction, BeforeValidator(_height)]
+
+#: As before, or the height at which the all-reduce is fastest.
+AutoHeight = Annotated[
+    int | Fraction | Literal["auto"], BeforeValidator(lambda value: "auto" if value == "auto" else _height(value))
+]
+
+#: A number of chunks of every tree, or None for the best of each.
+ChunkCount = Annotated[int | None, BeforeValidator(_chunks)]
+
+
+class ChunkOptions(Strict):
+    """How the data of trees is split and cut, whatever the trees are."""
+
+    latency_model: LatencyModel = Field(
+        LatencyModel.OCCUPANCY,
+        description="What latency does to the next chunk: occupancy, a link is busy for it (the text); propagation, the next one follows at once.",
+    )
+    chunks: ChunkCount = Field(None, description="Chunks of a tree: a number, or auto, the best for each tree.")
+    chunk_overhead: Duration = Field(
+        Fraction(0), description="What a chunk costs a link beside its bytes, such as '5 ms'."
+    )
+    split: Literal["rate", "equal-finish"] = Field(
+        "rate",
+        description="Data of a tree: rate, in proportion to its rate (the text); equal-finish, such that at these rates all trees end at once.",
+    )
+
+
+class MtreeOptions(ChunkOptions):
+    """Options of ``mtree``."""
+
+    trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees; by default as many as help.")
+    height: AutoHeight | None = Field(
+        None,
+        description="H, the most links from a root to a leaf, or their latency if it has a unit; auto, the number of links with the least "
+        "pipelined time; by default any.",
+    )
+    min_rate: Rate | None = Field(None, description="Smallest rate of a tree, such as '10 Mb/s'; by default any.")
+    starts: int = Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for the pool of trees.")
+    moves: int = Field(
+        4000,
+        ge=0,
+        le=10**7,
+        description="How often some of K trees are taken out and grown anew, on networks that are not solved exactly.",
+    )
+    nodes: int = Field(
+        50,
+        ge=1,
+        le=10**7,
+        description="Nodes of the search of MILP (1) for K trees in the pool, which need not end on large networks.",
+    )
+    exact: bool = Field(
+        True, description="Whether the exact models may be solved: patterns of K trees, and the cheapest low tree."
+    )
+
+
+def restricted_to(trees: int | None, height: int | Fraction | str | None, min_rate: Fraction | None) -> str:
+    """Say which forests the best one is sought among; empty where among all (``Method.restricted_to``)."""
+    parts: list[str] = []
+    if trees is not None:
+        parts.append(f"at most {trees} {'tree' if trees == 1 else 'trees'}")
+    if height == "auto":
+        parts.append("the height with the least pipelined time")
+    elif height is not None:
+        # Exact, so that no two heights are the same in words.
+        most = f"{height} {'link' if height == 1 else 'links'}" if isinstance(height, int) else f"{height} s"
+        parts.append(f"height at most {most}")
+    if min_rate:
+        parts.append(f"rate of a tree at least {min_rate} B/s")
+    return ", ".join(parts)
+
+
+def _listed(value: object) -> object:
+    """Take a text as a list with commas."""
+    return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+class RepairOptions(ChunkOptions):
+    """Options of ``mtree-repair``."""
+
+    previous: tuple[PreviousTree, ...] = Field(
+        (), description="The trees of the older plan, at least one; 'cwb repair' reads them from its file."
+    )
+    changes: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+        (),
+        description="What has happened to links since: a-b=0 (failed), a-b=0.5, a-b=80 Mb/s, a-b=-20 Mb/s (taken by others); a list, or with commas.",
+    )
+    new_trees: int = Field(1, ge=0, le=10_000, description="m, the most trees that are not of the older plan.")
+    trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees in all; by default any number.")
+    height: Height | None = Field(
+        None, description="H of new trees, in hops, or a latency if it has a unit; by default any."
+    )
+    min_rate: Rate | None = Field(None, description="Smallest rate of a tree; by default any.")
+    starts: int = Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for the pool of new trees.")
+    nodes: int = Field(50, ge=1, le=10**7, description="Nodes of the search of the MILP, which need not end.")
+    exact: bool = Field(
+        True, description="Whether a small network is solved exactly, by link patterns of the new trees."
+    )
+    resolve: bool = Field(True, description="Whether mtree also plans anew, to compare with and to take trees from.")
+
+
+def pose(instance: Instance, options: RepairOptions | RepairPatternOptions) -> Instance:
+    """The network as it is now to the method and to the verifier."""
+    return changed(instance, options.changes) if isinstance(instance.network, Topology) else instance
+
+
+def restriction(options: RepairOptions | RepairPatternOptions) -> str:
+    """Say which trees the best ones are sought among (``Method.restricted_to``)."""
+    trees = f"the older plan's trees and at most {options.new_trees} new"
+    limits = restricted_to(options.trees, options.height, getattr(options, "min_rate", None))
+    return f"{trees}, {limits}" if limits else trees
+
+
+PAPER = "Luo et al., Efficient Inter-Datacenter AllReduce With Multiple Trees"
+
+
+MTREE = Method(
+    name="mtree",
+    kind=Kind.EXACT,
+    summary="the best all-reduce trees of a limited height and number over a wide-area network, with a proved bound",
+    paper=PAPER,
+    answer_type=TreePacking,
+    options=MtreeOptions,
+    solve=f"{__package__}.solve:run",
+    supports=supports,
+    restricted_to=lambda options: restricted_to(options.trees, options.height, options.min_rate),
+)
+
+REPAIR = Method(
+    name="mtree-repair",
+    kind=Kind.EXACT,
+    summary="links have changed: what the old trees of an all-reduce still carry, and what they do with a few new ones",
+    paper="Luo et al., Efficient Inter-Datacenter AllReduce With Multiple Trees, for the trees; the question is ours",
+    answer_type=TreePacking,
+    options=RepairOptions,
+    solve=f"{__package__}.repair:run",
+    supports=supports,
+    pose=pose,
+    restricted_to=restriction,
+)
+
+
+class TreeLimits(Strict):
+    """What the trees of declared models may be."""
+
+    height: Height | None = Field(
+        None, description="H, the most links from a root to a leaf, or their latency if it has a unit."
+    )
+    min_rate: Rate | None = Field(None, description="Smallest rate of a tree, such as '10 Mb/s'; by default any.")
+
+
+class SelectionOptions(TreeLimits):
+    """Options of ``mtree/selection``, which chooses among all spanning trees."""
+
+    trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees; by default any number.")
+
+
+class PatternOptions(TreeLimits):
+    """Options of ``mtree/patterns``, which has a variable for each link and set of trees."""
+
+    trees: int = Field(3, ge=1, le=8, description="K, the most trees.")
+
+
+class PricingOptions(Strict):
+    """Options of ``mtree/pricing``."""
+
+    height: Height | None = Field(
+        None, description="H, the most links from the root to a leaf, or their latency if it has a unit."
+    )
+    prices: list[Annotated[float, Field(ge=0, le=1e9)]] | None = Field(
+        None, description="A price for each two sites that are joined, in the order of the network; by default 1."
+    )
+
+
+class PoolOptions(Strict):
+    """Options of ``mtree/rates``."""
+
+    height: Height | None = Field(
+        None, description="H, the most links from a root to a leaf, or their latency if it has a unit."
+    )
+    pool: Literal["every", "starts"] = Field(
+        "every", description="Trees of the pool: every spanning tree, or what random starts of algorithm 1 grow."
+    )
+    starts: int = Field(20, ge=1, le=10_000, description="Random starts of algorithm 1 for pool=starts.")
+
+
+class MasterOptions(PoolOptions):
+    """Options of ``mtree/restricted-master``."""
+
+    trees: int | None = Field(
+        None, ge=1, le=10_000, description="K, the most trees, as its relaxation; by default any number."
+    )
+
+
+class RepairPatternOptions(Strict):
+    """Options of ``mtree/repair-patterns``."""
+
+    previous: tuple[PreviousTree, ...] = Field(
+        (), description="The trees of the older plan, at least one; 'cwb repair' reads them from its file."
+    )
+    changes: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+        (), description="What has happened to links since, as mtree-repair takes it."
+    )
+    new_trees: int = Field(1, ge=1, le=8, description="m, the most trees that are not of the older plan.")
+    trees: int | None = Field(None, ge=1, le=10_000, description="K, the most trees in all; by default any number.")
+    height: Height | None = Field(
+        None, description="H of new trees, in hops, or a latency if it has a unit; by default any."
+    )
+
+
+class RepairModelOptions(RepairPatternOptions):
+    """Options of ``mtree/repair``."""
+
+    new_trees: int = Field(1, ge=0, le=10_000, description="m, the most trees that are not of the older plan.")
+    min_rate: Rate | None = Field(None, description="Smallest rate of a tree; by default any.")
+
+
+#: What the declared models have in common.
+_DECLARED: dict[str, Any] = {
+    "paper": PAPER,
+    "value": f"{__package__}.extract:seconds",
+    "bounds": f"{__package__}.index_sets:is_bound",
+    "supports": supports,
+    "restricted_to": lambda options: restricted_to(
+        getattr(options, "trees", None), options.height, getattr(options, "min_rate", None)
+    ),
+}
+
+_PRICED: dict[str, Any] = _DECLARED | {"value": f"{__package__}.extract:seconds_of_prices"}
+
+_REPAIRED: dict[str, Any] = _DECLARED | {"restricted_to": restriction}
+
+SELECTION = Formulation(
+    "mtree/selection",
+    summary="at most K of all spanning trees of a limited height, and their rates",
+    equations="MILP (1)",
+    index=f"{__package__}.index_sets:complete_pool",
+    build=f"{__package__}.formulations.selection:build_of_pool",
+    extract=f"{__package__}.answer:chosen_trees",
+    needs=("integers",),
+    options=SelectionOptions,
+    agrees_with="mtree",
+    rel_gap=1e-9,
+    **_DECLARED,
+)
+
+PATTERNS = Formulation(
+    "mtree/patterns",
+    summary="the best K trees, by a binary variable for each link and each set of trees on it",
+    equations="ours, for the same K trees as MILP (1)",
+    index=f"{__package__}.index_sets:tree_count",
+    build=f"{__package__}.formulations.patterns:build_of",
+    extract=f"{__package__}.answer:trees_of_patterns",
+    needs=("integers",),
+    options=PatternOptions,
+    agrees_with="mtree",
+    rel_gap=1e-9,
+    **_DECLARED,
+)
+
+RATES = Formulation(
+    "mtree/rates",
+    summary="the best rates of the trees of a pool, by default of all spanning trees",
+    equations="(1a) and (1b) of MILP (1)",
+    index=f"{__package__}.index_sets:stated_pool",
+    build=f"{__package__}.formulations.selection:build_rates_of_pool",
+    extract=f"{__package__}.answer:rated_trees",
+    options=PoolOptions,
+    agrees_with="mtree",
+    **_DECLARED,
+)
+
+RESTRICTED_MASTER = Formulation(
+    "mtree/restricted-master",
+    summary="prices of links at which every tree of a pool costs enough: the dual of its rates, a bound where it has all",
+    equations="dual of (1a), (1b) and the relaxation of (1e)",
+    index=f"{__package__}.index_sets:stated_pool",
+    build=f"{__package__}.formulations.restricted_master:build_of_pool",
+    options=MasterOptions,
+    dual=True,
+    agrees_with="mtree",
+    **_DECLARED,
+)
+
+PRICING = Formulation(
+    "mtree/pricing",
+    summary="the cheapest spanning tree of a limited height at stated prices of links: they prove a bound",
+    equations="pricing problem of the dual of MILP (1)",
+    index=f"{__package__}.index_sets:link_prices",
+    build=f"{__package__}.formulations.pricing:build_of",
+    needs=("integers",),
+    options=PricingOptions,
+    rel_gap=1e-9,
+    **_PRICED,
+)
+
+REPAIR_SELECTION = Formulation(
+    "mtree/repair",
+    summary="rates of the trees of an older plan, and at most m of all others beside them",
+    equations="MILP (1) with new trees counted",
+    index=f"{__package__}.index_sets:old_and_all",
+    build=f"{__package__}.formulations.selection:build_repair_of",
+    extract=f"{__package__}.answer:chosen_trees",
+    needs=("integers",),
+    options=RepairModelOptions,
+    pose=pose,
+    agrees_with="mtree-repair",
+    rel_gap=1e-9,
+    **_REPAIRED,
+)
+
+REPAIR_PATTERNS = Formulation(
+    "mtree/repair-patterns",
+    summary="rates of the trees of an older plan, and at most m new ones by patterns of links",
+    equations="ours, for the same trees as mtree/repair",
+    index=f"{__package__}.index_sets:old_and_patterns",
+    build=f"{__package__}.formulations.patterns:build_repair_of",
+    extract=f"{__package__}.answer:trees_of_patterns",
+    needs=("integers",),
+    options=RepairPatternOptions,
+    pose=pose,
+    agrees_with="mtree-repair",
+    rel_gap=1e-9,
+    **_REPAIRED,
+)

@@ -1,0 +1,122 @@
+"""The problem: a network, the limits on its trees, and what bounds any trees and any schedule on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from ...algorithms.bounds.schedule_bounds import network_of
+from ...algorithms.trees.bounds import Ceiling, Strength, ceiling, strength
+from ...algorithms.trees.network import HeightLimit, Wan, pose
+from ...algorithms.trees.one_tree import lowest_tree
+from ...core.budget import Budget
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+
+
+@dataclass(frozen=True, eq=False)
+class WanProblem:
+    """An all-reduce over a wide-area network.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem.
+    wan : Wan
+        Its network.
+    highest : Ceiling
+        The bound for any schedule.
+    """
+
+    instance: Instance
+    wan: Wan
+    highest: Ceiling
+
+    @property
+    def size_bytes(self) -> Fraction:
+        """Size of the all-reduce."""
+        return self.instance.demand.size_bytes if self.instance.demand is not None else Fraction(0)
+
+    def seconds(self, rate: Fraction) -> Fraction:
+        """Time of the all-reduce at a rate in units."""
+        return self.size_bytes / (rate * self.wan.unit_Bps)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeProblem(WanProblem):
+    """The same along trees that are limited in height and rate.
+
+    Parameters
+    ----------
+    limit : HeightLimit
+        The height; every tree of shortest hops has it where none is asked.
+    floor : Fraction
+        Smallest rate of a tree, in units; 0 is any.
+    strongest : Strength
+        The bound for any trees that use both directions of their links alike.
+    """
+
+    limit: HeightLimit
+    floor: Fraction
+    strongest: Strength
+
+    @property
+    def any_height(self) -> bool:
+        """Whether every spanning tree is low enough."""
+        return self.limit.most >= self.limit.length.sum() or (
+            self.limit.unit == "hops" and self.limit.most >= self.wan.nodes - 1
+        )
+
+    @property
+    def least(self) -> int:
+        """Smallest capacity of a link that a tree may have, in units: capacities are whole, so it may be rounded up."""
+        return ceil(self.floor)
+
+
+def wan_problem(instance: Instance, budget: Budget) -> WanProblem:
+    """Read an instance, and bound what any schedule on its network can do.
+
+    Raises
+    ------
+    InputError
+        If the network is not connected.
+    Unsupported
+        If the instance does not fit.
+    """
+    wan = pose(instance)
+    with budget.clock.phase("strength"):
+        return WanProblem(instance, wan, ceiling(network_of(instance), wan))
+
+
+def tree_problem(
+    instance: Instance, height: int | Fraction | None, min_rate: Fraction | None, budget: Budget
+) -> TreeProblem | Outcome:
+    """Read an instance and the limits; an outcome says why no tree respects them.
+
+    Raises
+    ------
+    InputError
+        If the network is not connected.
+    Unsupported
+        If the instance does not fit.
+    """
+    wan = pose(instance)
+    limit = wan.latencies(height) if isinstance(height, Fraction) else wan.hops(height)
+    floor = Fraction(min_rate or 0) / wan.unit_Bps
+    usable = wan.capacity >= ceil(floor)
+    shown = "" if min_rate is None else f" of at least min_rate {float(min_rate) * 8e-6:.6g} Mb/s"
+    if not usable.any():
+        fastest = float(wan.capacity.max() * wan.unit_Bps) * 8e-6
+        return Outcome(Status.INFEASIBLE, message=f"there is no link{shown}; the fastest has {fastest:.6g} Mb/s")
+    radius, tree = lowest_tree(wan, limit, usable)
+    if tree is None:
+        return Outcome(Status.INFEASIBLE, message=f"the links{shown} do not join all sites")
+    if radius > limit.most:
+        asked = limit.shown(limit.most)
+        text = f"no spanning tree has a height of at most {asked}{' over links' + shown if shown else ''}"
+        return Outcome(Status.INFEASIBLE, message=f"{text}; the smallest feasible height is {limit.shown(radius)}")
+    with budget.clock.phase("strength"):
+        strongest = strength(wan)
+        highest = ceiling(network_of(instance), wan, strongest)
+    return TreeProblem(instance, wan, highest, limit, floor, strongest)

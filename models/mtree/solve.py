@@ -1,0 +1,347 @@
+"""``mtree``: the best trees of a limited height and number, with a proved bound beside.
+
+One tree, and two of any height, are found exactly by combinatorial algorithms. Any number of trees: a pool of many
+starts of algorithm 1, a linear program over it, and column generation until value and dual bound meet; a network with
+few spanning trees has all of them in its pool. K trees: large neighbourhood search, MILP (1) over the pool, a bound
+from the relaxation, and on a small network the exact model of link patterns.
+
+``height=auto`` tries heights: higher trees carry more, and more links lie one behind the other. All trees of a plan
+have the same flow time x = V / R, whatever their number, so that the time of a height H is about
+``V / R(H) + 2 sqrt((l - 1) A V / R(H)) + S - A`` with the exact rate R(H) (:mod:`~cwb.core.pipelining`), where l, S
+and A grow with H.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from ...algorithms.trees.gbst import TreePool, every_tree, many_starts, random_state
+from ...algorithms.trees.lns import large_neighbourhood_search
+from ...algorithms.trees.network import HeightLimit
+from ...algorithms.trees.one_tree import lowest_tree, widest_tree
+from ...algorithms.trees.pricing import Prices
+from ...algorithms.trees.trees import RatedTrees, bottlenecks, distinct, low_enough
+from ...algorithms.trees.two_trees import best_pair
+from ...core.budget import Budget, Incumbent
+from ...core.errors import Unsupported
+from ...core.instance import Instance
+from ...core.method import Outcome
+from ...core.schedule import Ints
+from ...core.solver import Solver, SolverOptions, SolverResult
+from .answer import outcome, trees_of
+from .bounds import EXACT_ARITHMETIC, GAP, SearchResult
+from .column_generation import GAP as CLOSED
+from .column_generation import ColumnTask, TreeRelaxation, column_generation
+from .extract import bound_of, pattern_trees, select
+from .formulations import patterns
+from .method import MtreeOptions
+from .problem import TreeProblem, tree_problem
+
+#: Trees of the pool that MILP (1) is given; if these are all there are, its bound is one on all.
+_SELECTED = 60
+
+#: So many trees at most are searched for, by taking some out and growing them anew; with more, their number is no
+#: limit to speak of.
+_SEARCHED = 64
+
+#: A bound on few trees is worth the search if it can be better by more than this part.
+_WORTH = 1e-2
+
+#: The exact model of K trees has at most so many binary variables for patterns.
+_PATTERNS = 1300
+
+#: So many heights in a row that are not faster end the search.
+_PATIENCE = 2
+
+#: Starts of algorithm 1 for K trees, for each one for any number.
+_MORE_STARTS = 10
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOptions) -> Outcome:
+    """Solve an instance that :func:`.network.supports` has nothing against (``Method.run``).
+
+    Raises
+    ------
+    InputError
+        If the network is not connected.
+    """
+    if options.height == "auto":
+        return run_heights(instance, solver, budget, options)
+    problem = tree_problem(instance, options.height, options.min_rate, budget)
+    if isinstance(problem, Outcome):
+        return problem
+    return outcome(problem, search(problem, solver, budget, options), budget, options)
+
+
+def search(problem: TreeProblem, solver: Solver, budget: Budget, options: MtreeOptions) -> SearchResult:
+    """Look for the best trees of a height, and for a bound."""
+    return _TreeSearch(problem, solver, budget, options).run()
+
+
+@dataclass(eq=False)
+class _TreeSearch:
+    """The state of a search."""
+
+    problem: TreeProblem
+    solver: Solver
+    budget: Budget
+    options: MtreeOptions
+    reports: list[SolverResult] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        self.wan, self.floor, self.least = problem.wan, problem.floor, problem.least
+        self.bound, self.prover = problem.strongest.rate, EXACT_ARITHMETIC
+        self.best: RatedTrees | None = None
+        # Without prices of links, K trees carry at most K times what the widest does.
+        self.prices = [Prices(np.zeros(len(problem.wan), dtype=np.int64), 1)]
+        self.rounds = 0
+        self.pool_size = 0
+        self.complete = False
+        # With a smallest rate, more trees than this do not fit.
+        fit = int(self.bound / self.floor) if self.floor else None
+        known = [most for most in (self.options.trees, fit) if most is not None]
+        self.most = max(1, min(known)) if known else None
+
+    @property
+    def limit(self) -> HeightLimit | None:
+        """The height; None if every tree is low enough."""
+        return None if self.problem.any_height else self.problem.limit
+
+    @property
+    def done(self) -> bool:
+        """Whether value and bound meet."""
+        return self.best is not None and self.best.total >= self.bound * (1 - Fraction(GAP) / 10)
+
+    def run(self) -> SearchResult:
+        """Try one after the other what is exact, and stop where value and bound meet."""
+        widest = self.one_tree()
+        if self.most == 1 or self.done:
+            return self.result()
+        if self.most == 2 and self.limit is None and self.two_trees(widest):
+            return self.result()
+        trees, choices = self.pool(widest)
+        if self.most is not None:
+            self.few_trees(choices, min(self.most, _SEARCHED))
+        if not self.done:
+            relaxation = self.relaxation(trees)
+            if self.most is not None:
+                self.choose_few(relaxation, choices)
+                self.exactly(widest)
+        return self.result()
+
+    def result(self) -> SearchResult:
+        """Put the results together."""
+        metrics = {"pool": self.pool_size}
+        return SearchResult(
+            self.best,
+            self.bound,
+            self.prover,
+            tuple(self.reports),
+            self.rounds,
+            metrics,
+            self.options.trees,
+            tuple(self.prices),
+        )
+
+    def take(self, rated: RatedTrees | None) -> None:
+        """Keep trees that are better, or fewer."""
+        if rated is None or (self.most is not None and len(rated.rates) > self.most):
+            return
+        new, old = rated, self.best
+        if old is None or new.total > old.total or (new.total == old.total and len(new.rates) < len(old.rates)):
+            self.best = rated
+            seconds, least = (float(self.problem.seconds(rate)) for rate in (rated.total, self.bound))
+            self.budget.tell(Incumbent(seconds, least, answer=lambda: trees_of(self.problem, rated)))
+
+    def tighten(self, bound: Fraction, prover: tuple[str, str]) -> None:
+        """Keep a bound that is better."""
+        if bound < self.bound:
+            self.bound, self.prover = bound, prover
+
+    def one_tree(self) -> Ints:
+        """Find the widest tree that is low enough: the answer for K = 1."""
+        with self.budget.clock.phase("one tree"):
+            found = widest_tree(self.wan, self.problem.limit)
+        if found is None:
+            raise Unsupported("no tree is low enough")  # has been told already
+        rate, tree = found
+        self.take(RatedTrees(tree[None, :], (Fraction(rate),)))
+        if self.most is not None:
+            self.tighten(Fraction(self.most * rate), EXACT_ARITHMETIC)
+        return tree
+
+    def two_trees(self, widest: Ints) -> bool:
+        """Find the two best trees of any height; False if the budget ended first."""
+        rate = int(self.wan.capacity[widest].min())
+        with self.budget.clock.phase("two trees"):
+            pair = best_pair(self.wan, rate, self.budget, self.floor)
+        self.take(pair)
+        if self.budget.exhausted:
+            return False
+        if self.best is not None:
+            self.tighten(self.best.total, EXACT_ARITHMETIC)
+        return True
+
+    def pool(self, widest: Ints) -> tuple[Ints, TreePool]:
+        """List all trees where there are few; else many starts."""
+        starts = self.options.starts * (1 if self.most is None else _MORE_STARTS)
+        with self.budget.clock.phase("pool"):
+            choices = many_starts(self.wan, self.problem.limit, starts, self.least, self.most, self.budget)
+            every = every_tree(self.wan)
+            trees = np.concatenate([widest[None, :], choices.trees]) if every is None else every
+            trees = distinct(low_enough(self.wan, self.problem.limit, trees))
+            trees = trees[bottlenecks(self.wan, trees) >= self.least]
+        self.complete = every is not None
+        self.pool_size = len(trees)
+        self.budget.progress(f"{len(trees):,} trees{', which are all' if self.complete else ''}")
+        return trees, choices
+
+    def few_trees(self, choices: TreePool, most: int) -> None:
+        """Improve the fastest trees of the best start: an answer before anything is proved."""
+        if not choices.choices:
+            return
+        with self.budget.clock.phase("search"):
+            state, start, moves = random_state(self.budget.seed), choices.choices[0][:most], self.options.moves
+            few = large_neighbourhood_search(
+                self.wan, self.problem.limit, start, most, self.least, moves, state, self.budget
+            )
+        self.choose(np.sort(few, axis=1), self.options.nodes)
+        self.report_progress(f"{most} trees searched")
+
+    def relaxation(self, trees: Ints) -> TreeRelaxation:
+        """Solve the linear program over trees, which bounds them, and whose trees are candidates.
+
+        Where not all trees are known, few low ones are bounded twice: of any height, which is exact, and low, which
+        may be much less.
+        """
+        few = self.most if self.most is not None and self.most <= _SEARCHED else None
+        gap = CLOSED
+        if few is not None and self.limit is not None and not self.complete:
+            relaxation = self.relaxed(trees, None, few, CLOSED)
+            if self.done:
+                return relaxation
+            gap = _WORTH
+        relaxation = self.relaxed(trees, None if self.complete else self.limit, few, gap)
+        if relaxation.rated is not None and min(relaxation.rated.rates, default=self.floor) >= self.floor:
+            self.take(relaxation.rated)
+        return relaxation
+
+    def relaxed(self, trees: Ints, limit: HeightLimit | None, most: int | None, gap: float) -> TreeRelaxation:
+        """Solve the linear program over trees of a height, with a price of trees if K is given."""
+        exact = self.options.exact and self.most is None
+        task = ColumnTask(self.wan, limit, most, self.least, self.bound, self.complete, exact, gap)
+        with self.budget.clock.phase("generate"):
+            relaxation = column_generation(task, trees, self.solver, self.budget)
+        self.rounds += relaxation.rounds
+        self.reports += relaxation.reports
+        self.prices += [] if relaxation.prices is None else [relaxation.prices]
+        last = relaxation.reports[-1]
+        self.tighten(relaxation.bound, (last.solver, last.version) if relaxation.from_solver else EXACT_ARITHMETIC)
+        self.pool_size = max(self.pool_size, len(relaxation.pool))
+        self.report_progress(f"{'any number of' if most is None else 'few'} trees")
+        return relaxation
+
+    def choose_few(self, relaxation: TreeRelaxation, choices: TreePool) -> None:
+        """Choose K trees by MILP (1): of all trees if these are few, which is exact.
+
+        Else the fastest of the linear program; then among the best, the fastest, and those of other starts.
+        """
+        if self.done:
+            return
+        if self.complete and len(relaxation.pool) <= _SELECTED:
+            report = self.choose(relaxation.pool, self.options.nodes)
+            if report is not None:
+                self.trust(report)
+            self.report_progress(f"{self.most} of all trees")
+            if self.done:
+                return
+        fastest = self.fastest(relaxation)
+        self.choose(fastest[: self.most], self.options.nodes)
+        rows = [np.sort(self.best.trees, axis=1)] if self.best is not None else []
+        trees = distinct(np.concatenate([*rows, fastest[: _SELECTED // 3], *choices.choices]))[:_SELECTED]
+        self.choose(trees[bottlenecks(self.wan, trees) >= self.least], self.options.nodes)
+        self.report_progress(f"{self.most} trees of the pool")
+
+    def fastest(self, relaxation: TreeRelaxation) -> Ints:
+        """The trees of the linear program that are low enough, by falling rate."""
+        if relaxation.rated is None:
+            return np.empty((0, self.wan.nodes - 1), dtype=np.int64)
+        order = np.argsort([-float(rate) for rate in relaxation.rated.rates], kind="stable")
+        return low_enough(self.wan, self.problem.limit, relaxation.rated.trees[order])
+
+    def choose(self, trees: Ints, nodes: int) -> SolverResult | None:
+        """Solve MILP (1) over some trees; give what the solver says of it, if it was asked."""
+        if self.budget.exhausted or not len(trees):
+            return None
+        options = SolverOptions(node_limit=nodes, use_start=self.best is not None)
+        rated, report = select(self.wan, trees, self.most, self.floor, self.solver, self.budget, options, self.best)
+        self.reports.append(report)
+        self.take(rated)
+        return report
+
+    def trust(self, report: SolverResult) -> None:
+        """Take the word of the solver for a bound on all trees that are allowed."""
+        if (bound := bound_of(report, self.wan)) is not None:
+            self.tighten(bound, (report.solver, report.version))
+
+    def exactly(self, widest: Ints) -> None:
+        """Solve small models of link patterns for more and more trees, until a number meets the bound."""
+        most = self.most or 1
+        rate = int(self.wan.capacity[widest].min())
+        for count in range(min(3, most), most + 1):
+            fits = self.complete and self.options.exact and len(self.wan) * 2**count <= _PATTERNS
+            if not fits or self.done or self.budget.exhausted:
+                return
+            self.budget.progress(f"{count} trees exactly")
+            with self.budget.clock.phase("build"):
+                model = patterns.build(self.wan, self.limit, count, rate, float(self.bound), self.floor)
+            trees, report = pattern_trees(model, self.wan, self.solver, self.budget)
+            self.reports.append(report)
+            if trees is not None:
+                self.choose(distinct(trees), self.options.nodes)
+            if count == most:
+                self.trust(report)
+            self.report_progress(f"{count} trees")
+
+    def report_progress(self, what: str) -> None:
+        """Show where the search is."""
+        share = float(self.best.total / self.bound) if self.best is not None else 0.0
+        self.budget.progress(f"{what}: {share:.2%} of the bound")
+
+
+def run_heights(instance: Instance, solver: Solver, budget: Budget, options: MtreeOptions) -> Outcome:
+    """Try heights in hops from the least feasible one until the rate is the strength or two in a row are not faster.
+
+    The objective stays the flow time, and its bound is that for trees of any height.
+    """
+    problem = tree_problem(instance, None, options.min_rate, budget)
+    if isinstance(problem, Outcome):
+        return problem
+    wan, strongest = problem.wan, problem.strongest
+    lowest = lowest_tree(wan, problem.limit, wan.capacity >= problem.least)[0]
+    found = SearchResult(None, strongest.rate, EXACT_ARITHMETIC)
+    best: tuple[float, int, SearchResult] | None = None
+    tried: list[list[float]] = []
+    for height in range(lowest, wan.nodes):
+        low = replace(problem, limit=wan.hops(height))
+        found = search(low, solver, budget, options)
+        seconds = outcome(low, found, budget, options).metrics.get("pipelined_time_s")
+        if seconds is not None:
+            tried.append([height, seconds])
+            if best is None or seconds < best[0]:
+                best = seconds, height, found
+        budget.progress(f"height {height}: {'nothing' if seconds is None else f'{seconds:.6g} s'}")
+        full = found.rated is not None and found.rated.total >= strongest.rate * (1 - Fraction(GAP))
+        late = best is not None and height >= best[1] + _PATIENCE
+        if full or late or budget.exhausted:
+            break
+    if best is None:
+        return outcome(problem, replace(found, bound=strongest.rate), budget, options)
+    _, height, found = best
+    metrics = {**(found.metrics or {}), "auto_height": height, "heights_tried_s": tried}
+    chosen = replace(found, bound=strongest.rate, metrics=metrics)
+    return outcome(replace(problem, limit=wan.hops(height)), chosen, budget, options)

@@ -1,0 +1,131 @@
+"""``themis-lp``, and the options and the posing that all multi-rail methods share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import Field
+
+from ...core.answers import ChunkOrders
+from ...core.collective import CollectiveKind
+from ...core.errors import InputError
+from ...core.fabric import Fabric, WiredFabric
+from ...core.fields import Duration, Rate, Strict
+from ...core.formulation import Formulation
+from ...core.instance import Instance
+from ...core.method import Kind, Method
+from .problem import demand_of
+
+THEMIS_PAPER = "Rashidi et al., Themis: A Network Bandwidth-Aware Collective Scheduling Policy, ISCA 2022"
+
+COLLECTIVES = (CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER)
+
+#: Dimensions of which all orders can be listed: 7! = 5,040.
+MAX_DIMENSIONS = 7
+
+
+class FabricOptions(Strict):
+    """What the network is made of, and how the data is cut; each replaces what the instance says."""
+
+    bandwidth: list[Rate] | None = Field(
+        None, description="Bandwidth per NPU of each dimension, the innermost first, such as ['250 GB/s', '50 GB/s']."
+    )
+    latency: list[Duration] | None = Field(None, description="Latency of a link of each dimension; 0 unless given.")
+    chunks: int | None = Field(None, ge=1, le=100_000, description="Number of equal chunks; the demand's unless given.")
+
+
+class QueueOptions(FabricOptions):
+    """Options of ``blueconnect``."""
+
+    queue: Literal["fifo", "scf"] = Field(
+        "fifo", description="Which chunk a dimension takes next: the first or the smallest."
+    )
+
+
+class ThemisOptions(FabricOptions):
+    """Options of ``themis`` and ``themis-lp``."""
+
+    queue: Literal["fifo", "scf"] = Field(
+        "scf", description="Which chunk a dimension takes next: the first or the smallest."
+    )
+
+
+def supports(instance: Instance) -> str | None:
+    """Only fabrics with a collective among all NPUs."""
+    if not isinstance(instance.network, Fabric):
+        return "it schedules multi-dimensional networks such as RI(4)_SW(32), not explicit graphs"
+    if instance.demand is None or instance.also:
+        return (
+            "it schedules one collective at a time" if instance.also else "the instance has no collective to schedule"
+        )
+    if instance.demand.collective not in COLLECTIVES:
+        defined = ", ".join(kind.value for kind in COLLECTIVES)
+        return f"it does not define {instance.demand.collective.value}, but {defined}"
+    if instance.demand.ranks is not None and set(instance.demand.ranks) != set(range(instance.npus)):
+        return "it needs all NPUs in the process group"
+    if instance.demand.size_bytes <= 0:
+        return "the collective has no data to move"
+    return None
+
+
+def supports_all_orders(instance: Instance) -> str | None:
+    """Only fabrics whose orders can be listed."""
+    if (reason := supports(instance)) is not None:
+        return reason
+    if (count := len(instance.fabric.dimensions)) > MAX_DIMENSIONS:
+        return f"{count} dimensions have too many orders; expected at most {MAX_DIMENSIONS}"
+    return None
+
+
+def pose(instance: Instance, options: FabricOptions) -> Instance:
+    """Fold bandwidths, latencies and the number of chunks into the instance.
+
+    Raises
+    ------
+    InputError
+        If the bandwidths are not known, or there is not one for each dimension.
+    """
+    fabric = instance.fabric
+    known = fabric if isinstance(fabric, WiredFabric) else None
+    bandwidth = options.bandwidth or (known.bandwidth_Bps if known else None)
+    if bandwidth is None:
+        raise InputError(
+            f"missing, but {fabric} does not say the bandwidth of its dimensions", source="-O", place="bandwidth"
+        )
+    zero = (Fraction(0),) * len(fabric.dimensions)
+    latency = options.latency or (known.latency_s if known else zero)
+    try:
+        wired = WiredFabric(fabric.dimensions, tuple(bandwidth), tuple(latency))
+    except InputError as error:
+        raise error.at(source="-O") from None
+    demand = demand_of(instance)
+    return instance.with_changes(network=wired, demand=replace(demand, chunks=options.chunks or demand.chunks))
+
+
+THEMIS_LP = Method(
+    name="themis-lp",
+    kind=Kind.RELAXATION,
+    summary="the best shares of all chunk orders: a bound, and rounded to chunks",
+    paper=THEMIS_PAPER,
+    answer_type=ChunkOrders,
+    options=ThemisOptions,
+    solve=f"{__package__}.solve:run",
+    supports=supports_all_orders,
+    pose=pose,
+)
+
+SHARES = Formulation(
+    "multirail/themis",
+    summary="the shares of the data that take each order of the dimensions, such that the busiest one works least",
+    paper=THEMIS_PAPER,
+    equations="not in the paper: the linear program that its greedy choice of orders approximates",
+    index=f"{__package__}.problem:index",
+    build=f"{__package__}.formulation:build_problem",
+    value=f"{__package__}.problem:seconds",
+    options=FabricOptions,
+    supports=supports_all_orders,
+    pose=pose,
+    agrees_with="themis-lp",
+)

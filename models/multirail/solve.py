@@ -1,0 +1,86 @@
+"""``themis-lp``: the best shares of all chunk orders, as a bound for every list of orders, and rounded to chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import factorial
+
+import pyomo.environ as pyo
+
+from ...core.answers import ChunkOrders
+from ...core.bounds import Certificate, DimensionWeights, SolverBound
+from ...core.budget import Budget
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult
+from .formulation import build_problem
+from .method import ThemisOptions
+from .problem import OrderProblem, demand_of, pose_problem
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptions) -> Outcome:
+    """Solve the linear program and deal the chunks out by its shares (``Method.run``)."""
+    problem = pose_problem(instance)
+    with budget.clock.phase("build"):
+        model = build_problem(problem)
+    weights = None
+    if isinstance(solver, ResolvingSolver) and Capability.RESOLVE | Capability.DUALS in solver.capabilities:
+        compiled = solver.compile(model, budget, SolverOptions())
+        result = compiled.solve(budget)
+        if result.has_solution:
+            weights = clean_weights([compiled.dual(model.busiest[d]) for d in model.D])
+    else:
+        result = solver.solve(model, budget, SolverOptions())
+    if not result.has_solution:
+        return Outcome(
+            Status.LIMIT, message=result.message or result.termination.value, reports=(result,), size=result.size
+        )
+    bound, certificate = bound_s(problem, result, weights)
+    shares = [max(0.0, pyo.value(model.share[o])) for o in model.O]
+    answer = ChunkOrders(deal(problem.orders, shares, demand_of(instance).chunks), options.queue)
+    return Outcome(
+        Status.FEASIBLE,
+        answer,
+        bound=bound,
+        certificate=certificate,
+        reports=(result,),
+        size=result.size,
+        iterations=result.iterations or 0,
+        metrics={"orders": factorial(len(problem.latency_s)), "orders_used": len(set(answer.orders))},
+    )
+
+
+def clean_weights(duals: Sequence[float]) -> tuple[Fraction, ...]:
+    """Exact weights from the duals of the loads, whose sign depends on how rows are written: at least 0, with sum 1."""
+    weights = [Fraction(abs(dual)).limit_denominator(10**12) for dual in duals]
+    total = sum(weights, Fraction(0))
+    return tuple(weight / total for weight in weights) if total else ()
+
+
+def bound_s(
+    problem: OrderProblem, result: SolverResult, weights: tuple[Fraction, ...] | None
+) -> tuple[float | None, Certificate | None]:
+    """The bound that weights prove, or the solver's."""
+    if weights:
+        loads = [
+            sum((w * (a + t) for w, a, t in zip(weights, problem.latency_s, transfer, strict=True)), Fraction(0))
+            for transfer in problem.transfer_s
+        ]
+        return float(min(loads)), DimensionWeights(weights)
+    if result.bound is not None:
+        return result.bound * float(problem.unit_s), SolverBound(result.solver, result.version)
+    return None, None
+
+
+def deal(orders: Sequence[tuple[int, ...]], shares: Sequence[float], chunks: int) -> tuple[tuple[int, ...], ...]:
+    """Give each chunk the order that lags most behind its share, the first of several."""
+    total = sum(shares)
+    given = [0] * len(orders)
+    dealt: list[tuple[int, ...]] = []
+    for chunk in range(1, chunks + 1):
+        lag = [round(share / total * chunk, 9) - count for share, count in zip(shares, given, strict=True)]
+        chosen = lag.index(max(lag))
+        given[chosen] += 1
+        dealt.append(orders[chosen])
+    return tuple(dealt)

@@ -1,0 +1,121 @@
+"""What a schedule of steps and rounds moves over what, and how an answer is read out of a solved model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
+from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, needed_sends, step_schedule
+from ...core.errors import InputError, Unsupported
+from ...core.instance import Instance
+from ...core.schedule import StepSchedule
+from ...core.topology import Topology
+
+
+@dataclass(frozen=True)
+class SynchronousSteps:
+    """What is asked for.
+
+    Parameters
+    ----------
+    chunks : sequence of Commodity
+        What is moved.
+    edges : sequence of RankEdge
+        Links between ranks.
+    room : sequence of int
+        Chunks that each edge carries in a round.
+    steps, rounds : int
+        S, and the most rounds R.
+    """
+
+    chunks: Sequence[Commodity]
+    edges: Sequence[RankEdge]
+    room: Sequence[int]
+    steps: int
+    rounds: int
+
+    @property
+    def nodes(self) -> list[int]:
+        """Nodes at the ends of edges."""
+        return sorted({n for edge in self.edges for n in (edge.source, edge.target)})
+
+
+@dataclass(frozen=True)
+class PosedSteps(SynchronousSteps):
+    """The same of an instance.
+
+    Parameters
+    ----------
+    instance : Instance
+        Whose chunks are moved.
+    """
+
+    instance: Instance
+
+
+def farthest(chunks: tuple[Commodity, ...], edges: tuple[RankEdge, ...]) -> int:
+    """Fewest steps: the most links between a source and a target."""
+    ends = {(edge.source, edge.target) for edge in edges}
+    most = 0
+    for source, targets in {(chunk.source, chunk.targets) for chunk in chunks}:
+        reached, steps = {source}, 0
+        while not set(targets) <= reached:
+            beyond = reached | {j for i, j in ends if i in reached}
+            if beyond == reached:
+                raise InputError("a rank cannot be reached", place="network.links")
+            reached, steps = beyond, steps + 1
+        most = max(most, steps)
+    return most
+
+
+def posed(instance: Instance, steps: int | None, rounds: int | None) -> PosedSteps:
+    """Chunks and edges of an instance.
+
+    Parameters
+    ----------
+    instance : Instance
+        On a network without switches.
+    steps : int or None
+        S; by default the most links between a source and a target, the fewest that can do.
+    rounds : int or None
+        R; by default all chunks over one link in every step, which is always enough.
+
+    Raises
+    ------
+    Unsupported
+        If chunks have several sizes.
+    InputError
+        If a rank cannot be reached.
+    """
+    topology = instance.network
+    if not isinstance(topology, Topology):
+        raise Unsupported("expected an explicit network")
+    chunks = commodities_of(instance)
+    if len({chunk.bytes for chunk in chunks}) != 1:
+        raise Unsupported("rounds need chunks of one size")
+    edges = edges_of(topology)
+    slowest = min(edge.bandwidth_Bps for edge in edges)
+    room = [min(len(chunks), int(edge.bandwidth_Bps / slowest)) for edge in edges]  # no link carries a chunk twice
+    steps = steps or farthest(chunks, edges)
+    return PosedSteps(chunks, edges, room, steps, rounds or steps * len(chunks), instance)
+
+
+def index(instance: Instance, options: Any) -> PosedSteps:
+    """Chunks, edges, steps and rounds (``Formulation.index``)."""
+    return posed(instance, options.steps, options.rounds)
+
+
+def schedule_of(model: Any, problem: PosedSteps) -> StepSchedule:
+    """The schedule of a solved model, without sends that serve no target (``Formulation.extract``)."""
+    sends = [
+        (s, c, edge)
+        for c, chunk in enumerate(problem.chunks)
+        for s, edge in needed_sends(
+            chunk.source,
+            chunk.targets,
+            [(s, problem.edges[e]) for e in model.E for s in model.S if model.y[c, e, s].value > 0.5],
+        )
+    ]
+    return step_schedule(problem.instance.sha256, chunks_of(problem.instance), sends)

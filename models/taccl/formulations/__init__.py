@@ -1,0 +1,1 @@
+"""The two integer programs of TACCL: which edges carry which chunk, and which sends go together."""

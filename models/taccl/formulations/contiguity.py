@@ -1,0 +1,125 @@
+"""``taccl-contiguity``: when sends begin, and which go together (:mod:`cwb.models.taccl`)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyomo.environ as pyo
+
+
+@dataclass(frozen=True)
+class QueueOrders:
+    """Sends in their order on every queue.
+
+    Parameters
+    ----------
+    queues : sequence of sequence of int
+        The sends that take turns, in order; a send is in one queue.
+    alpha, beta : sequence of float
+        Latency and time on the link of every send, in one unit.
+    after : sequence of int or None
+        The send that brings the chunk to where this one starts; None at the source.
+    edge : sequence of int
+        What every send goes over; only sends over the same edge can go together.
+    """
+
+    queues: Sequence[Sequence[int]]
+    alpha: Sequence[float]
+    beta: Sequence[float]
+    after: Sequence[int | None]
+    edge: Sequence[int]
+
+    @property
+    def horizon(self) -> float:
+        """All sends one after the other."""
+        return sum(self.alpha) + sum(self.beta)
+
+    @property
+    def neighbours(self) -> list[tuple[int, int]]:
+        """Pairs of sends that follow one another in a queue."""
+        return [(a, b) for queue in self.queues for a, b in itertools.pairwise(queue)]
+
+
+def build(orders: QueueOrders) -> Any:
+    """Build the model: data first, turns, joined sends, the end."""
+    m = pyo.ConcreteModel("taccl-contiguity")
+    variables(m, orders)
+    data(m, orders)
+    duration(m, orders)
+    turn(m, orders)
+    joined_begin(m, orders)
+    joined_end(m, orders)
+    last(m, orders)
+    m.objective = pyo.Objective(expr=m.T, sense=pyo.minimize)
+    return m
+
+
+def variables(m: Any, orders: QueueOrders) -> None:
+    """``b``, ``f``, ``g`` (by the later of two neighbours), ``w`` (time of what goes together so far), ``T``."""
+    m.K = pyo.RangeSet(0, len(orders.after) - 1)
+    m.pairs = pyo.Set(initialize=orders.neighbours, dimen=2)
+    horizon = orders.horizon
+    m.b = pyo.Var(m.K, bounds=(0, horizon))
+    m.f = pyo.Var(m.K, bounds=(0, horizon))
+    m.w = pyo.Var(m.K, bounds=(0, horizon))
+    m.g = pyo.Var(m.pairs, domain=pyo.Binary)
+    m.T = pyo.Var(bounds=(0, None))
+    for a, b in m.pairs:
+        if orders.edge[a] != orders.edge[b]:
+            m.g[a, b].fix(0)
+
+
+def data(m: Any, orders: QueueOrders) -> None:
+    """``b_k >= f_h`` where h brings the chunk."""
+
+    @m.Constraint([(k, h) for k, h in enumerate(orders.after) if h is not None])
+    def data(m: Any, k: int, h: int) -> Any:
+        return m.b[k] >= m.f[h]
+
+
+def duration(m: Any, orders: QueueOrders) -> None:
+    """``f_k >= b_k + alpha + w_k``, with ``w_k >= beta_k``: latency once, and all that has gone together."""
+
+    @m.Constraint(m.K, ["own", "all"])
+    def duration(m: Any, k: int, part: str) -> Any:
+        return m.w[k] >= orders.beta[k] if part == "own" else m.f[k] >= m.b[k] + orders.alpha[k] + m.w[k]
+
+
+def turn(m: Any, orders: QueueOrders) -> None:
+    """``b_k >= f_{k-1} - M g_k``: if it does not go together with the one before, it waits for its end."""
+
+    @m.Constraint(m.pairs)
+    def turn(m: Any, a: int, b: int) -> Any:
+        return m.b[b] >= m.f[a] - orders.horizon * m.g[a, b]
+
+
+def joined_begin(m: Any, orders: QueueOrders) -> None:
+    """``b_{k-1} >= b_k - M (1 - g_k)`` and ``b_k >= b_{k-1}``: together, both begin when the data of both is there."""
+
+    @m.Constraint(m.pairs, ["together", "order"])
+    def joined_begin(m: Any, a: int, b: int, part: str) -> Any:
+        if part == "order":
+            return m.b[b] >= m.b[a]
+        return m.b[a] >= m.b[b] - orders.horizon * (1 - m.g[a, b])
+
+
+def joined_end(m: Any, orders: QueueOrders) -> None:
+    """``w_k >= w_{k-1} + beta_k - M (1 - g_k)`` and ``f_{k-1} >= f_k - M (1 - g_k)``: they arrive as a whole."""
+
+    @m.Constraint(m.pairs, ["length", "end"])
+    def joined_end(m: Any, a: int, b: int, part: str) -> Any:
+        slack = orders.horizon * (1 - m.g[a, b])
+        if part == "length":
+            return m.w[b] >= m.w[a] + orders.beta[b] - slack
+        return m.f[a] >= m.f[b] - slack
+
+
+def last(m: Any, orders: QueueOrders) -> None:
+    """``T >= f_k``."""
+
+    @m.Constraint(m.K)
+    def last(m: Any, k: int) -> Any:
+        return m.f[k] <= m.T

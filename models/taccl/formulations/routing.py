@@ -1,0 +1,172 @@
+"""``taccl-routing``: which edges carry which chunk (:mod:`cwb.models.taccl`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import pyomo.environ as pyo
+
+from ....algorithms.graphs.hyper_edges import RankEdge
+from ....algorithms.schedules.commodities import Commodity
+from ....core.topology import Topology
+
+#: Weight of the number of sends, and of the edges in use, against the time: too small to trade time for them.
+LITTLE = 1e-4
+
+
+@dataclass(frozen=True)
+class RoutingProblem:
+    """What is to be routed.
+
+    Parameters
+    ----------
+    chunks, edges : sequences
+        What is moved, and what it may take.
+    topology : Topology
+        The network.
+    same : sequence of ((int, int), (int, int))
+        Pairs of (chunk, edge) whose sends are alike by the sketch.
+    connections : str
+        ``any``, ``min`` (uc-min) or ``max`` (uc-max): how many edges through switches are to be used.
+    unit_s : Fraction
+        Seconds of the unit of all times, so that solvers are given no tiny numbers.
+    """
+
+    chunks: Sequence[Commodity]
+    edges: Sequence[RankEdge]
+    topology: Topology
+    same: Sequence[tuple[tuple[int, int], tuple[int, int]]] = ()
+    connections: Literal["any", "min", "max"] = "any"
+    unit_s: Fraction = Fraction(1)
+
+    def load(self, chunk: int, link: int) -> float:
+        """Time that a chunk keeps a link busy."""
+        return float(self.chunks[chunk].bytes / self.topology.links[link].bandwidth_Bps / self.unit_s)
+
+    def delay(self, edge: int) -> float:
+        """Latency of an edge: of the uplink alone where it leads through switches."""
+        return float(self.topology.links[self.edges[edge].links[0]].latency_s / self.unit_s)
+
+    def passing(self, chunk: int, edge: int) -> float:
+        """Time that a chunk takes over an edge, likewise."""
+        return self.delay(edge) + self.load(chunk, self.edges[edge].links[0])
+
+    @property
+    def horizon(self) -> float:
+        """Longer than any route: every edge once."""
+        return sum(max(self.passing(c, e) for c in range(len(self.chunks))) for e in range(len(self.edges)))
+
+
+def build(problem: RoutingProblem) -> Any:
+    """Build the model: routes, times along routes, loads of links, connections, symmetry, and as early as possible."""
+    m = pyo.ConcreteModel("taccl-routing")
+    variables(m, problem)
+    delivered(m, problem)
+    relayed(m, problem)
+    arrival(m, problem)
+    busy(m, problem)
+    last(m, problem)
+    connection(m, problem)
+    alike(m, problem)
+    objective(m, problem)
+    return m
+
+
+def variables(m: Any, problem: RoutingProblem) -> None:
+    """``x``, ``t``, ``u`` and ``T``."""
+    nodes = sorted({n for edge in problem.edges for n in (edge.source, edge.target)})
+    m.C = pyo.RangeSet(0, len(problem.chunks) - 1)
+    m.E = pyo.RangeSet(0, len(problem.edges) - 1)
+    m.through = pyo.Set(initialize=[e for e, edge in enumerate(problem.edges) if len(edge.links) > 1])
+    m.x = pyo.Var(m.C, m.E, domain=pyo.Binary)
+    m.t = pyo.Var(m.C, pyo.Set(initialize=nodes), bounds=(0, problem.horizon))
+    m.u = pyo.Var(m.through, domain=pyo.Binary)
+    m.T = pyo.Var(bounds=(0, None))
+
+
+def _into(problem: RoutingProblem, node: int) -> list[int]:
+    return [e for e, edge in enumerate(problem.edges) if edge.target == node]
+
+
+def delivered(m: Any, problem: RoutingProblem) -> None:
+    """``sum_i x_{c,(i,n)} = 1`` where n needs c."""
+    needed = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
+
+    @m.Constraint(needed)
+    def delivered(m: Any, c: int, n: int) -> Any:
+        return pyo.quicksum(m.x[c, e] for e in _into(problem, n)) == 1
+
+
+def relayed(m: Any, problem: RoutingProblem) -> None:
+    """``x_{c,(i,j)} <= sum_h x_{c,(h,i)}``: who sends a chunk on has received it; nothing comes back to the source."""
+
+    @m.Constraint(m.C, m.E)
+    def relayed(m: Any, c: int, e: int) -> Any:
+        edge, source = problem.edges[e], problem.chunks[c].source
+        if edge.target == source:
+            return m.x[c, e] <= 0
+        if edge.source == source:
+            return pyo.Constraint.Skip
+        return m.x[c, e] <= pyo.quicksum(m.x[c, h] for h in _into(problem, edge.source))
+
+
+def arrival(m: Any, problem: RoutingProblem) -> None:
+    """``t_{c,j} >= t_{c,i} + alpha_e + beta_ce - M (1 - x_{c,e})``: time along the route, which has no circle."""
+    horizon = problem.horizon
+
+    @m.Constraint(m.C, m.E)
+    def arrival(m: Any, c: int, e: int) -> Any:
+        edge, takes = problem.edges[e], problem.passing(c, e)
+        return m.t[c, edge.target] >= m.t[c, edge.source] + takes - (horizon + takes) * (1 - m.x[c, e])
+
+
+def busy(m: Any, problem: RoutingProblem) -> None:
+    """``T >= sum_c beta_ce x_{c,e}`` over all edges through a link: its chunks take turns."""
+
+    @m.Constraint(range(len(problem.topology.links)))
+    def busy(m: Any, link: int) -> Any:
+        users = [e for e, edge in enumerate(problem.edges) if link in edge.links]
+        if not users:
+            return pyo.Constraint.Skip
+        return pyo.quicksum(problem.load(c, link) * m.x[c, e] for e in users for c in m.C) <= m.T
+
+
+def last(m: Any, problem: RoutingProblem) -> None:
+    """``T >= t_{c,n}`` where n needs c."""
+    needed = [(c, n) for c, chunk in enumerate(problem.chunks) for n in chunk.targets]
+
+    @m.Constraint(needed)
+    def last(m: Any, c: int, n: int) -> Any:
+        return m.t[c, n] <= m.T
+
+
+def connection(m: Any, problem: RoutingProblem) -> None:
+    """``x_{c,e} <= u_e`` for uc-min; ``u_e <= sum_c x_{c,e}`` for uc-max."""
+
+    @m.Constraint(m.C, m.through)
+    def connection(m: Any, c: int, e: int) -> Any:
+        if problem.connections == "min":
+            return m.x[c, e] <= m.u[e]
+        if problem.connections == "max" and c == 0:
+            return m.u[e] <= pyo.quicksum(m.x[d, e] for d in m.C)
+        return pyo.Constraint.Skip
+
+
+def alike(m: Any, problem: RoutingProblem) -> None:
+    """``x_{c,e} = x_{c',e'}`` for sends that the sketch says are alike."""
+
+    @m.Constraint(range(len(problem.same)))
+    def alike(m: Any, index: int) -> Any:
+        one, other = problem.same[index]
+        return m.x[one] == m.x[other]
+
+
+def objective(m: Any, problem: RoutingProblem) -> None:
+    """Minimize T; of equal times, the fewest sends, and the fewest or the most edges through switches."""
+    unit = min(problem.passing(c, e) for c in m.C for e in m.E)
+    sign = {"any": 0, "min": 1, "max": -1}[problem.connections]
+    extra = pyo.quicksum(m.x.values()) + sign * pyo.quicksum(m.u.values())
+    m.objective = pyo.Objective(expr=m.T + LITTLE * unit * extra, sense=pyo.minimize)

@@ -1,0 +1,316 @@
+"""Route, order, join: from an instance to an outcome.
+
+Ordering puts the sends of a route in turns on their links: the earliest first; of two at once, the one with the
+longer way left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.bounds.schedule_bounds import best_bound, network_of
+from ...algorithms.graphs.distances import distances
+from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
+from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, step_schedule
+from ...core.budget import Budget
+from ...core.errors import InputError, Unsupported
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import StepSchedule
+from ...core.solver import Solver, SolverOptions
+from ...core.topology import Topology
+from .formulations import contiguity, routing
+from .formulations.contiguity import QueueOrders
+from .formulations.routing import RoutingProblem
+from .method import RoutingOptions, SketchOptions, TacclOptions, parse_sketch
+
+#: Times of sends that the integer program can hold beside one another: its big constants are sums of the longest ones.
+WIDEST = 10**6
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOptions) -> Outcome:
+    """Route, order, join (``Method.run``)."""
+    bound, certificate = best_bound(instance)
+    problem = routing_of(instance, options)
+    with budget.clock.phase("build"):
+        model = routing.build(problem)
+    result = solver.solve(model, budget, SolverOptions(rel_gap=budget.gap or options.routing_gap))
+    base: dict[str, Any] = {"bound": float(bound), "certificate": certificate, "size": result.size}
+    if not result.has_solution:
+        message = f"no routes were found: the solver says {result.termination.value}"
+        return Outcome(Status.LIMIT, message=message, reports=(result,), **base)
+    plan = order_sends(problem, taken(model))
+    metrics: dict[str, object] = {"routing_s": model.T.value * float(problem.unit_s), "sends": len(plan.sends)}
+    reports = [result]
+    begin = plan.begin
+    if options.contiguity and not budget.exhausted:
+        joined = contiguity.build(plan.orders)
+        second = solver.solve(joined, budget, SolverOptions(rel_gap=budget.gap or options.routing_gap))
+        reports.append(second)
+        if second.has_solution:
+            begin = [joined.b[k].value for k in joined.K]
+            metrics["joined"] = sum(round(g.value) for g in joined.g.values())
+            metrics["taccl_cost_s"] = joined.T.value * float(problem.unit_s)
+    schedule = _schedule(instance, plan, begin)
+    return Outcome(Status.FEASIBLE, schedule, reports=tuple(reports), iterations=len(reports), metrics=metrics, **base)
+
+
+@dataclass(frozen=True)
+class PosedRouting(RoutingProblem):
+    """The routing of an instance.
+
+    Parameters
+    ----------
+    instance : Instance
+        Whose chunks are moved.
+    """
+
+    instance: Instance = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class PosedOrders(QueueOrders):
+    """The orders of an instance.
+
+    Parameters
+    ----------
+    plan : OrderingPlan
+        What the sends are.
+    instance : Instance
+        Whose chunks are moved.
+    """
+
+    plan: OrderingPlan
+    instance: Instance
+
+
+def routing_of(instance: Instance, options: RoutingOptions) -> PosedRouting:
+    """Chunks and the edges that the sketch leaves (``Formulation.index``).
+
+    Raises
+    ------
+    InputError
+        If the sketch is wrong, or leaves no edge.
+    Unsupported
+        If sends differ too much in time.
+    """
+    topology = network_of(instance)
+    sketch = parse_sketch(options.sketch, instance.npus)
+    chunks = commodities_of(instance)
+    edges = sketch.allowed(topology, edges_of(topology))
+    if not edges:
+        raise InputError("the sketch leaves no edge", place="sketch")
+    same = symmetric(topology, chunks, edges, sketch.shift) if sketch.shift is not None else ()
+    return _in_units(PosedRouting(chunks, edges, topology, same, options.connections, instance=instance))
+
+
+def taken(model: Any) -> list[tuple[int, int]]:
+    """The chunks and edges of a solved routing."""
+    return [(c, e) for c in model.C for e in model.E if model.x[c, e].value > 0.5]
+
+
+def routed_schedule(model: Any, routing: PosedRouting) -> StepSchedule:
+    """The routes of a solved model as a schedule, sends in turns and none together (``Formulation.extract``)."""
+    plan = order_sends(routing, taken(model))
+    return _schedule(routing.instance, plan, plan.begin)
+
+
+def fastest_orders(instance: Instance, options: SketchOptions) -> PosedOrders:
+    """The orders of sends if every chunk takes the fastest ways of its own (``Formulation.index``).
+
+    Each rank receives a chunk over the edge by which it would come first if nothing else were sent; of several, the
+    first one.
+    """
+    routing = routing_of(instance, RoutingOptions(sketch=options.sketch, connections="any"))
+    tail, head = np.array([(edge.source, edge.target) for edge in routing.edges], dtype=np.int64).T
+    ways: list[tuple[int, int]] = []
+    for c, chunk in enumerate(routing.chunks):
+        length = [routing.passing(c, e) for e in range(len(routing.edges))]
+        far = distances(len(routing.topology.nodes), tail, head, length)[chunk.source]
+        first: dict[int, tuple[float, int]] = {}
+        for e, edge in enumerate(routing.edges):
+            arrival = (float(far[edge.source]) + length[e], e)
+            if edge.target != chunk.source and isfinite(arrival[0]):
+                first[edge.target] = min(arrival, first.get(edge.target, arrival))
+        ways += [(c, e) for _, e in first.values()]
+    plan = order_sends(routing, ways)
+    return PosedOrders(**vars(plan.orders), plan=plan, instance=instance)
+
+
+def joined_schedule(model: Any, orders: PosedOrders) -> StepSchedule:
+    """The sends of a solved model, some together, as a schedule (``Formulation.extract``)."""
+    return _schedule(orders.instance, orders.plan, [model.b[k].value for k in model.K])
+
+
+def _in_units(routing: PosedRouting) -> PosedRouting:
+    """Count times in what the quickest send takes.
+
+    Raises
+    ------
+    Unsupported
+        If the slowest takes so much longer that a solver could not tell whether a send is made.
+    """
+    links = [routing.topology.links[edge.links[0]] for edge in routing.edges]
+    times = [link.latency_s + chunk.bytes / link.bandwidth_Bps for chunk in routing.chunks for link in links]
+    if max(times) > WIDEST * min(times):
+        factor = f"{float(max(times) / min(times)):.2g}"
+        raise Unsupported(
+            f"sends differ in time by a factor of {factor}; the integer program holds for up to {WIDEST:,}"
+        )
+    return replace(routing, unit_s=min(times))
+
+
+def _schedule(instance: Instance, plan: OrderingPlan, begin: list[float]) -> StepSchedule:
+    """Make steps of the beginnings; a send comes after the one that brings its chunk, however times are rounded."""
+    step: dict[int, int] = {}
+    times = {value: index for index, value in enumerate(sorted({round(value, 12) for value in begin}))}
+    for k in plan.by_time:
+        before = plan.orders.after[k]
+        step[k] = max(times[round(begin[k], 12)], -1 if before is None else step[before] + 1)
+    rows = [(step[k], chunk, plan.edges[edge]) for k, (chunk, edge) in enumerate(plan.sends)]
+    return step_schedule(instance.sha256, chunks_of(instance), rows)
+
+
+@dataclass(frozen=True)
+class OrderingPlan:
+    """Sends in turns.
+
+    Parameters
+    ----------
+    sends : sequence of (int, int)
+        Chunk and edge.
+    edges : sequence of RankEdge
+        What the numbers mean.
+    begin : list of float
+        When each send begins if none go together, in units of the routing.
+    by_time : sequence of int
+        The sends, each after the one that brings its chunk.
+    orders : QueueOrders
+        What contiguity is decided on.
+    """
+
+    sends: Sequence[tuple[int, int]]
+    edges: Sequence[RankEdge]
+    begin: list[float]
+    by_time: Sequence[int]
+    orders: QueueOrders
+
+
+def order_sends(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> OrderingPlan:
+    """Order the sends of a routing: the earliest first; of two at once, the one with the longer way left.
+
+    Sends take turns on their first link, and on the last one of an edge through switches.
+    """
+    sends = _on_trees(routing, taken)
+    index = {send: k for k, send in enumerate(sends)}
+    bringer = {(c, routing.edges[e].target): index[c, e] for c, e in sends}
+    after = [bringer.get((c, routing.edges[e].source)) for c, e in sends]
+    left = [routing.passing(c, e) for c, e in sends]
+    order = _parents_first(after)
+    for k in reversed(order):
+        if (before := after[k]) is not None:
+            left[before] = max(left[before], routing.passing(*sends[before]) + left[k])
+    ready = {k: 0.0 for k in order if after[k] is None}
+    free: dict[int, float] = {}
+    begin, by_time = [0.0] * len(sends), list[int]()
+    queues: dict[int, list[int]] = {}
+    while ready:
+        begins = {k: max(at, *(free.get(link, 0.0) for link in _ends(routing, sends[k]))) for k, at in ready.items()}
+        k = min(ready, key=lambda k: (begins[k], -left[k], sends[k]))
+        begin[k] = begins[k]
+        end = begin[k] + routing.passing(*sends[k])
+        for link in _ends(routing, sends[k]):
+            free[link] = end
+        queues.setdefault(routing.edges[sends[k][1]].links[0], []).append(k)
+        by_time.append(k)
+        del ready[k]
+        ready |= {child: end for child, before in enumerate(after) if before == k}
+    alpha = [routing.delay(e) for _, e in sends]
+    beta = [routing.passing(c, e) - a for (c, e), a in zip(sends, alpha, strict=True)]
+    return OrderingPlan(
+        sends,
+        routing.edges,
+        begin,
+        by_time,
+        QueueOrders(list(queues.values()), alpha, beta, after, [e for _, e in sends]),
+    )
+
+
+def _ends(routing: RoutingProblem, send: tuple[int, int]) -> set[int]:
+    links = routing.edges[send[1]].links
+    return {links[0], links[-1]}
+
+
+def _on_trees(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Leave out sends that bring a chunk where it is already, or that serve no target."""
+    kept: list[tuple[int, int]] = []
+    for c, chunk in enumerate(routing.chunks):
+        edges = [e for d, e in taken if d == c]
+        reached, last = {chunk.source}, dict[int, int]()
+        while fresh := [
+            e for e in edges if routing.edges[e].source in reached and routing.edges[e].target not in reached
+        ]:
+            last[routing.edges[fresh[0]].target] = fresh[0]
+            reached.add(routing.edges[fresh[0]].target)
+        used: set[int] = set()
+        if missing := set(chunk.targets) - reached:
+            name = routing.topology.nodes[min(missing)].name
+            raise Unsupported(
+                f"the solver's routes do not bring chunk {c} to {name}: links differ beyond its tolerances"
+            )
+        for target in chunk.targets:
+            node = target
+            while node != chunk.source:
+                used.add(last[node])
+                node = routing.edges[last[node]].source
+        kept += [(c, e) for e in sorted(used)]
+    return kept
+
+
+def _parents_first(after: Sequence[int | None]) -> list[int]:
+    depth: dict[int, int] = {}
+
+    def depth_of(k: int) -> int:
+        if k not in depth:
+            before = after[k]
+            depth[k] = 0 if before is None else depth_of(before) + 1
+        return depth[k]
+
+    return sorted(range(len(after)), key=lambda k: (depth_of(k), k))
+
+
+def symmetric(
+    topology: Topology, chunks: Sequence[Commodity], edges: Sequence[RankEdge], shift: int
+) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Pair every send with the one that the shift makes of it.
+
+    Raises
+    ------
+    InputError
+        If the shift does not map edges to edges and chunks to chunks.
+    """
+    nodes = topology.rank_nodes
+    moved = {node: nodes[(rank + shift) % len(nodes)] for rank, node in enumerate(nodes)}
+    places: dict[tuple[int, int], list[int]] = {}
+    for e, edge in enumerate(edges):
+        places.setdefault((edge.source, edge.target), []).append(e)
+    kinds: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for c, chunk in enumerate(chunks):
+        kinds.setdefault((chunk.source, tuple(sorted(chunk.targets))), []).append(c)
+    to_edge, to_chunk = dict[int, int](), dict[int, int]()
+    for (i, j), own in places.items():
+        image = places.get((moved[i], moved[j]), [])
+        if len(image) != len(own):
+            raise InputError(f"shift {shift} does not map edges to edges", place="sketch")
+        to_edge |= dict(zip(own, image, strict=True))
+    for (source, targets), same in kinds.items():
+        image = kinds.get((moved[source], tuple(sorted(moved[t] for t in targets))), [])
+        if len(image) != len(same):
+            raise InputError(f"shift {shift} does not map chunks to chunks", place="sketch")
+        to_chunk |= dict(zip(same, image, strict=True))
+    return [((c, e), (to_chunk[c], to_edge[e])) for c in to_chunk for e in to_edge]

@@ -1,0 +1,251 @@
+"""Lower bounds in epochs that cost little: distances, and what the links into a set of nodes can start."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, lcm
+
+import numpy as np
+
+from ...algorithms.epochs.problem import FAR
+from ...algorithms.graphs.colour_refinement import Ints
+from ...algorithms.schedules.commodities import Commodity
+from ...core.bounds import EpochBound, EpochCut, EpochDistance
+from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows
+from .problem import EpochProblem
+
+#: The largest price, as a whole number.
+_LARGEST = 2**24
+
+#: The price of what cannot be.
+_NEVER = 2**55
+
+
+@dataclass(frozen=True)
+class CutDemand:
+    """A chunk that must come from its source to the targets, or a sum to which each of the sources contributes.
+
+    However contributions are added up on the way, into a set that lacks one of them the sum, or a part of it, comes
+    at least once.
+    """
+
+    sources: frozenset[int]
+    targets: frozenset[int]
+    summed: bool
+
+
+def lower_bound(problem: EpochProblem) -> tuple[int, EpochBound | None]:
+    """The best of the simple bounds with what proves it.
+
+    Cuts are tried around every destination, around everything but one source, and around the parts that only links of
+    less bandwidth join. A sum enters a set at least once, however it is made. Where bandwidth varies, nothing is
+    proved.
+    """
+    if problem.timing.changes:
+        return 0, None
+    pairs = [(int(problem.distance[c.source, t]), c.source, t) for c in problem.commodities for t in c.targets]
+    far, source, target = max(pairs)
+    best: tuple[int, EpochBound | None] = (far, EpochDistance(source, target))
+    needs = _needs(problem.commodities)
+    for nodes, sink in _cuts(problem, needs):
+        epochs = _fewest(problem, needs, frozenset(nodes), sink)
+        best = max(best, (epochs, EpochCut(nodes, sink)), key=lambda pair: pair[0])
+    return best
+
+
+def _needs(commodities: Sequence[Commodity]) -> list[CutDemand]:
+    """Put what belongs to one sum together: contributions of others to the owner, and the sum from it to all."""
+    copied = [
+        CutDemand(frozenset([c.source]), frozenset(c.targets), False)
+        for c in commodities
+        if not c.summed and not c.after
+    ]
+    sources: dict[int, set[int]] = defaultdict(set)
+    targets: dict[int, set[int]] = defaultdict(set)
+    for c in commodities:
+        if c.summed or c.after:
+            sources[c.chunk] |= {c.source, *(c.targets if c.summed else ())}
+            targets[c.chunk] |= {*c.targets, *(() if c.summed else (c.source,))}
+    return copied + [CutDemand(frozenset(sources[q]), frozenset(targets[q]), True) for q in sources]
+
+
+def _cuts(problem: EpochProblem, needs: Sequence[CutDemand]) -> list[tuple[tuple[int, ...], int | None]]:
+    """Sets of nodes to try, with a sink or without."""
+    targets, sources = {t for n in needs for t in n.targets}, {s for n in needs for s in n.sources}
+    cuts: list[tuple[tuple[int, ...], int | None]] = [((t,), t) for t in sorted(targets)]
+    cuts += [(tuple(n for n in range(problem.nodes) if n != s), None) for s in sorted(sources)]
+    for part in _parts(problem):
+        cuts += [(part, t) for t in part if t in targets] + [(part, None)]
+    return cuts
+
+
+def _parts(problem: EpochProblem) -> list[tuple[int, ...]]:
+    """Parts of the network that remain if all links up to some rate are cut."""
+    parts: set[frozenset[int]] = set()
+    for slow in sorted({link.rate for link in problem.links})[:-1]:
+        parts |= _components(problem.nodes, [(e.source, e.target) for e in problem.links if e.rate > slow])
+    return sorted(tuple(sorted(part)) for part in parts if 1 < len(part) < problem.nodes)
+
+
+def _fewest(problem: EpochProblem, needs: Sequence[CutDemand], inside: frozenset[int], sink: int | None) -> int:
+    """Fewest epochs in which the links into a set can start what must enter it (:class:`~cwb.core.bounds.EpochCut`)."""
+    fluid, sources, sinks = problem.timing.fluid, list[frozenset[int]](), set[int]()
+    for need in needs:
+        needing = [t for t in need.targets if t in inside and sink in (None, t)]
+        outside = need.sources - inside
+        if needing and outside and (need.summed or outside == need.sources):
+            sinks.update(needing)
+            sources += [outside] * (len(needing) if fluid and not need.summed else 1)
+    if not sources:
+        return 0
+    every = {t for need in needs for t in need.targets} & inside if sink is None else sinks
+    nearest = {group: problem.distance[sorted(group)].min(axis=0) for group in set(sources)}
+    entering = [e for e in problem.links if e.source not in inside and e.target in inside]
+    spans = [
+        (
+            sorted(int(nearest[group][e.source]) for group in sources),
+            e,
+            int(problem.distance[e.target, sorted(every)].min()),
+        )
+        for e in entering
+    ]
+    if fluid:
+        first = [(release[0] + e.delay + rest, e.rate) for release, e, rest in spans if release[0] + rest < FAR]
+        return _first_full(first, len(sources))
+    arrivals: list[int] = []
+    for releases, link, rest in spans:
+        starts: list[int] = []
+        for n, release in enumerate(releases):
+            starts.append(max(release, starts[n - link.capacity] + link.window) if n >= link.capacity else release)
+        arrivals += [start + link.delay + rest for start in starts]
+    return sorted(arrivals)[len(sources) - 1]
+
+
+def _first_full(spans: Iterable[tuple[int, Fraction]], units: int) -> int:
+    """Smallest K with ``sum rate * max(0, K - first + 1) >= units``; ``FAR`` without spans."""
+    room, rate, now = Fraction(0), Fraction(0), 0
+    for first, extra in sorted(spans):
+        if rate and room + rate * (first - now) >= units:
+            break
+        room, rate, now = room + rate * (first - now), rate + extra, first
+    return now - 1 + ceil((units - room) / rate) if rate else FAR
+
+
+def cut_epochs(exchange: Exchange, inside: frozenset[int]) -> int:
+    """The fewest epochs that the links out of a set of nodes leave possible.
+
+    Parameters
+    ----------
+    exchange : Exchange
+        The problem.
+    inside : frozenset of int
+        Nodes.
+
+    Returns
+    -------
+    int
+        0 if nothing has to leave the set, :data:`FAR` if nothing can.
+    """
+    within = [index for index, rank in enumerate(exchange.ranks) if rank in inside]
+    outside = [index for index, rank in enumerate(exchange.ranks) if rank not in inside]
+    units = len(within) * len(outside)
+    if not units:
+        return 0
+    distance = exchange.network.distance
+    rest = exchange.network.distance_to[outside].min(axis=0)
+    spans: list[tuple[int, Fraction]] = []
+    for e, (i, j) in enumerate(zip(exchange.tails, exchange.heads, strict=True)):
+        if i in inside and j not in inside:
+            first = int(distance[within, i].min()) + exchange.delay[e] + int(rest[j])
+            if first < FAR:
+                spans.append((first, exchange.capacity[e]))
+    return _first_full(spans, units)
+
+
+def regions(exchange: Exchange) -> set[frozenset[int]]:
+    """Sets of nodes worth trying: single nodes, parts that only slow links join, and the complements of all of them."""
+    everything = frozenset(range(len(exchange.stores)))
+    parts = {frozenset([rank]) for rank in exchange.ranks}
+    edges = list(zip(exchange.tails, exchange.heads, exchange.capacity, exchange.delay, strict=True))
+    for slow in sorted(set(exchange.capacity)):
+        parts |= _components(len(everything), [(i, j) for i, j, c, _ in edges if c > slow])
+    for far in sorted(set(exchange.delay)):
+        parts |= _components(len(everything), [(i, j) for i, j, _, d in edges if d < far])
+    switches = frozenset(n for n in everything if not exchange.stores[n])
+    for part in list(parts):
+        parts |= {part - switches, part | {j for i, j, *_ in edges if i in part and j in switches}}
+    parts |= {everything - part for part in parts}
+    return {part for part in parts if part and part != everything}
+
+
+def _components(count: int, edges: Iterable[tuple[int, int]]) -> set[frozenset[int]]:
+    parent = list(range(count))
+
+    def root(x: int) -> int:
+        while parent[x] != x:
+            parent[x] = x = parent[parent[x]]
+        return x
+
+    for i, j in edges:
+        parent[root(i)] = root(j)
+    members: dict[int, set[int]] = {}
+    for node in range(count):
+        members.setdefault(root(node), set()).add(node)
+    return {frozenset(part) for part in members.values()}
+
+
+def best_cut(exchange: Exchange) -> tuple[int, frozenset[int] | None]:
+    """The best lower bound of all regions and of the diameter (for which there is no set)."""
+    best: tuple[int, frozenset[int] | None] = (int(exchange.network.distance[:, list(exchange.ranks)].max()), None)
+    for region in sorted(regions(exchange), key=sorted):
+        if (epochs := cut_epochs(exchange, region)) > best[0]:
+            best = (epochs, region)
+    return best
+
+
+def prices_of(grid: BlockGrid, reduced: ReducedFlows, duals: Mapping[tuple[int, int], float]) -> Ints:
+    """Round the dual values of the capacities of blocks (class of links, block) to prices of links in blocks.
+
+    Shape (links, blocks).
+    """
+    values = {key: max(0.0, value) for key, value in duals.items()}
+    largest = max(values.values(), default=0.0) or 1.0
+    table = np.zeros((reduced.classes.sizes[2], grid.blocks), dtype=np.int64)
+    for (link, block), value in values.items():
+        table[link, block] = round(value / largest * _LARGEST)
+    return np.asarray(table[reduced.classes.link])
+
+
+def by_epoch(grid: BlockGrid, prices: Ints) -> Ints:
+    """Write the prices of blocks for every epoch; shape (links, epochs)."""
+    return np.asarray(np.repeat(prices, np.diff(np.array(grid.starts)), axis=1))
+
+
+def refutes(exchange: Exchange, prices: Ints) -> bool:
+    """Whether prices prove that no schedule takes as few epochs as they are given for."""
+    epochs = prices.shape[1]
+    unit = lcm(*(capacity.denominator for capacity in exchange.capacity))
+    total = sum(
+        (capacity * unit) * int(row) for capacity, row in zip(exchange.capacity, prices.sum(axis=1), strict=True)
+    )
+    return unit * cheapest_total(exchange, prices, epochs) > Fraction(total)
+
+
+def cheapest_total(exchange: Exchange, prices: Ints, epochs: int) -> int:
+    """Add up the cheapest ways of all pairs in time."""
+    sources, nodes = len(exchange.ranks), len(exchange.stores)
+    stores = np.array(exchange.stores)
+    cost = np.full((epochs + 1, nodes, sources), _NEVER, dtype=np.int64)
+    for s, rank in enumerate(exchange.ranks):
+        cost[0, rank, s] = 0
+    for k in range(epochs + 1):
+        if k:
+            cost[k, stores] = np.minimum(cost[k, stores], cost[k - 1, stores])
+        for link, (tail, head, delay) in enumerate(zip(exchange.tails, exchange.heads, exchange.delay, strict=True)):
+            if k < epochs and k + delay <= epochs:
+                np.minimum(cost[k + delay, head], cost[k, tail] + prices[link, k], out=cost[k + delay, head])
+    ends = cost[epochs, list(exchange.ranks)]
+    return int(ends.sum())

@@ -1,0 +1,372 @@
+"""From sends in epochs to a schedule in seconds."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.schedules.commodities import chunks_of
+from ...core.instance import Instance
+from ...core.schedule import Chunks, Schedule, sends_from_lists
+from .formulations.lp import LpIndexSets
+from .index_sets import IndexSets
+from .problem import MAX_COMMODITIES, EpochProblem
+
+#: Parts of a chunk are multiples of this.
+GRAIN = 2**40
+
+#: Flow that is taken for a solver's dust.
+DUST = 1e-9
+
+#: A way from source to destination: links and epochs, in order.
+Way = tuple[tuple[int, int], ...]
+
+Rates = Mapping[tuple[int, int, int], float]
+
+
+@dataclass(frozen=True, order=True)
+class EpochSend:
+    """A chunk that goes over a link, or over several through nodes that pass it on at once.
+
+    Parameters
+    ----------
+    start : int
+        Epoch in which it starts over the first link; over each further link it starts at the index at which it
+        arrives there.
+    commodity : int
+        Position in the problem's commodities.
+    path : tuple of int
+        Links.
+    """
+
+    start: int
+    commodity: int
+    path: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PathFlow:
+    """A part of a fluid commodity with its ways.
+
+    Parameters
+    ----------
+    commodity : int
+        Position in the problem's commodities.
+    amount : Fraction
+        Part of the commodity's chunk, above 0.
+    hops : tuple of (int, int)
+        Links with the epochs in which the part goes over them, one way after the other; once for each destination
+        that it goes there for.
+    """
+
+    commodity: int
+    amount: Fraction
+    hops: tuple[tuple[int, int], ...]
+
+
+def hops(problem: EpochProblem, send: EpochSend) -> list[tuple[int, int]]:
+    """The links of a send with the index at which it starts over each."""
+    links, at = [], send.start
+    for link in send.path:
+        links.append((link, at))
+        at += problem.links[link].delay
+    return links
+
+
+def arrival(problem: EpochProblem, send: EpochSend) -> int:
+    """Index at which a send is at the end of its path."""
+    return send.start + sum(problem.links[link].delay for link in send.path)
+
+
+def finish(problem: EpochProblem, sends: Iterable[EpochSend]) -> int:
+    """Epochs that a schedule takes: the index of its last arrival."""
+    return max((arrival(problem, send) for send in sends), default=0)
+
+
+def schedule_of(problem: EpochProblem, instance: Instance, sends: Sequence[EpochSend]) -> Schedule:
+    """Make the schedule of whole chunks.
+
+    Data that is copied is written from node to node that copies, so that what a switch copies is on the link to it
+    once, even if several sends name it. Through a switch that does not copy a send keeps its path, and what ends at
+    one is there as often as it is sent. A contribution to a sum keeps its whole path, since what passes through a
+    switch is not added there.
+
+    Parameters
+    ----------
+    problem : EpochProblem
+        The grid.
+    instance : Instance
+        What it was made of.
+    sends : sequence of EpochSend
+        In any order.
+    """
+    rows = Counter[tuple[EpochSend, bool]]()
+    for send in sends:
+        commodity = problem.commodities[send.commodity]
+        for piece in [send] if commodity.summed else _pieces(problem, send):
+            rows[replace(piece, commodity=commodity.chunk), commodity.summed] += 1
+    flat: list[tuple[EpochSend, bool]] = []
+    for (send, summed), count in sorted(rows.items()):
+        flat += [(send, summed)] * (1 if problem.copies[problem.links[send.path[-1]].target] else count)
+    return _timed(
+        problem, chunks_of(instance, MAX_COMMODITIES), [send for send, _ in flat], [summed for _, summed in flat]
+    )
+
+
+def _pieces(problem: EpochProblem, send: EpochSend) -> list[EpochSend]:
+    """Cut a send at the nodes that copy."""
+    pieces: list[EpochSend] = []
+    begin, start = 0, send.start
+    for index, (link, at) in enumerate(hops(problem, send), start=1):
+        start = at if begin == index - 1 else start
+        if problem.copies[problem.links[link].target] or index == len(send.path):
+            pieces.append(EpochSend(start, send.commodity, send.path[begin:index]))
+            begin = index
+    return pieces
+
+
+def fluid_schedule_of(problem: EpochProblem, instance: Instance, flows: Sequence[PathFlow]) -> Schedule:
+    """Make the schedule of parts of chunks: every flow is a chunk of its own.
+
+    The amounts of a commodity must sum to 1 exactly.
+    """
+    whole = chunks_of(instance, MAX_COMMODITIES)
+    unit = Fraction(1, int(np.lcm.reduce([flow.amount.denominator for flow in flows], dtype=object)))
+    of = np.array([problem.commodities[flow.commodity].chunk for flow in flows], dtype=np.int64)
+    units = np.array([int(flow.amount / unit) for flow in flows], dtype=np.int64)
+    chunks = Chunks(
+        units, whole.unit_bytes * unit, whole.groups, whole.held_by[of], whole.needed_by[of], whole.reduced[of]
+    )
+    sends = sorted(EpochSend(k, index, (e,)) for index, flow in enumerate(flows) for e, k in flow.hops)
+    return _timed(problem, chunks, sends, [False] * len(sends))
+
+
+def _timed(problem: EpochProblem, chunks: Chunks, sends: Sequence[EpochSend], summed: Sequence[bool]) -> Schedule:
+    """Make the columns; the second number of a send is a chunk here."""
+    links, epoch = problem.links, problem.timing.epoch_s
+    columns = sends_from_lists(
+        [send.commodity for send in sends],
+        [links[send.path[0]].source for send in sends],
+        [links[send.path[-1]].target for send in sends],
+        summed,
+        [send.path for send in sends],
+    )
+    start = np.array([float(send.start * epoch) for send in sends], dtype=np.float64)
+    end = np.array([float(arrival(problem, send) * epoch) for send in sends], dtype=np.float64)
+    return Schedule(problem.instance_sha256, chunks, columns, start, end)
+
+
+def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[EpochSend]:
+    """Keep what the destinations' chunks came by: the reverse depth-first search of section 3.1.
+
+    From every destination the send that brought the chunk first is followed back to where it came from, up to the
+    source. At a node that cannot store, it is the one that arrived at the index at which the chunk left, at one with
+    limited room the last one before that; at one that cannot copy, one for every send.
+
+    Parameters
+    ----------
+    problem : EpochProblem
+        The grid.
+    sends : iterable of EpochSend
+        Feasible ones; each over a link or a hyper-edge. A send that is there twice is two, to a node that cannot copy.
+    """
+    every = sorted(sends)
+    bringing: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for index, send in enumerate(every):
+        target = problem.links[send.path[-1]].target
+        bringing[send.commodity, target].append((arrival(problem, send), index))
+    for brought in bringing.values():
+        brought.sort()
+    kept: set[int] = set()
+    for q, commodity in enumerate(problem.commodities):
+        wanted = [bringing[q, target][0][1] for target in commodity.targets]
+        while wanted:
+            index = wanted.pop()
+            if index in kept:
+                continue
+            kept.add(index)
+            tail = problem.links[every[index].path[0]].source
+            if tail != commodity.source:
+                wanted.append(_before(problem, bringing[q, tail], q, tail, every[index].start))
+    return [every[index] for index in sorted(kept)]
+
+
+def _before(problem: EpochProblem, brought: list[tuple[int, int]], q: int, node: int, start: int) -> int:
+    """The send that brought to a node what it sends on at an index.
+
+    One that is given is not given again where nothing is copied.
+    """
+    stores = problem.stores(problem.commodities[q], node) and problem.room[node] != 0
+    if problem.copies[node]:
+        candidates = [send for at, send in brought if at == start or (stores and at < start)]
+        return candidates[0 if problem.room[node] is None else -1]
+    index = max(i for i, (at, _) in enumerate(brought) if at == start or (stores and at < start))
+    return brought.pop(index)[1]
+
+
+def summed_up(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
+    """Turn the contributions to each sum into a tree: whoever stores them adds up what it has and sends it on once.
+
+    Of what a node sends towards one sum, only the last send is kept: all contributions that it passes on have arrived
+    by then, and where they go from the next node, that node's last send has not started before. So nothing arrives
+    later than before, and less is sent. A node without a contribution to which nothing comes any more sends nothing.
+
+    Parameters
+    ----------
+    problem : EpochProblem
+        The grid.
+    sends : sequence of EpochSend
+        Without useless ones (:func:`needed_sends`).
+    """
+    joined, commodities = sorted(_joined(problem, sends)), problem.commodities
+    last: dict[tuple[int, int], EpochSend] = {}
+    for send in joined:
+        if commodities[send.commodity].summed:
+            last[commodities[send.commodity].chunk, problem.links[send.path[0]].source] = send
+    holds = {(c.chunk, c.source) for c in commodities if c.summed}
+    kept = [send for send in joined if not commodities[send.commodity].summed]
+    for (chunk, source), send in sorted(last.items(), key=lambda each: (arrival(problem, each[1]), each[1].start)):
+        if (chunk, source) in holds:
+            holds.add((chunk, problem.links[send.path[-1]].target))
+            kept.append(send)
+    return sorted(kept)
+
+
+def _joined(problem: EpochProblem, sends: Sequence[EpochSend]) -> list[EpochSend]:
+    """Join the hops of sums through switches that pass them on once: on a path nothing is sent twice."""
+
+    def passes(q: int, node: int) -> bool:
+        commodity = problem.commodities[q]
+        return bool(commodity.after) and not problem.copies[node] and not problem.stores(commodity, node)
+
+    onwards: dict[tuple[int, int, int], list[EpochSend]] = defaultdict(list)
+    for send in sends:
+        onwards[send.commodity, problem.links[send.path[0]].source, send.start].append(send)
+    joined: list[EpochSend] = []
+    for send in sends:
+        if passes(send.commodity, problem.links[send.path[0]].source):
+            continue
+        path, at = send.path, arrival(problem, send)
+        while passes(send.commodity, node := problem.links[path[-1]].target):
+            further = onwards[send.commodity, node, at].pop()
+            path, at = path + further.path, arrival(problem, further)
+        joined.append(EpochSend(send.start, send.commodity, path))
+    return joined
+
+
+def sends_of_model(sets: IndexSets, model: Any) -> list[EpochSend]:
+    """Make sends of the values of a model, without useless ones; contributions to sums are added up."""
+    sends: list[EpochSend] = []
+    for q, a, k in sets.sends:
+        sends += [EpochSend(k, q, sets.arcs[a].links)] * round(model.F[q, a, k].value)
+    return summed_up(sets.problem, needed_sends(sets.problem, sends))
+
+
+def path_flows(sets: LpIndexSets, flow: Rates, kept: Rates, read: Rates) -> list[PathFlow]:
+    """Cut every chunk into parts that take one way to each destination.
+
+    What each destination reads is followed back to the source, over the largest rate first, until it is used up. The
+    ways to one destination are laid end to end over the chunks that it needs of a source; where a chunk has several
+    destinations, it is cut wherever one of them changes the way. A part goes once for each destination, also where
+    two of its ways share a link and an epoch: nothing is copied on the way.
+
+    Parameters
+    ----------
+    sets : LpIndexSets
+        Index sets.
+    flow, kept, read : mapping
+        Values of F, B and R.
+
+    Returns
+    -------
+    list of PathFlow
+        The amounts of each commodity sum to 1 exactly.
+    """
+    problem = sets.problem
+    ways = _ways(sets, dict(flow), dict(kept), dict(read))
+    cuts = {pair: _laid_out(each, sets.demand[pair[0]][pair[1]]) for pair, each in ways.items()}
+    nth: dict[tuple[int, int], int] = {}
+    flows: list[PathFlow] = []
+    for q, commodity in enumerate(problem.commodities):
+        begin: dict[int, int] = {}
+        for target in commodity.targets:
+            begin[target] = nth.get((commodity.source, target), 0) * GRAIN
+            nth[commodity.source, target] = nth.get((commodity.source, target), 0) + 1
+        edges = {0, GRAIN}
+        for target, offset in begin.items():
+            edges |= {e - offset for e, _ in cuts[commodity.source, target] if 0 < e - offset < GRAIN}
+        grid = sorted(edges)
+        for left, right in pairwise(grid):
+            hops = [
+                hop
+                for target, offset in begin.items()
+                for hop in _way_at(cuts[commodity.source, target], left + offset)
+            ]
+            flows.append(PathFlow(q, Fraction(right - left, GRAIN), tuple(hops)))
+    return flows
+
+
+def _laid_out(ways: list[tuple[float, Way]], chunks: int) -> list[tuple[int, Way]]:
+    """The ways with the whole number of grains at which each begins; together they fill all chunks."""
+    total, at = sum(amount for amount, _ in ways), 0.0
+    laid: list[tuple[int, Way]] = []
+    for amount, way in ways:
+        begin = round(at / total * chunks * GRAIN)
+        if not laid or begin > laid[-1][0]:
+            laid.append((begin, way))
+        else:
+            laid[-1] = (begin, way)  # the one before is less than a grain
+        at += amount
+    return laid
+
+
+def _way_at(ways: list[tuple[int, Way]], grain: int) -> Way:
+    return ways[bisect_right(ways, grain, key=lambda each: each[0]) - 1][1]
+
+
+def _ways(
+    sets: LpIndexSets, flow: dict[tuple[int, int, int], float], kept: dict[tuple[int, int, int], float], read: Rates
+) -> dict[tuple[int, int], list[tuple[float, Way]]]:
+    """Follow what is read back to the source; uses the rates up."""
+    traced: dict[tuple[int, int], list[tuple[float, Way]]] = {}
+    for (s, d, k), amount in sorted(read.items()):
+        left = amount
+        while left > DUST:
+            part, way = _trace(sets, flow, kept, (s, d, k), left)
+            left -= part
+            if part <= 0:
+                break
+            traced.setdefault((s, d), []).append((part, way))
+    return traced
+
+
+def _trace(
+    sets: LpIndexSets,
+    flow: dict[tuple[int, int, int], float],
+    kept: dict[tuple[int, int, int], float],
+    end: tuple[int, int, int],
+    most: float,
+) -> tuple[float, Way]:
+    """Find one way back from a destination, and use its smallest rate up."""
+    problem: EpochProblem = sets.problem
+    s, node, k = end
+    steps: list[tuple[dict[tuple[int, int, int], float], tuple[int, int, int]]] = []
+    while (node, k) != (s, 0):
+        options = [(flow.get(key, 0.0), 1, key) for key in sets.arriving(s, node, k)]
+        options.append((kept.get((s, node, k - 1), 0.0), 0, (s, node, k - 1)))
+        rate, moves, key = max(options)
+        if rate <= 0:
+            return 0.0, ()
+        steps.append((flow if moves else kept, key))
+        node, k = (problem.links[key[1]].source, key[2]) if moves else (node, k - 1)
+    part = min([most, *(table[key] for table, key in steps)])
+    for table, key in steps:
+        table[key] -= part
+    return part, tuple((key[1], key[2]) for table, key in reversed(steps) if table is flow)

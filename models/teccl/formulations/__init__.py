@@ -1,0 +1,1 @@
+"""The declared models of the family: one file a Pyomo model."""

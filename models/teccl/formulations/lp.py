@@ -1,0 +1,210 @@
+"""TE-CCL's linear program (section 4.1, appendices A and B): index sets and Pyomo model.
+
+Nothing is copied, and the chunks of a source are one commodity.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyomo.environ as pyo
+from pyomo.common.gc_manager import PauseGC
+
+from ..problem import EpochProblem
+
+
+@dataclass(frozen=True, eq=False)
+class LpIndexSets:
+    """Index sets of the linear program.
+
+    Parameters
+    ----------
+    problem : EpochProblem
+        A fluid one.
+    epochs : int
+        K: everything has arrived by index K.
+    """
+
+    problem: EpochProblem
+    epochs: int
+
+    @cached_property
+    def demand(self) -> dict[int, dict[int, int]]:
+        """Chunks that each node needs of each source; what several need is sent to each of them."""
+        demand: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        for commodity in self.problem.commodities:
+            for target in commodity.targets:
+                demand[commodity.source][target] += 1
+        return {s: dict(targets) for s, targets in demand.items()}
+
+    @cached_property
+    def first(self) -> dict[int, list[int]]:
+        """Earliest index at which data of a source can be at each node."""
+        return {s: self.problem.distance[s].tolist() for s in self.demand}
+
+    @cached_property
+    def last(self) -> dict[int, list[int]]:
+        """Latest index at which data of a source at each node is of use."""
+        far = self.problem.distance
+        return {s: (self.epochs - far[:, list(t)].min(axis=1)).tolist() for s, t in self.demand.items()}
+
+    @cached_property
+    def flows(self) -> list[tuple[int, int, int]]:
+        """Index of F: source, link, epoch."""
+        return [
+            (s, e, k)
+            for s in self.demand
+            for e, link in enumerate(self.problem.links)
+            if link.target != s
+            for k in range(self.first[s][link.source], self.last[s][link.target] - link.delay + 1)
+        ]
+
+    @cached_property
+    def kept(self) -> list[tuple[int, int, int]]:
+        """Index of B: source, node that stores, index in time."""
+        return [(s, n, k) for s, n, k in self.nodes if self.problem.holds[n] != 0 and k < self.last[s][n]]
+
+    @cached_property
+    def nodes(self) -> list[tuple[int, int, int]]:
+        """Source, node and index in time where anything can be."""
+        pairs = [(s, n) for s in self.demand for n in range(self.problem.nodes)]
+        return [(s, n, k) for s, n in pairs for k in range(self.first[s][n], self.last[s][n] + 1)]
+
+    @cached_property
+    def reads(self) -> list[tuple[int, int, int]]:
+        """Index of R: source, destination, index in time."""
+        pairs = [(s, d) for s, targets in self.demand.items() for d in targets]
+        return [(s, d, k) for s, d in pairs for k in range(self.first[s][d], self.epochs + 1)]
+
+    def arriving(self, s: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
+        """Flows that are at a node at index k."""
+        for e in self.problem.entering[n] if n != s else ():
+            link = self.problem.links[e]
+            if self.first[s][link.source] <= k - link.delay and k <= self.last[s][n]:
+                yield s, e, k - link.delay
+
+    def departing(self, s: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
+        """Flows that leave a node in epoch k."""
+        for e in self.problem.leaving[n]:
+            link = self.problem.links[e]
+            if link.target != s and k + link.delay <= self.last[s][link.target]:
+                yield s, e, k
+
+
+def build(sets: LpIndexSets, objective: str = "makespan") -> Any:
+    """The model: flows, what links carry, what nodes keep, pass on and read, what must have arrived, what is sought.
+
+    Parameters
+    ----------
+    sets : LpIndexSets
+        Index sets.
+    objective : str
+        ``makespan``, the largest part of all demands that can be met in K epochs, or ``paper``.
+    """
+    with PauseGC():
+        m = pyo.ConcreteModel("teccl-lp")
+        variables(m, sets, whole=objective == "paper")
+        capacity(m, sets)
+        flow_conservation(m, sets)
+        destination(m, sets)
+        if any(limit is not None for limit in sets.problem.room):
+            limited_buffers(m, sets)
+        if objective == "makespan":
+            makespan(m)
+        else:
+            paper_objective(m, sets)
+    return m
+
+
+def variables(m: Any, sets: LpIndexSets, *, whole: bool) -> None:
+    """``F[s, e, k]`` flows; ``B[s, n, k]`` is kept from index k to k + 1; ``R[s, d, k]`` is read at index k.
+
+    ``part`` of all demands is met. With the paper's objective the part is 1.
+    """
+    m.flows = pyo.Set(dimen=3, initialize=sets.flows)
+    m.kept = pyo.Set(dimen=3, initialize=sets.kept)
+    m.reads = pyo.Set(dimen=3, initialize=sets.reads)
+    m.F = pyo.Var(m.flows, domain=pyo.NonNegativeReals)
+    m.B = pyo.Var(m.kept, domain=pyo.NonNegativeReals)
+    m.R = pyo.Var(m.reads, domain=pyo.NonNegativeReals)
+    m.part = pyo.Var(bounds=(1 if whole else 0, 1))
+
+
+def capacity(m: Any, sets: LpIndexSets) -> None:
+    """``sum_s F[s, (i, j), k] <= T tau`` in every epoch, with the bandwidth of that epoch."""
+    loads: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    for s, e, k in sets.flows:
+        loads[e, k].append((s, e, k))
+    links, timing = sets.problem.links, sets.problem.timing
+
+    @m.Constraint(list(loads))
+    def capacity(m: Any, e: int, k: int) -> Any:
+        return sum(m.F[key] for key in loads[e, k]) <= float(links[e].rate * timing.factor(e, k))
+
+
+def flow_conservation(m: Any, sets: LpIndexSets) -> None:
+    """``sum_j F[s, (j, n), k - delta] + B[s, n, k-1] = B[s, n, k] + R[s, n, k] + sum_j F[s, (n, j), k]``.
+
+    At the source, ``part * sum_d D[s, d]`` comes in at index 0 (appendix A). A switch that cannot store has no B, and
+    nobody reads there.
+    """
+    demand = sets.demand
+    supply = {s: sum(targets.values()) for s, targets in demand.items()}
+    holds, first, last = sets.problem.holds, sets.first, sets.last
+
+    @m.Constraint(sets.nodes)
+    def flow_conservation(m: Any, s: int, n: int, k: int) -> Any:
+        came = [m.F[key] for key in sets.arriving(s, n, k)]
+        went = [m.F[key] for key in sets.departing(s, n, k)]
+        if n == s and k == 0:
+            came.append(supply[s] * m.part)
+        if holds[n] != 0:
+            if k > first[s][n]:
+                came.append(m.B[s, n, k - 1])
+            if k < last[s][n]:
+                went.append(m.B[s, n, k])
+        if n in demand[s]:
+            went.append(m.R[s, n, k])
+        return sum(came) == sum(went) if came or went else pyo.Constraint.Skip
+
+
+def destination(m: Any, sets: LpIndexSets) -> None:
+    """``sum_k R[s, d, k] = part * D[s, d]``: what has been read by the last epoch is what is asked for."""
+
+    @m.Constraint([(s, d) for s, targets in sets.demand.items() for d in targets])
+    def destination(m: Any, s: int, d: int) -> Any:
+        span = range(sets.first[s][d], sets.epochs + 1)
+        return sum(m.R[s, d, k] for k in span) == sets.demand[s][d] * m.part
+
+
+def limited_buffers(m: Any, sets: LpIndexSets) -> None:
+    """``sum_s B[s, n, k] <= L`` (appendix B), over what a rank keeps for others."""
+    room = {n: limit for n, limit in enumerate(sets.problem.room) if limit is not None}
+    held: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    for s, n, k in sets.kept:
+        if n != s and n in room and not sets.problem.switch[n]:
+            held[n, k].append((s, n, k))
+
+    @m.Constraint(list(held))
+    def limited_buffers(m: Any, n: int, k: int) -> Any:
+        return sum(m.B[key] for key in held[n, k]) <= room[n]
+
+
+def makespan(m: Any) -> None:
+    """Maximize ``part``: K epochs are enough exactly if it is 1."""
+    m.objective = pyo.Objective(expr=m.part, sense=pyo.maximize)
+
+
+def paper_objective(m: Any, sets: LpIndexSets) -> None:
+    """Maximize ``sum_{k, s, d} 1 / (k + 1)`` of what has been read by the end of epoch k.
+
+    A read at index k counts 1/k + ... + 1/K.
+    """
+    tail = [0.0] * (sets.epochs + 2)
+    for k in range(sets.epochs, 0, -1):
+        tail[k] = tail[k + 1] + 1.0 / k
+    m.objective = pyo.Objective(expr=pyo.quicksum(tail[k] * m.R[s, d, k] for s, d, k in sets.reads), sense=pyo.maximize)

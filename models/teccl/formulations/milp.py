@@ -1,0 +1,280 @@
+"""TE-CCL's general form as a Pyomo model (section 3.1, appendices A, B, C, F), on the sets of :mod:`..index_sets`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pyomo.environ as pyo
+from pyomo.common.gc_manager import PauseGC
+from pyomo.core.expr import LinearExpression
+
+from ..index_sets import IndexSets
+
+
+def build(sets: IndexSets, objective: str = "feasible", weights: Sequence[Fraction] = ()) -> Any:
+    """The model: what is sent, what links carry, what nodes hold and pass on, what must have arrived, what is sought.
+
+    Parameters
+    ----------
+    sets : IndexSets
+        Index sets.
+    objective : str
+        ``feasible``, ``late`` (the makespan) or ``paper``.
+    weights : sequence of Fraction
+        Of the tenants, in the paper's objective; 1 unless given.
+    """
+    with PauseGC():
+        m = pyo.ConcreteModel("teccl-milp")
+        variables(m, sets)
+        capacity(m, sets)
+        buffers(m, sets)
+        flow_conservation(m, sets)
+        passing_on(m, sets)
+        if sets.joint:
+            added_up(m, sets)
+        ready(m, sets)
+        destination(m, sets)
+        if sets.limited:
+            limited_buffers(m, sets)
+        if sets.hyper_edges:
+            hyper_edge_limit(m, sets)
+        if objective == "late":
+            makespan(m, sets)
+        elif objective == "paper":
+            paper_objective(m, sets, weights)
+    return m
+
+
+def variables(m: Any, sets: IndexSets) -> None:
+    """``F[q, a, k]``: chunk q starts over arc a in epoch k; ``B[q, n, k]``: node n holds it at index k.
+
+    B is whole since F is. To a switch that does not copy, F is the number of times that the chunk starts, up to once
+    for every destination; such a switch counts in B what it has received, if it stores. Of contributions to one sum,
+    ``S[p, a, k]``: something of sum p starts over arc a in epoch k.
+
+    At nodes with limited buffers that copy, ``X[q, n, k]``: it is taken out in epoch k. Others hold what they have
+    not sent on.
+    """
+    m.sends = pyo.Set(dimen=3, initialize=sets.sends)
+    m.holdings = pyo.Set(dimen=3, initialize=sets.holdings)
+    m.F = pyo.Var(m.sends, domain=pyo.Binary)
+    m.B = pyo.Var(m.holdings, bounds=lambda m, q, n, k: (0, sets.most(q, n)))
+    # Most of the time goes into finding variables, and a dictionary finds them faster than a component.
+    m.found_F, m.found_B = dict(m.F.items()), dict(m.B.items())
+    several = {(q, a): most for q, spans in enumerate(sets.spans) for a in spans if (most := sets.most_sent(q, a)) > 1}
+    for key in sets.sends if several else ():
+        if key[:2] in several:
+            m.F[key].domain = pyo.NonNegativeIntegers
+            m.F[key].setub(several[key[:2]])
+    if sets.joint:
+        m.S = pyo.Var(sorted(set(sets.joint.values())), bounds=(0, 1))
+    if sets.limited:
+        copies = sets.problem.copies
+        removable = [k for k in sets.holdings if k[1] in sets.limited and copies[k[1]] and not _is_output(sets, *k[:2])]
+        m.X = pyo.Var(removable, domain=pyo.Binary)
+
+
+def capacity(m: Any, sets: IndexSets) -> None:
+    """``sum_{k <= k' < k + kappa} sum_q F[q, (i, j), k'] <= kappa T tau`` (equation 1, appendix F).
+
+    Whole chunks, in any kappa epochs.
+    Contributions to one sum that start in one epoch are added up and count once, as S.
+    """
+    rows = [(link, k) for link in sets.loads for k in sets.windows(link)]
+    loads, links = sets.loads, sets.problem.links
+
+    @m.Constraint(rows)
+    def capacity(m: Any, link: int, k: int) -> Any:
+        at = loads[link]
+        starting = carried(m, sets, [key for t in range(k, k + links[link].window) if t in at for key in at[t]])
+        room = sets.room(link, k)
+        return LinearExpression(starting) <= room if sum(v.ub for v in starting) > room else pyo.Constraint.Skip
+
+
+def carried(m: Any, sets: IndexSets, sends: Sequence[tuple[int, int, int]]) -> list[Any]:
+    """List what a link has to carry of these sends: F, but of contributions to one sum that start together S, once."""
+    F, joint = m.found_F, sets.joint
+    if not joint:
+        return [F[key] for key in sends]
+    load = [F[key] for key in sends if key not in joint]
+    return load + [m.S[key] for key in sorted({joint[key] for key in sends if key in joint})]
+
+
+def added_up(m: Any, sets: IndexSets) -> None:
+    """``F[q, a, k] <= S[p, a, k]`` for every contribution q to a sum p: those that start together are one send."""
+
+    @m.Constraint(list(sets.joint))
+    def added_up(m: Any, q: int, a: int, k: int) -> Any:
+        return m.F[q, a, k] <= m.S[sets.joint[q, a, k]]
+
+
+def buffers(m: Any, sets: IndexSets) -> None:
+    """``B[q, n, k] = B[q, n, k-1] + sum_j F[q, (j, n), k - delta]``: what has come (less X, appendix B)."""
+    removes = bool(sets.limited)
+    sources = {(q, c.source) for q, c in enumerate(sets.problem.commodities)}
+    first = sets.first
+    F, B = m.found_F, m.found_B
+
+    @m.Constraint([key for key in sets.holdings if key[:2] not in sources])
+    def buffers(m: Any, q: int, n: int, k: int) -> Any:
+        came = [F[key] for key in sets.arriving(q, n, k)]
+        if (given := sets.incoming(q, n, k)) != 0:
+            came.append(given)
+        if k > first[q][n]:
+            came.append(B[q, n, k - 1])
+            if removes and (q, n, k - 1) in m.X:
+                came.append(-m.X[q, n, k - 1])
+        return B[q, n, k] == LinearExpression(came)
+
+
+def flow_conservation(m: Any, sets: IndexSets) -> None:
+    """``F[q, (n, j), k] <= B[q, n, k]`` for every j: what a node sends it has; the paper's maximum, link by link.
+
+    Of a switch that stores but does not copy, ``sum_{j, k' <= k} F[q, (n, j), k'] <= B[q, n, k]``.
+    """
+    tail = [arc.source for arc in sets.arcs]
+    stored = {(q, a) for q, spans in enumerate(sets.spans) for a in spans if sets.has_buffer(q, tail[a])}
+    F, B = m.found_F, m.found_B
+
+    @m.Constraint([key for key in sets.sends if key[:2] in stored and sets.problem.copies[tail[key[1]]]])
+    def flow_conservation(m: Any, q: int, a: int, k: int) -> Any:
+        return F[q, a, k] <= sets.most_sent(q, a) * B[q, tail[a], k]
+
+    single = [key for key in sets.holdings if sets.has_buffer(*key[:2]) and not sets.problem.copies[key[1]]]
+
+    @m.Constraint(single)
+    def flow_conservation_once(m: Any, q: int, n: int, k: int) -> Any:
+        sent = [key for t in range(sets.first[q][n], k + 1) for key in sets.departing(q, n, t)]
+        return pyo.quicksum(m.F[key] for key in sent) <= m.B[q, n, k] if sent else pyo.Constraint.Skip
+
+
+def passing_on(m: Any, sets: IndexSets) -> None:
+    """``F[q, (s, j), k] <= sum_i F[q, (i, s), k - delta]`` at nodes that do not store: what came at this very index.
+
+    Without copies, ``sum_j F[q, (s, j), k] <= sum_i F[q, (i, s), k - delta]``; what is not sent on is lost.
+    """
+    passed = [
+        key
+        for key in sets.sends
+        if not sets.has_buffer(key[0], sets.arcs[key[1]].source) and not sets.is_given(key[0], sets.arcs[key[1]].source)
+    ]
+
+    @m.Constraint([key for key in passed if sets.problem.copies[sets.arcs[key[1]].source]])
+    def passing_on(m: Any, q: int, a: int, k: int) -> Any:
+        n = sets.arcs[a].source
+        came = pyo.quicksum(m.F[key] for key in sets.arriving(q, n, k)) + sets.incoming(q, n, k)
+        return m.F[q, a, k] <= sets.most_sent(q, a) * came
+
+    nodes = [(key[0], sets.arcs[key[1]].source, key[2]) for key in passed]
+
+    @m.Constraint(sorted({key for key in nodes if not sets.problem.copies[key[1]]}))
+    def passing_on_once(m: Any, q: int, n: int, k: int) -> Any:
+        came = pyo.quicksum(m.F[key] for key in sets.arriving(q, n, k)) + sets.incoming(q, n, k)
+        return pyo.quicksum(m.F[key] for key in sets.departing(q, n, k)) <= came
+
+
+def ready(m: Any, sets: IndexSets) -> None:
+    """``B[q, s, k] <= B[p, s, k]``: a sum is at its owner once all contributions p are (section 8, several stages)."""
+    rows = [
+        (q, k, p)
+        for q, commodity in enumerate(sets.problem.commodities)
+        for p in commodity.after
+        for k in range(sets.first[q][commodity.source], sets.last[q][commodity.source] + 1)
+    ]
+
+    @m.Constraint(rows)
+    def ready(m: Any, q: int, k: int, p: int) -> Any:
+        owner = sets.problem.commodities[q].source
+        return m.B[q, owner, k] <= m.B[p, owner, min(k, sets.last[p][owner])]
+
+
+def destination(m: Any, sets: IndexSets) -> None:
+    """``R[q, d, K] = D[q, d]``: everybody has what it needs in the end; R[q, d, k] = B[q, d, k + 1] where D is 1."""
+    rows = [(q, d) for q, commodity in enumerate(sets.problem.commodities) for d in commodity.targets]
+
+    @m.Constraint(rows)
+    def destination(m: Any, q: int, d: int) -> Any:
+        return m.B[q, d, sets.last[q][d]] == 1
+
+
+def limited_buffers(m: Any, sets: IndexSets) -> None:
+    """``sum_q B[q, n, k] <= L`` (appendix B), over what a node holds for others: not its own data or what it needs.
+
+    Of a switch that does not copy, ``sum_q (B[q, n, k] - sum_{j, k' < k} F[q, (n, j), k']) <= L``. Only what is held
+    in B can be taken out: ``X[q, n, k] <= B[q, n, k]``.
+    """
+    held: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+    for q, n, k in sets.holdings:
+        if n in sets.limited and not _is_output(sets, q, n):
+            held.setdefault((n, k), []).append((q, n, k))
+
+    @m.Constraint(list(held))
+    def limited_buffers(m: Any, n: int, k: int) -> Any:
+        gone: list[tuple[int, int, int]] = []
+        if not sets.problem.copies[n]:
+            gone = [s for q, _, _ in held[n, k] for t in range(sets.first[q][n], k) for s in sets.departing(q, n, t)]
+        return pyo.quicksum(m.B[key] for key in held[n, k]) - pyo.quicksum(m.F[key] for key in gone) <= sets.limited[n]
+
+    @m.Constraint(list(m.X))
+    def removed(m: Any, q: int, n: int, k: int) -> Any:
+        return m.X[q, n, k] <= m.B[q, n, k]
+
+
+def hyper_edge_limit(m: Any, sets: IndexSets) -> None:
+    """``sum_{q, a in Omega(s)} F[q, a, k] <= min(in, out)`` for every switch s and epoch (appendix C).
+
+    With links that carry several chunks in an epoch, in and out are the chunks that all links of s together can
+    start. That a node is on one of its hyper-edges at a time is the capacity of its link to or from the switch.
+    """
+    problem = sets.problem
+    through: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+    for key in sets.sends:
+        arc = sets.arcs[key[1]]
+        for link, offset in zip(arc.links[1:], arc.offsets[1:], strict=True):
+            through.setdefault((problem.links[link].source, key[2] + offset), []).append(key)
+
+    @m.Constraint(list(through))
+    def hyper_edge_limit(m: Any, s: int, k: int) -> Any:
+        sides = (problem.entering[s], problem.leaving[s])
+        most = min(sum(problem.links[e].capacity for e in side) for side in sides)
+        return pyo.quicksum(carried(m, sets, through[s, k])) <= most
+
+
+def makespan(m: Any, sets: IndexSets) -> None:
+    """Minimize ``sum_k late[k]`` with ``late[k] >= D - B[q, d, k]``: epochs in which something has not arrived."""
+    m.late = pyo.Var(range(sets.epochs), bounds=(0, 1))
+    wanted = [key for key in sets.holdings if key[2] < sets.epochs and key[1] in _targets(sets, key[0])]
+
+    @m.Constraint(wanted)
+    def not_arrived(m: Any, q: int, d: int, k: int) -> Any:
+        return m.late[k] >= 1 - m.B[q, d, k]
+
+    early = max(max(sets.first[q][d] for d in c.targets) for q, c in enumerate(sets.problem.commodities))
+    for k in range(min(early, sets.epochs)):
+        m.late[k].setlb(1)
+    m.objective = pyo.Objective(expr=pyo.quicksum(m.late[k] for k in m.late), sense=pyo.minimize)
+
+
+def paper_objective(m: Any, sets: IndexSets, weights: Sequence[Fraction]) -> None:
+    """Maximize ``sum_{k, q, d} w / (k + 1) R[q, d, k]``, w the priority of the tenant (sections 3.1 and 5).
+
+    Contributions count where their sum is needed; of an all-reduce the sums do.
+    """
+    terms = []
+    goes_on = {p for commodity in sets.problem.commodities for p in commodity.after}
+    for q, n, k in sets.holdings:
+        if k > 0 and n in _targets(sets, q) and q not in goes_on:
+            tenant = sets.problem.commodities[q].tenant
+            terms.append((float(weights[tenant]) if weights else 1.0) / k * m.B[q, n, k])
+    m.objective = pyo.Objective(expr=pyo.quicksum(terms), sense=pyo.maximize)
+
+
+def _targets(sets: IndexSets, q: int) -> tuple[int, ...]:
+    return sets.problem.commodities[q].targets
+
+
+def _is_output(sets: IndexSets, q: int, n: int) -> bool:
+    """Whether a chunk is the node's own, or one that it needs, or a sum to which it adds: it has room for those."""
+    return n in sets.members[sets.problem.commodities[q].chunk]

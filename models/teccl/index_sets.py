@@ -1,0 +1,322 @@
+"""Which variables a model on a grid of epochs has: only those that a chunk can reach and that can still be of use."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...core.errors import InputError, Unsupported
+from .problem import EpochProblem
+
+#: Links of the longest way through switches.
+MAX_HOPS = 4
+
+
+@dataclass(frozen=True)
+class Arc:
+    """A way that a chunk takes at once: a link, or several through switches, such as a hyper-edge (appendix C).
+
+    Parameters
+    ----------
+    links : tuple of int
+        Links of the problem.
+    offsets : tuple of int
+        Epochs from the start of the arc to the start of each link.
+    source, target : int
+        Ends.
+    delay : int
+        Epochs from start to arrival.
+    """
+
+    links: tuple[int, ...]
+    offsets: tuple[int, ...]
+    source: int
+    target: int
+    delay: int
+
+
+@dataclass(frozen=True, eq=False)
+class IndexSets:
+    """Index sets of a model.
+
+    A chunk q starts over arc a in epoch k only if ``first[q][tail] <= k`` and ``k + delay <= last[q][head]``: it can
+    be there, and from there something that needs it can be reached by the end. A node holds it from ``first`` to
+    ``last``.
+
+    Parameters
+    ----------
+    problem : EpochProblem
+        The problem.
+    epochs : int
+        K: everything has arrived by index K.
+    hyper_edges : bool
+        Whether switches that cannot store are taken out and their neighbours joined (appendix C).
+    arcs : tuple of Arc
+        Ways.
+    first, last : list of list of int
+        For each commodity and node.
+    """
+
+    problem: EpochProblem
+    epochs: int
+    hyper_edges: bool
+    arcs: tuple[Arc, ...]
+    first: list[list[int]]
+    last: list[list[int]]
+
+    @cached_property
+    def leaving(self) -> tuple[tuple[int, ...], ...]:
+        """Arcs that leave each node."""
+        return tuple(tuple(i for i, a in enumerate(self.arcs) if a.source == n) for n in range(self.problem.nodes))
+
+    @cached_property
+    def entering(self) -> tuple[tuple[int, ...], ...]:
+        """Arcs that enter each node."""
+        return tuple(tuple(i for i, a in enumerate(self.arcs) if a.target == n) for n in range(self.problem.nodes))
+
+    @cached_property
+    def usable(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Arcs for what is copied; and for contributions to sums, which go from adder to adder at once."""
+        problem = self.problem
+        stops = tuple({n for n in range(problem.nodes) if _stops(problem, n, summed)} for summed in (False, True))
+        inner = [{problem.links[e].target for e in arc.links[:-1]} for arc in self.arcs]
+        whole = [
+            [a for a, arc in enumerate(self.arcs) if {arc.source, arc.target} <= stop and not inner[a] & stop]
+            for stop in stops
+        ]
+        single = [a for a, arc in enumerate(self.arcs) if len(arc.links) == 1]
+        return tuple(whole[0] if self.hyper_edges else single), tuple(whole[1])
+
+    @cached_property
+    def spans(self) -> list[dict[int, tuple[int, int]]]:
+        """For each commodity, the arcs that it can use, with the first and last epoch of a start."""
+        all_spans: list[dict[int, tuple[int, int]]] = []
+        for q, commodity in enumerate(self.problem.commodities):
+            first, last = self.first[q], self.last[q]
+            spans: dict[int, tuple[int, int]] = {}
+            for a in self.usable[commodity.summed]:
+                arc = self.arcs[a]
+                begin, end = first[arc.source], last[arc.target] - arc.delay
+                if begin <= end and arc.target != commodity.source:
+                    spans[a] = (begin, end)
+            all_spans.append(spans)
+        return all_spans
+
+    @cached_property
+    def sends(self) -> list[tuple[int, int, int]]:
+        """Index of F: commodity, arc, epoch."""
+        return [(q, a, k) for q, spans in enumerate(self.spans) for a, (i, j) in spans.items() for k in range(i, j + 1)]
+
+    @cached_property
+    def holdings(self) -> list[tuple[int, int, int]]:
+        """Index of B: commodity, node, index in time; where a chunk can be stored or is needed."""
+        return [
+            (q, n, k)
+            for q, commodity in enumerate(self.problem.commodities)
+            for n in range(self.problem.nodes)
+            if self.has_buffer(q, n) or n in commodity.targets
+            for k in range(self.first[q][n], self.last[q][n] + 1)
+        ]
+
+    def has_buffer(self, q: int, n: int) -> bool:
+        """Whether a chunk is stored at a node, so that it may leave later than it came.
+
+        Given chunks are no variables.
+        """
+        commodity = self.problem.commodities[q]
+        if n == commodity.source:
+            return bool(commodity.after)
+        return self.problem.stores(commodity, n) and self.problem.room[n] != 0
+
+    def most_sent(self, q: int, a: int) -> int:
+        """Copies of a chunk that are of use over an arc in one epoch: several if the node at its end does not copy."""
+        arc, targets = self.arcs[a], len(self.problem.commodities[q].targets)
+        if targets == 1 or self.problem.copies[arc.target]:
+            return 1
+        return targets if self.problem.timing.changes else min(targets, self.problem.links[arc.links[0]].capacity)
+
+    def most(self, q: int, n: int) -> int:
+        """Largest B: 1, but once for every destination where a switch needs it as often as it sends it on."""
+        return 1 if self.problem.copies[n] else len(self.problem.commodities[q].targets)
+
+    @cached_property
+    def limited(self) -> dict[int, int]:
+        """Nodes that store a limited number of chunks of others."""
+        return {n: limit for n, limit in enumerate(self.problem.room) if limit}
+
+    def is_given(self, q: int, n: int) -> bool:
+        """Whether a node has the chunk from the start."""
+        commodity = self.problem.commodities[q]
+        return n == commodity.source and not commodity.after
+
+    def arriving(self, q: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
+        """Sends that bring a chunk to a node at index k."""
+        spans = self.spans[q]
+        for a in self.entering[n]:
+            if a in spans:
+                start = k - self.arcs[a].delay
+                if spans[a][0] <= start <= spans[a][1]:
+                    yield q, a, start
+
+    def departing(self, q: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
+        """Sends of a chunk from a node in epoch k."""
+        spans = self.spans[q]
+        for a in self.leaving[n]:
+            if a in spans and spans[a][0] <= k <= spans[a][1]:
+                yield q, a, k
+
+    @cached_property
+    def loads(self) -> dict[int, dict[int, list[tuple[int, int, int]]]]:
+        """For each link and epoch, the sends that start over it."""
+        loads: dict[int, dict[int, list[tuple[int, int, int]]]] = defaultdict(lambda: defaultdict(list))
+        for send in self.sends:
+            arc = self.arcs[send[1]]
+            for link, offset in zip(arc.links, arc.offsets, strict=True):
+                loads[link][send[2] + offset].append(send)
+        return loads
+
+    @cached_property
+    def changed(self) -> frozenset[int]:
+        """Links whose bandwidth varies."""
+        return frozenset(change.link for change in self.problem.timing.changes)
+
+    @cached_property
+    def joint(self) -> dict[tuple[int, int, int], tuple[int, int, int]]:
+        """For sends of several contributions to a sum: the chunk, arc and epoch where they are added up."""
+        commodities = self.problem.commodities
+        count = Counter(c.chunk for c in commodities if c.summed)
+        several = {q: c.chunk for q, c in enumerate(commodities) if c.summed and count[c.chunk] > 1}
+        return {(q, a, k): (several[q], a, k) for q, a, k in self.sends if q in several}
+
+    @cached_property
+    def members(self) -> dict[int, frozenset[int]]:
+        """Nodes that have or need something of each chunk."""
+        members: dict[int, set[int]] = defaultdict(set)
+        for c in self.problem.commodities:
+            members[c.chunk].update((c.source, *c.targets))
+        return {chunk: frozenset(nodes) for chunk, nodes in members.items()}
+
+    def windows(self, link: int) -> range:
+        """First epochs of the windows of a link that need a row.
+
+        With constant bandwidth a window that reaches beyond the first or last start allows no less than the one that
+        ends there; where bandwidth varies every window with a start in it counts.
+        """
+        at, window = self.loads[link], self.problem.links[link].window
+        begin, end = min(at), max(at)
+        if link in self.changed:
+            return range(max(-self.problem.begin, begin - window + 1), end + 1)
+        return range(begin, max(begin, end - window + 1) + 1)
+
+    def incoming(self, q: int, n: int, k: int) -> int:
+        """Chunks that no send of the model brings: none here, see :class:`.formulations.astar.RoundIndexSets`."""
+        del q, n, k
+        return 0
+
+    def room(self, link: int, epoch: int) -> int:
+        """Chunks that may start over a link in its window that begins with an epoch."""
+        e, timing = self.problem.links[link], self.problem.timing
+        if link not in self.changed:
+            return e.capacity
+        first = epoch + self.problem.begin
+        return int(sum(e.rate * timing.factor(link, k) for k in range(first, first + e.window)) // 1)
+
+
+def index_sets(problem: EpochProblem, epochs: int, *, hyper_edges: bool = False) -> IndexSets:
+    """Index sets of the general form for a number of epochs.
+
+    Raises
+    ------
+    InputError
+        If the epochs are fewer than the distances need.
+    Unsupported
+        If hyper-edges do not lead to a destination.
+    """
+    if epochs < problem.diameter:
+        raise InputError(f"{epochs} epochs are too few: the distances alone need {problem.diameter}", place="epochs")
+    ways = ways_through_switches(problem, summed=False) if hyper_edges else single_links(problem)
+    if any(commodity.summed for commodity in problem.commodities):
+        ways += ways_through_switches(problem, summed=True)
+    arcs = tuple(dict.fromkeys(ways))
+    first, last = list[list[int]](), list[list[int]]()
+    far = problem.distance.tolist()
+    ready: list[int] = []
+    for commodity in problem.commodities:
+        begin = max((ready[p] for p in commodity.after), default=0)
+        first.append([begin + d for d in far[commodity.source]])
+        ready.append(begin + max(far[commodity.source][t] for t in commodity.targets))
+        last.append([epochs - min(far[n][t] for t in commodity.targets) for n in range(problem.nodes)])
+    latest = _latest_ready(problem, epochs)
+    for q, commodity in enumerate(problem.commodities):
+        if commodity.summed:  # the sum must still go on from its owner
+            late = epochs - latest[q]
+            last[q] = [x - late for x in last[q]]
+    sets = IndexSets(problem, epochs, hyper_edges, arcs, first, last)
+    _require_ways(sets)
+    return sets
+
+
+def _require_ways(sets: IndexSets) -> None:
+    """Refuse a network in which more switches are in a row than a way may have."""
+    names = [node.name for node in sets.problem.topology.nodes]
+    for source, targets, summed in {(c.source, c.targets, c.summed) for c in sets.problem.commodities}:
+        arcs = [sets.arcs[a] for a in sets.usable[summed]]
+        reached, todo = {source}, [source]
+        while todo:
+            node = todo.pop()
+            further = {arc.target for arc in arcs if arc.source == node} - reached
+            reached |= further
+            todo += further
+        if not reached.issuperset(targets):
+            ends = f"{names[source]!r} to {names[min(set(targets) - reached)]!r}"
+            raise Unsupported(f"no ways of at most {MAX_HOPS} links through switches lead from {ends}")
+
+
+def _latest_ready(problem: EpochProblem, epochs: int) -> list[int]:
+    """Index by which each commodity must be where it is needed."""
+    latest = [epochs] * len(problem.commodities)
+    for commodity in problem.commodities:
+        rest = max(int(problem.distance[commodity.source, t]) for t in commodity.targets)
+        for before in commodity.after:
+            latest[before] = min(latest[before], epochs - rest)
+    return latest
+
+
+def single_links(problem: EpochProblem) -> list[Arc]:
+    """Every link is an arc."""
+    return [Arc((i,), (0,), e.source, e.target, e.delay) for i, e in enumerate(problem.links)]
+
+
+def _stops(problem: EpochProblem, node: int, summed: bool) -> bool:
+    """Whether ways end at a node: where a chunk can be stored, and where contributions can be added up."""
+    holds = problem.holds[node]
+    return not problem.switch[node] or (holds is None if summed else holds != 0)
+
+
+def switches_in_a_row(problem: EpochProblem, *, summed: bool) -> bool:
+    """Whether a link joins two switches that are passed: long ways, or ways back to a switch, are left out then."""
+    return not all(_stops(problem, e.source, summed) or _stops(problem, e.target, summed) for e in problem.links)
+
+
+def ways_through_switches(problem: EpochProblem, *, summed: bool) -> list[Arc]:
+    """Links between nodes that can store, and for every way through switches that cannot, one arc; Omega of table 5."""
+    ways: list[Arc] = []
+
+    def extend(links: tuple[int, ...], offsets: tuple[int, ...], seen: frozenset[int], at: int) -> None:
+        node = problem.links[links[-1]].target
+        source = problem.links[links[0]].source
+        if _stops(problem, node, summed):
+            if node != source:
+                ways.append(Arc(links, offsets, source, node, at))
+            return
+        for e in problem.leaving[node] if len(links) < MAX_HOPS else ():
+            link = problem.links[e]
+            if link.target not in seen:
+                extend((*links, e), (*offsets, at), seen | {link.target}, at + link.delay)
+
+    for e, link in enumerate(problem.links):
+        if _stops(problem, link.source, summed):
+            extend((e,), (0,), frozenset((link.source, link.target)), link.delay)
+    return ways

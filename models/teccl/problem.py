@@ -1,0 +1,251 @@
+"""An instance on a grid of epochs, in whole numbers: what every method of the family starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor
+
+import numpy as np
+
+from ...algorithms.epochs.problem import FAR, epoch_distances
+from ...algorithms.schedules.commodities import Commodity, commodities_of
+from ...core.errors import InputError, Unsupported
+from ...core.instance import Instance
+from ...core.schedule import Ints
+from ...core.timing import Semantics, Timing
+from ...core.topology import Link, NodeKind, Topology
+
+#: Latency of at most this part of an epoch is free in the published code (its ``alpha_threshold``).
+FREE_LATENCY = Fraction(1, 10)
+
+#: Epochs that a chunk may be on one link; a finer grid than this is a mistake.
+MAX_DELAY = 100_000
+
+#: Starts in a window that no schedule needs: a larger capacity is taken as this one.
+MAX_CAPACITY = 2**40
+
+#: Most chunks that are listed.
+MAX_COMMODITIES = 5_000_000
+
+
+@dataclass(frozen=True)
+class EpochLink:
+    """A link on the grid.
+
+    Parameters
+    ----------
+    source, target : int
+        Positions of the nodes.
+    delay : int
+        A chunk that starts at index k is at the target at index k + delay, where it can start again at once; 0 only
+        from a switch.
+    window, capacity : int
+        In any ``window`` consecutive epochs at most ``capacity`` chunks start; at most :data:`MAX_CAPACITY`.
+    rate : Fraction
+        Chunks that the bandwidth allows in one epoch: the limit of a fluid schedule.
+    """
+
+    source: int
+    target: int
+    delay: int
+    window: int
+    capacity: int
+    rate: Fraction
+
+
+@dataclass(frozen=True)
+class EpochProblem:
+    """What is to be scheduled, in epochs and chunks.
+
+    Nodes and links are counted as in the topology; index k is the beginning of epoch k, and a schedule takes as many
+    epochs as the index of its last arrival.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    timing : Timing
+        Grid and semantics.
+    chunk_bytes : Fraction
+        Size of every chunk.
+    links : tuple of EpochLink
+        One for every link of the topology.
+    switch : tuple of bool
+        Nodes that are switches.
+    copies : tuple of bool
+        Nodes that may send what they received once to several links; of switches those with multicast.
+    holds : tuple of int or None
+        Chunks that a node can store, None without limit; of ranks see :attr:`room`. What reaches a node that holds 0
+        leaves it at the same index or is lost.
+    commodities : tuple of Commodity
+        What is moved.
+    instance_sha256 : str
+        Digest of the instance.
+    begin : int
+        Index of the instance's grid at which index 0 lies: where bandwidth varies, a part that begins later has other
+        epochs.
+    """
+
+    topology: Topology
+    timing: Timing
+    chunk_bytes: Fraction
+    links: tuple[EpochLink, ...]
+    switch: tuple[bool, ...]
+    copies: tuple[bool, ...]
+    holds: tuple[int | None, ...]
+    commodities: tuple[Commodity, ...]
+    instance_sha256: str
+    begin: int = 0
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.switch)
+
+    @cached_property
+    def room(self) -> tuple[int | None, ...]:
+        """Chunks of others that each node can hold, None without limit.
+
+        A rank with room for none passes on at once what it receives.
+        """
+        limits = [node.buffer_bytes for node in self.topology.nodes]
+        return tuple(None if limit is None else floor(limit / self.chunk_bytes) for limit in limits)
+
+    @cached_property
+    def columns(self) -> Ints:
+        """Source, target, delay, window and capacity of the links; shape (5, links)."""
+        rows = [(e.source, e.target, e.delay, e.window, e.capacity) for e in self.links]
+        return np.array(rows, dtype=np.int64).reshape(-1, 5).T.copy()
+
+    @cached_property
+    def leaving(self) -> tuple[tuple[int, ...], ...]:
+        """Links that leave each node."""
+        return tuple(tuple(i for i, e in enumerate(self.links) if e.source == n) for n in range(self.nodes))
+
+    @cached_property
+    def entering(self) -> tuple[tuple[int, ...], ...]:
+        """Links that enter each node."""
+        return tuple(tuple(i for i, e in enumerate(self.links) if e.target == n) for n in range(self.nodes))
+
+    @cached_property
+    def distance(self) -> Ints:
+        """Epochs from node to node by the fastest path, :data:`FAR` where there is none; shape (nodes, nodes)."""
+        tail, head, delay, _, _ = self.columns
+        return epoch_distances(self.nodes, tail, head, delay)
+
+    @cached_property
+    def diameter(self) -> int:
+        """Epochs that no schedule can undercut: the farthest destination, over chains of commodities."""
+        ready, last = dict[int, int](), 0
+        for index, commodity in enumerate(self.commodities):
+            begin = max((ready[before] for before in commodity.after), default=0)
+            ready[index] = begin + max(int(self.distance[commodity.source, t]) for t in commodity.targets)
+            last = max(last, ready[index])
+        return last
+
+    def stores(self, commodity: Commodity, node: int) -> bool:
+        """Whether a chunk can stay at a node: of switches, contributions at those without a limit, but sums at none.
+
+        They pass at once.
+        """
+        if not self.switch[node]:
+            return True
+        return self.holds[node] is None if commodity.summed else self.holds[node] != 0 and not commodity.after
+
+    def seconds(self, epochs: int) -> Fraction:
+        """Length of so many epochs."""
+        return epochs * self.timing.epoch_s
+
+
+def epoch_problem(instance: Instance) -> EpochProblem:
+    """Put an instance that has a timing on its grid.
+
+    Parameters
+    ----------
+    instance : Instance
+        Posed (:func:`.method.pose`): an explicit network, collectives with equal chunks, a timing.
+
+    Raises
+    ------
+    InputError
+        If a destination cannot be reached, an epoch is too short for a link, or a buffer does not hold one chunk.
+    Unsupported
+        If chunks differ in size.
+    """
+    topology, timing = instance.network, instance.timing
+    if not isinstance(topology, Topology) or timing is None:
+        raise InputError("expected a network of nodes and links, and a timing", place="instance")
+    chunk = chunk_bytes(instance)
+    switch = tuple(node.kind is NodeKind.SWITCH for node in topology.nodes)
+    problem = EpochProblem(
+        topology,
+        timing,
+        chunk,
+        tuple(_on_grid(topology, e, timing, chunk) for e in range(len(topology.links))),
+        switch,
+        tuple(not s or node.multicast for s, node in zip(switch, topology.nodes, strict=True)),
+        tuple(_holds(topology, n, chunk) for n in range(len(switch))),
+        commodities_of(instance, MAX_COMMODITIES),
+        instance.sha256,
+    )
+    for commodity in problem.commodities:
+        for target in commodity.targets:
+            if problem.distance[commodity.source, target] >= FAR:
+                ends = (topology.nodes[commodity.source].name, topology.nodes[target].name)
+                raise InputError(f"no path leads from {ends[0]!r} to {ends[1]!r}", place="network.links")
+    return problem
+
+
+def chunk_bytes(instance: Instance) -> Fraction:
+    """Size of every chunk: a rank's part, or the whole message of a broadcast, over the number of chunks."""
+    sizes = {c.bytes for c in commodities_of(instance, MAX_COMMODITIES)}
+    if len(sizes) != 1:
+        raise Unsupported("epochs need chunks of one size; cut the collectives so that their chunks are equal")
+    return sizes.pop()
+
+
+def epoch_of(links: Sequence[Link], chunk: Fraction, epoch: str, multiplier: Fraction, ratio: Fraction) -> Fraction:
+    """Length of an epoch: a chunk's time on the fastest or slowest link, at least the smallest latency over ``ratio``.
+
+    The last is the guard of the published code, which keeps models small where latency is all that counts (section 6).
+    """
+    rate = max(link.bandwidth_Bps for link in links) if epoch == "fast" else min(link.bandwidth_Bps for link in links)
+    return max(chunk / rate * multiplier, min(link.latency_s for link in links) / ratio)
+
+
+def _on_grid(topology: Topology, index: int, timing: Timing, chunk: Fraction) -> EpochLink:
+    """Count the epochs of a link under the timing's semantics."""
+    link, (source, target) = topology.links[index], topology.link_ends[index]
+    rate = link.bandwidth_Bps * timing.epoch_s / chunk
+    window = ceil(1 / rate)
+    latency = link.latency_s / timing.epoch_s
+    physical = timing.semantics is Semantics.STORE_AND_FORWARD
+    waits = ceil(latency) if physical or latency > FREE_LATENCY else 0
+    hands_over = topology.nodes[source].kind is NodeKind.SWITCH and topology.nodes[target].kind is NodeKind.COMPUTE
+    if timing.fluid:
+        delay = 1 + waits
+    elif timing.semantics is Semantics.TE_CCL and hands_over:
+        delay = waits
+    else:
+        delay = window + waits
+    if max(delay, window) > MAX_DELAY:
+        text = (
+            f"is too short: {link.source} -> {link.target} takes {max(delay, window):,} epochs; at most {MAX_DELAY:,}"
+        )
+        raise InputError(f"an epoch of {float(timing.epoch_s):.4g} s {text}", place="timing.epoch_s")
+    return EpochLink(source, target, delay, window, min(floor(window * rate), MAX_CAPACITY), rate)
+
+
+def _holds(topology: Topology, index: int, chunk: Fraction) -> int | None:
+    node = topology.nodes[index]
+    if node.buffer_bytes is None:
+        return None
+    if 0 < node.buffer_bytes < chunk:
+        text = (
+            f"the buffer of {node.name} has {float(node.buffer_bytes):g} bytes, less than a chunk of {float(chunk):g}"
+        )
+        raise InputError(text, place=f"network.nodes[{index}].buffer")
+    return None if node.kind is NodeKind.COMPUTE else floor(node.buffer_bytes / chunk)

@@ -1,1 +1,0 @@
-"""Proof before search, for demands that copies serve: bounds in epochs, a constructive portfolio, rip-up and re-route."""

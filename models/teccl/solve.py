@@ -1,0 +1,230 @@
+"""``teccl``: for demands that copy, bounds and searches, then a model; for an all_to_all, the linear program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...algorithms.epochs.flow_bounds import ExpandedCut, StaticCut
+from ...algorithms.epochs.ladder import FarPair, LadderResult, Proof, solve
+from ...algorithms.epochs.price_bounds import WindowPrices
+from ...algorithms.epochs.problem import EpochNetwork
+from ...algorithms.epochs.search import EpochPlan, EpochSearch
+from ...core.bounds import Certificate, EpochCut, EpochDistance, SolverBound
+from ...core.budget import Budget, Incumbent
+from ...core.errors import Unsupported
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Schedule
+from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
+from .extract import EpochSend, finish, schedule_of, sends_of_model
+from .formulations.milp import build
+from .index_sets import index_sets
+from .method import SearchOptions, is_all_to_all
+from .problem import EpochProblem, epoch_problem
+
+#: What the metric ``proof`` says.
+PROOFS = {FarPair: "distance", StaticCut: "cut", ExpandedCut: "flow-over-time", WindowPrices: "prices"}
+
+
+#: Nodes of the solver's search in one model.
+NODE_LIMIT = 300
+
+
+def certificate_of(proof: Proof) -> Certificate:
+    """What a reader can check."""
+    match proof:
+        case FarPair():
+            return EpochDistance(proof.source, proof.target)
+        case StaticCut():
+            return EpochCut(tuple(np.flatnonzero(proof.side).tolist()), proof.sink, proof.threshold)
+        case ExpandedCut() | WindowPrices():
+            return proof.certificate()
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptions) -> Outcome:
+    """Find the fewest epochs (``Method.run``).
+
+    Parameters
+    ----------
+    instance : Instance
+        Posed, with whole chunks that are copied, or with an all_to_all.
+
+    Returns
+    -------
+    Outcome
+        Objective and bound in seconds; ``optimal`` only where they are equal in epochs.
+
+    Raises
+    ------
+    Unsupported
+        If bandwidths vary, something is summed, or a switch can store a limited amount.
+    """
+    if is_all_to_all(instance):
+        from . import solve_all_to_all
+
+        return solve_all_to_all.run(instance, solver, budget, options)
+    with budget.clock.phase("build"):
+        problem = epoch_problem(instance)
+        if problem.timing.changes:
+            raise Unsupported("bandwidths that vary over the epochs are taken by teccl-milp")
+        if any(commodity.summed or commodity.after for commodity in problem.commodities):
+            raise Unsupported("sums are taken by teccl-milp")
+        if any(problem.holds):
+            raise Unsupported("switches that can store a limited amount are taken by teccl-milp")
+        network, relaxed = network_of(problem), relaxed_of(problem)
+    result = solve(
+        network,
+        relaxed,
+        budget,
+        options.effort * 1_000_000,
+        lambda search: budget.tell(_incumbent(instance, problem, search)),
+    )
+    plan = result.plan()
+    if plan is None or result.makespan is None:
+        return _nothing_found(problem, result)
+    last = ModelBisection(instance, problem, solver, budget, result.bound, result.makespan, sends_of(plan))
+    if options.model_columns and result.open:
+        last.run(options.model_columns)
+    result.search.bound = last.low
+    with budget.clock.phase("search"):
+        result.search.improve()
+    plan = result.plan()
+    if plan is not None and plan.makespan < last.high:
+        last.high, last.sends = plan.makespan, sends_of(plan)
+    return _outcome(instance, problem, last, result)
+
+
+def _metrics(result: LadderResult) -> dict[str, object]:
+    return {
+        "constructions": result.search.constructions,
+        "moves": result.search.moves,
+        "proof": PROOFS[type(result.proof)],
+        "lower_bound_epochs": result.bound,
+    }
+
+
+def _nothing_found(problem: EpochProblem, result: LadderResult) -> Outcome:
+    return Outcome(
+        Status.LIMIT,
+        bound=float(problem.seconds(result.bound)),
+        certificate=certificate_of(result.proof),
+        message=f"no schedule found in time: {result.bound} epochs are needed at least",
+        metrics=_metrics(result),
+    )
+
+
+def _incumbent(instance: Instance, problem: EpochProblem, search: EpochSearch) -> Incumbent:
+    """The best schedule so far."""
+
+    def answer() -> Schedule | None:
+        plan = search.plan()
+        return None if plan is None else schedule_of(problem, instance, sends_of(plan))
+
+    best = None if search.best is None else float(problem.seconds(search.best))
+    return Incumbent(best, float(problem.seconds(search.bound)), answer=answer)
+
+
+def _outcome(instance: Instance, problem: EpochProblem, last: ModelBisection, result: LadderResult) -> Outcome:
+    proved = last.low == last.high
+    metrics = {**_metrics(result), "models": len(last.reports)}
+    certificate = certificate_of(result.proof)
+    if last.raised is not None:
+        certificate = SolverBound(last.raised.solver, last.raised.version)
+        metrics["proof"] = "model"
+    return Outcome(
+        Status.OPTIMAL if proved else Status.FEASIBLE,
+        schedule_of(problem, instance, last.sends),
+        objective=float(problem.seconds(last.high)),
+        bound=float(problem.seconds(last.low)),
+        certificate=certificate,
+        message="" if proved else f"{last.high} epochs found, {last.low} proved to be needed",
+        reports=tuple(last.reports),
+        size=max((r.size for r in last.reports), key=lambda s: s.variables, default=ModelSize()),
+        iterations=result.search.moves,
+        metrics=metrics,
+    )
+
+
+@dataclass(eq=False)
+class ModelBisection:
+    """Bisection by feasibility models.
+
+    Parameters
+    ----------
+    instance, problem : Instance, EpochProblem
+        What is solved.
+    solver, budget : Solver, Budget
+        With what.
+    low, high : int
+        Epochs that are needed at least, and that the best schedule takes.
+    sends : list of EpochSend
+        The best schedule.
+    """
+
+    instance: Instance
+    problem: EpochProblem
+    solver: Solver
+    budget: Budget
+    low: int
+    high: int
+    sends: list[EpochSend]
+    reports: list[SolverResult] = field(default_factory=list)
+    raised: SolverResult | None = None
+
+    def run(self, columns: int) -> None:
+        """Try the bound first, since it is often met, then the middle; a solve without an answer ends it.
+
+        A model with more than so many sends is not built.
+        """
+        epochs = self.low
+        while self.low < self.high and not self.budget.exhausted and self._within(epochs, columns):
+            epochs = (self.low + self.high - 1) // 2
+
+    def _within(self, epochs: int, columns: int) -> bool:
+        with self.budget.clock.phase("build"):
+            sets = index_sets(self.problem, epochs)
+            if sum(j - i + 1 for spans in sets.spans for i, j in spans.values()) > columns:
+                return False
+            model = build(sets, "feasible")
+        result = self.solver.solve(model, self.budget, SolverOptions(node_limit=NODE_LIMIT))
+        self.reports.append(result)
+        if result.has_solution:
+            self.sends = sends_of_model(sets, model)
+            self.high = finish(self.problem, self.sends)
+        elif result.termination is Termination.INFEASIBLE:
+            self.low, self.raised = epochs + 1, result
+        else:
+            return False
+        return True
+
+
+def network_of(problem: EpochProblem) -> EpochNetwork:
+    """The network and the chunks, one for each commodity.
+
+    A switch that stores without copying is one that does not store here: what is found holds all the same.
+    """
+    tail, head, delay, window, room = problem.columns
+    switch = np.array(problem.switch, dtype=np.bool_)
+    copies = np.array(problem.copies, dtype=np.bool_)
+    unlimited = np.array([hold is None for hold in problem.holds], dtype=np.bool_)
+    source = np.array([commodity.source for commodity in problem.commodities], dtype=np.int64)
+    need = np.zeros((len(source), problem.nodes), dtype=np.bool_)
+    for index, commodity in enumerate(problem.commodities):
+        need[index, list(commodity.targets)] = True
+    stores = ~switch | (unlimited & copies)
+    return EpochNetwork(problem.nodes, tail, head, delay, window, room, stores, copies, source, need)
+
+
+def relaxed_of(problem: EpochProblem) -> EpochNetwork:
+    """The network on which bounds hold: every switch that can hold anything stores."""
+    holds = np.array([hold != 0 for hold in problem.holds], dtype=np.bool_)
+    network = network_of(problem)
+    return replace(network, stores=network.stores | holds)
+
+
+def sends_of(plan: EpochPlan) -> list[EpochSend]:
+    """What a plan sends, in order."""
+    rows = zip(plan.start.tolist(), plan.chunk.tolist(), plan.paths, strict=True)
+    return sorted(EpochSend(start, chunk, path) for start, chunk, path in rows)

@@ -1,0 +1,344 @@
+"""The all_to_all branch of ``teccl``: bounds by cuts, then the linear program (section 4.1) on ever finer grids.
+
+Also a method of its own, ``teccl-all-to-all``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from ...algorithms.epochs.problem import FAR
+from ...core.answers import BoundOnly
+from ...core.bounds import Certificate, EpochCut, EpochDistance, EpochPrices, SolverBound
+from ...core.budget import Budget
+from ...core.errors import InputError, Unsupported
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Schedule
+from ...core.solver import Capability, ModelSize, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination
+from .all_to_all_extract import EpochFlows, exact_flows, flow_schedule, pieces
+from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows, Side, coarse, points_for, reduce
+from .bounds import best_cut, by_epoch, prices_of, refutes
+from .formulations.all_to_all import build, shortest
+from .method import AllToAllOptions, SearchOptions
+from .problem import EpochProblem, epoch_problem
+
+#: A schedule with more sends than about this is not written out unless it is asked for.
+MAX_PIECES = 2_000_000
+
+
+#: Blocks of the first grid.
+FIRST_BLOCKS = 24
+
+#: Delivered parts that differ by less are the same to a solver.
+CLOSE = 1e-7
+
+_DUALS = Capability.RESOLVE | Capability.DUALS
+
+#: What proves a lower bound: cuts, prices checked with whole numbers, or nothing but the solver's word.
+Proof = Literal["cut", "prices", "solver"]
+
+
+def exchange_of(problem: EpochProblem, instance: Instance) -> Exchange:
+    """The all-to-all of a fluid problem with what a rank has for another as unit.
+
+    Raises
+    ------
+    Unsupported
+        If the problem is not fluid, links vary, or a switch stores a limited amount.
+    """
+    if not problem.timing.fluid or problem.timing.changes:
+        raise Unsupported("the linear program needs chunks that may be split, and links that do not vary")
+    if any(limit for limit in problem.holds):
+        raise Unsupported("a switch that can store a limited amount is not in the linear program for all_to_all")
+    assert instance.demand is not None  # noqa: S101 (``supports`` has looked)
+    ranks = range(instance.npus) if instance.demand.ranks is None else instance.demand.ranks
+    nodes = tuple(sorted(problem.topology.rank_nodes[rank] for rank in ranks))
+    links = problem.links
+    plenty = Fraction(
+        2 * len(nodes) * (len(nodes) - 1)
+    )  # twice all that is moved: never full, and no larger than it has to be
+    return Exchange(
+        tuple(limit is None for limit in problem.holds),
+        nodes,
+        tuple(link.source for link in links),
+        tuple(link.target for link in links),
+        tuple(link.delay for link in links),
+        tuple(min(plenty, link.rate / instance.demand.chunks) for link in links),
+    )
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: AllToAllOptions | SearchOptions) -> Outcome:
+    """Find the fewest epochs of an all-to-all, with flows checked exactly on the grid of epochs (``Method.run``).
+
+    Parameters
+    ----------
+    instance : Instance
+        Posed with a fluid timing.
+
+    Returns
+    -------
+    Outcome
+        Objective and bound in seconds. ``metrics`` says what proves the bound: ``cut`` and ``prices`` are recomputed
+        exactly by the verifier.
+    """
+    with budget.clock.phase("build"):
+        problem = epoch_problem(instance)
+    exchange = exchange_of(problem, instance)
+    with budget.clock.phase("bound"):
+        lower, region = best_cut(exchange)
+        certificate = _certificate(exchange, region)
+    if lower >= FAR:
+        raise InputError("a rank cannot be reached", place="network.links")
+    search = AllToAllSearch(exchange, solver, budget, options.max_columns, lower)
+    search.run()
+    if search.proof == "prices" and search.priced is not None:
+        certificate = search.priced
+    elif search.proof != "cut":
+        report = search.reports[-1]
+        certificate = SolverBound(report.solver, report.version)
+    return _outcome(problem, instance, search, certificate, options.schedule)
+
+
+def _certificate(exchange: Exchange, region: frozenset[int] | None) -> Certificate:
+    """Name the nodes that data must enter, or the two that are farthest apart."""
+    if region is not None:
+        return EpochCut(tuple(n for n in range(len(exchange.stores)) if n not in region))
+    far = exchange.network.distance[:, list(exchange.ranks)]
+    source, target = divmod(int(far.argmax()), len(exchange.ranks))
+    return EpochDistance(exchange.ranks[source], exchange.ranks[target])
+
+
+def _outcome(
+    problem: EpochProblem, instance: Instance, search: AllToAllSearch, certificate: Certificate, wanted: str
+) -> Outcome:
+    metrics: dict[str, object] = {
+        "lower_bound_epochs": search.lower,
+        "epoch_duration_s": float(problem.timing.epoch_s),
+        "bound_proof": search.proof,
+        "grid_blocks": search.blocks,
+        "programs": len(search.reports),
+    }
+    if (classes := search.reduced.get("restrict")) is not None:
+        metrics["flows"] = int(classes.classes.flow.size)
+        metrics["flow_classes"] = classes.classes.sizes[0]
+    outcome = Outcome(
+        Status.LIMIT,
+        bound=float(problem.seconds(search.lower)),
+        certificate=certificate,
+        message="no schedule was found within the limits",
+        reports=tuple(search.reports),
+        size=search.size,
+        iterations=len(search.reports),
+        metrics=metrics,
+    )
+    if search.flows is None or search.upper is None:
+        return outcome
+    metrics["epochs"] = search.upper
+    status = Status.OPTIMAL if search.closed else Status.FEASIBLE
+    answer: Schedule | BoundOnly
+    count = pieces(search.flows)
+    message = "" if search.closed else "the grid could not be refined further within the limits"
+    if wanted == "always" or (wanted == "auto" and count <= MAX_PIECES):
+        with search.budget.clock.phase("schedule"):
+            answer = flow_schedule(instance, search.flows)
+    elif not search.closed or isinstance(certificate, SolverBound):
+        return Outcome(**{**outcome.__dict__, "message": f"flows of {search.upper} epochs are not written out"})
+    else:
+        answer = BoundOnly()
+        message = f"flows that reach the bound were checked, but not written out as a schedule of about {count:,} sends"
+    return Outcome(
+        **{
+            **outcome.__dict__,
+            "status": status,
+            "answer": answer,
+            "objective": float(problem.seconds(search.upper)),
+            "message": message,
+        }
+    )
+
+
+@dataclass
+class AllToAllSearch:
+    """What is known of the makespan.
+
+    Parameters
+    ----------
+    exchange : Exchange
+        The problem.
+    solver, budget, max_columns
+        Who solves, within which limits, and the largest program that is tried.
+    lower : int
+        No schedule takes fewer epochs.
+    proof : str
+        What proves it.
+    upper : int or None
+        A schedule that takes so many is known.
+    flows : EpochFlows or None
+        It.
+    priced : EpochPrices or None
+        What proves the bound, where prices do.
+    """
+
+    exchange: Exchange
+    solver: Solver
+    budget: Budget
+    max_columns: int
+    lower: int
+    proof: Proof = "cut"
+    upper: int | None = None
+    flows: EpochFlows | None = None
+    reports: list[SolverResult] = field(default_factory=list)
+    size: ModelSize = field(default_factory=ModelSize)
+    reduced: dict[Side, ReducedFlows] = field(default_factory=dict)
+    blocks: int = 0
+    priced: EpochPrices | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the bounds have met."""
+        return self.upper is not None and self.upper <= self.lower
+
+    def run(self) -> None:
+        """Refine the grid until the bounds meet, the program is too large or the budget ends."""
+        blocks = FIRST_BLOCKS
+        while not self.closed and not self.budget.exhausted and blocks <= 8 * max(self.lower, FIRST_BLOCKS):
+            self.blocks = blocks
+            self.budget.progress(f"grid of {blocks} blocks, makespan of {self.lower} epochs or more")
+            if self._columns(blocks) > self.max_columns:
+                return
+            self._refine(blocks)
+            if self.upper is not None and blocks >= self.upper:
+                return
+            blocks *= 2
+
+    def _refine(self, blocks: int) -> None:
+        """Try the lower bound, raise it, and look for a schedule above it where no finer grid will do so better."""
+        before = self.lower
+        self._restricted(self.lower)
+        if self.closed:
+            return
+        self.lower = _first_true(self._relaxed, self.lower, self.upper, self.budget)
+        if self.lower > before:
+            self._restricted(self.lower)
+        if self.closed or self.budget.exhausted:
+            return
+        if blocks >= self.lower or self._columns(2 * blocks) > self.max_columns:
+            _first_true(self._restricted, self.lower, self.upper, self.budget)
+        elif self.upper is None:
+            self._restricted(self.lower + self.lower // 8 + 1)
+
+    def _columns(self, blocks: int) -> int:
+        flows, balances, _ = self._reduced("restrict").classes.sizes
+        return (flows + balances) * min(blocks, self.lower)
+
+    def _reduced(self, side: Side) -> ReducedFlows:
+        if side not in self.reduced:
+            with self.budget.clock.phase("build"):
+                self.reduced[side] = reduce(points_for(self.exchange, side))
+        return self.reduced[side]
+
+    def _relaxed(self, epochs: int) -> float | None:
+        """Delivered part in the relaxation; less than 1 is a proof that raises the lower bound."""
+        part, proof = self._solve(coarse(self.exchange, epochs, self.blocks, "relax"))
+        if part is not None and part < 1 and proof is not None and epochs >= self.lower:
+            self.lower = epochs + 1
+            self.proof = proof
+        return part
+
+    def _restricted(self, epochs: int) -> float | None:
+        """Delivered part in the restriction.
+
+        1 comes with flows that have been checked on the original grid. 0 is never returned.
+        """
+        grid = coarse(self.exchange, epochs, self.blocks, "restrict")
+        part, _ = self._solve(grid)
+        return part if part is None or part < 1 else 1.0
+
+    def _solve(self, grid: BlockGrid) -> tuple[float | None, Proof | None]:
+        """Solve one program: the part, and what a part of less than 1 rests on.
+
+        None if the solver did not get to the end.
+        """
+        reduced = self._reduced(grid.side)
+        with self.budget.clock.phase("build"):
+            model = build(self.exchange, grid, reduced)
+        compiled = None
+        if isinstance(self.solver, ResolvingSolver) and _DUALS in self.solver.capabilities:
+            compiled = self.solver.compile(model, self.budget, self._options)
+            result = compiled.solve(self.budget)
+        else:
+            result = self.solver.solve(model, self.budget, self._options)
+        self._count(result)
+        if result.termination is not Termination.OPTIMAL or result.objective is None:
+            return None, None
+        if result.objective >= 1 - CLOSE:
+            return self._taken(model, grid, reduced) if grid.side == "restrict" else 1.0, None
+        proof: Proof = "solver"
+        if compiled is not None and grid.side == "relax":
+            members = {link: int((reduced.classes.link == link).sum()) for link in model.links}
+            duals = {key: compiled.dual(model.capacity[key]) / members[key[0]] for key in model.capacity}
+            prices = prices_of(grid, reduced, duals)
+            if refutes(self.exchange, by_epoch(grid, prices)):
+                proof = "prices"
+                if grid.epochs >= self.lower:
+                    self.priced = EpochPrices(grid.starts, tuple(tuple(row) for row in prices.tolist()))
+        return result.objective, proof
+
+    def _taken(self, model: Any, grid: BlockGrid, reduced: ReducedFlows) -> float | None:
+        """Make flows of a restriction exact, if possible: those that load links least, else the solver's first ones."""
+        first = {key: v.value for key, v in model.F.items()}
+        shortest(model)
+        result = self.solver.solve(model, self.budget, self._options)
+        self._count(result)
+        candidates = [first]
+        if result.has_solution:
+            candidates.insert(0, {key: v.value for key, v in model.F.items()})
+        with self.budget.clock.phase("verify"):
+            for values in candidates:
+                if (flows := exact_flows(self.exchange, grid, reduced, values)) is not None:
+                    if self.upper is None or grid.epochs < self.upper:
+                        self.upper, self.flows = grid.epochs, flows
+                    return 1.0
+        return None
+
+    @property
+    def _options(self) -> SolverOptions:
+        """A corner of the program is what flows are made exact by: interior point, then crossover."""
+        return SolverOptions(extra={"solver": "ipm", "run_crossover": "on"} if self.solver.name == "highs" else {})
+
+    def _count(self, result: SolverResult) -> None:
+        self.reports.append(result)
+        self.size = max(self.size, result.size, key=lambda size: size.nonzeros)
+
+
+def _first_true(part: Callable[[int], float | None], low: int, high: int | None, budget: Budget) -> int:
+    """Smallest number whose part is 1, upwards by secants from 0, then by halving; ``high`` is known to have it.
+
+    A part that is not known counts as 1 for the result, so that nothing is claimed that was not shown.
+
+    Returns
+    -------
+    int
+        All numbers from ``low`` up to the one before have a part below 1.
+    """
+    proved = at = low
+    while (high is None or at < high) and not budget.exhausted:
+        delivered = part(at)
+        if delivered is None:
+            return proved
+        if delivered >= 1:
+            high = at
+            break
+        proved = at + 1
+        at = max(at + 1, min(int(at / max(delivered, 0.1)), 2 * at))
+    while high is not None and proved < high and not budget.exhausted:
+        middle = (proved + high) // 2
+        delivered = part(middle)
+        if delivered is None:
+            return proved
+        proved, high = (proved, middle) if delivered >= 1 else (middle + 1, high)
+    return proved

@@ -1,0 +1,337 @@
+"""``teccl-milp``: the general form, solved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil, floor
+
+from ...core.bounds import Certificate, SolverBound
+from ...core.budget import Budget
+from ...core.errors import Unsupported
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
+from .bounds import lower_bound
+from .extract import EpochSend, finish, hops, schedule_of, sends_of_model
+from .formulations.milp import build
+from .index_sets import MAX_HOPS, index_sets, switches_in_a_row
+from .method import MilpOptions
+from .problem import EpochProblem, epoch_problem
+
+#: Columns that are built; 10^6 of them take 1.2 GB.
+MAX_COLUMNS = 5_000_000
+
+
+#: Epochs of the coarse grids that are tried for every time.
+COARSE = (4, 8, 12)
+
+#: Times that are tried: powers of two of the smallest that is possible.
+DOUBLINGS = 12
+
+
+@dataclass
+class MilpSearch:
+    """Where the search for the fewest epochs is.
+
+    Parameters
+    ----------
+    instance, problem : Instance, EpochProblem
+        What is solved.
+    hyper_edges : bool
+        Whether hyper-edges take the place of switches that cannot store.
+    solver, budget : Solver, Budget
+        With what.
+    low : int
+        Epochs that are needed at least, in this model.
+    sends : list of EpochSend or None
+        The best schedule.
+    high : int or None
+        Epochs that it takes.
+    reports : list of SolverResult
+        Every solve.
+    stopped : bool
+        Whether a solve has ended without an answer.
+    """
+
+    instance: Instance
+    problem: EpochProblem
+    hyper_edges: bool
+    solver: Solver
+    budget: Budget
+    low: int
+    sends: list[EpochSend] | None = None
+    high: int | None = None
+    reports: list[SolverResult] = field(default_factory=list)
+    stopped: bool = False
+
+    def within(self, epochs: int) -> bool:
+        """Look for a schedule of so many epochs.
+
+        Sharpen the bound if there is none. An end without an answer is neither.
+        """
+        self.budget.progress(f"{epochs} epochs: between {self.low} and {self.high or 'any number'}")
+        result, sends = self.solve(self.problem, epochs, "feasible")
+        if sends is not None:
+            self.keep(sends)
+        elif result.termination is Termination.INFEASIBLE:
+            self.low = max(self.low, epochs + 1)
+        else:
+            self.stopped = True
+        return sends is not None
+
+    def keep(self, sends: list[EpochSend]) -> None:
+        """Take a schedule if it is better than the best one."""
+        epochs = finish(self.problem, sends)
+        if self.high is None or epochs < self.high:
+            self.sends, self.high = sends, epochs
+
+    def solve(
+        self, problem: EpochProblem, epochs: int, objective: str, weights: Sequence[Fraction] = ()
+    ) -> tuple[SolverResult, list[EpochSend] | None]:
+        """Build and solve one model of a fixed number of epochs."""
+        with self.budget.clock.phase("build"):
+            sets = index_sets(problem, epochs, hyper_edges=self.hyper_edges)
+            columns = sum(j - i + 1 for spans in sets.spans for i, j in spans.values())
+            if columns > MAX_COLUMNS:
+                raise Unsupported(
+                    f"a model of {epochs} epochs has {columns:,} sends; at most {MAX_COLUMNS:,} are built"
+                )
+            model = build(sets, objective, weights)
+        gap = self.budget.gap
+        result = self.solver.solve(model, self.budget, SolverOptions() if gap is None else SolverOptions(rel_gap=gap))
+        self.reports.append(result)
+        if not result.has_solution:
+            return result, None
+        return result, sends_of_model(sets, model)
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions) -> Outcome:
+    """Find the fewest epochs, or the best by the paper's objective (``Method.run``)."""
+    problem = epoch_problem(instance)
+    low, certificate = lower_bound(problem)
+    search = MilpSearch(
+        instance, problem, options.switches == "hyper-edges", solver, budget, max(1, low, problem.diameter)
+    )
+    metrics: dict[str, object] = {}
+    if options.epochs is not None and options.epochs < search.low:
+        pass  # nothing to solve
+    elif options.all_reduce == "stages" and any(commodity.after for commodity in problem.commodities):
+        metrics = _by_stages(search)
+    elif options.objective == "makespan":
+        _by_fixed_lengths(search, options.epochs)
+    else:
+        metrics = _by_one_model(search, options)
+    return _outcome(search, low, certificate, options.epochs, metrics)
+
+
+def _by_stages(search: MilpSearch) -> dict[str, object]:
+    """Solve first the contributions, then the sums (section 8): the second stage begins when the first has ended.
+
+    A switch hands a chunk to a rank before its time on the link is over in some timings; the second stage waits for
+    the link too.
+    """
+    sends: list[EpochSend] = []
+    length: list[int] = []
+    begin, links = 0, search.problem.links
+    for sums in (False, True):
+        picked = [q for q, c in enumerate(search.problem.commodities) if bool(c.after) is sums]
+        commodities = tuple(replace(search.problem.commodities[q], after=()) for q in picked)
+        stage = replace(search.problem, commodities=commodities, begin=begin)
+        part = replace(search, problem=stage, low=max(1, lower_bound(stage)[0], stage.diameter))
+        _by_fixed_lengths(part, None)
+        if part.sends is None or part.high is None:
+            search.stopped = True
+            return {}
+        sends += [EpochSend(s.start + begin, picked[s.commodity], s.path) for s in part.sends]
+        length.append(part.high)
+        begin = max(part.high, *(k + links[e].window for s in part.sends for e, k in hops(stage, s)))
+    search.keep(sends)
+    return {"stage_epochs": length}
+
+
+def _by_fixed_lengths(search: MilpSearch, most: int | None) -> None:
+    """Bisect between bound and incumbent.
+
+    The bound itself is tried first, since it is often met, or what is as near to it as the gap allows.
+    """
+    gap = Fraction(search.budget.gap or 0)
+    near = floor(search.low / (1 - gap))
+    if search.within(near if most is None else min(near, most)) or search.stopped:
+        if search.stopped and search.sends is None:
+            _any_schedule(search, most)
+        return
+    _any_schedule(search, most)
+    while search.high is not None and search.high - search.low > gap * search.high:
+        if search.stopped or search.budget.exhausted:
+            return
+        search.within((search.low + search.high - 1) // 2)
+
+
+def _any_schedule(search: MilpSearch, most: int | None) -> None:
+    """Find a first schedule."""
+    for epochs in _lengths(search, most):
+        search.stopped = False
+        if search.within(epochs) or search.stopped or search.budget.exhausted:
+            return
+
+
+def _lengths(search: MilpSearch, most: int | None) -> Iterator[int]:
+    """Numbers of epochs to try: the given one, or what algorithm 1 says, doubled until no more can be needed."""
+    if most is not None:
+        if most >= search.low:
+            yield most
+        return
+    epochs, plenty = _enough(search), _plenty(search.problem)
+    while epochs is not None:
+        yield epochs
+        epochs = None if epochs >= plenty else min(2 * epochs, plenty)
+
+
+def _plenty(problem: EpochProblem) -> int:
+    """Epochs that are enough, if any are: every chunk goes to every destination one after the other, by any way."""
+    way = sum(link.delay for link in problem.links) + max(link.window for link in problem.links)
+    ways = sum(len(commodity.targets) for commodity in problem.commodities) * way
+    return ways + max((change.last - problem.begin for change in problem.timing.changes), default=0)
+
+
+def _enough(search: MilpSearch) -> int | None:
+    """Ask algorithm 1; None if the time has ended before it knew."""
+
+    def feasible(problem: EpochProblem, epochs: int) -> bool | None:
+        if problem.diameter > epochs:
+            return False
+        result, sends = search.solve(problem, epochs, "feasible")
+        if sends is not None or result.termination is Termination.INFEASIBLE:
+            return sends is not None
+        search.stopped = True
+        return None
+
+    epochs = number_of_epochs(search.instance, search.problem, search.low, feasible)
+    return None if epochs is None else max(search.low, epochs)
+
+
+def _by_one_model(search: MilpSearch, options: MilpOptions) -> dict[str, object]:
+    """Solve a model of K epochs, enough for a schedule, with an objective; of the makespan's the bound counts."""
+    weights = [Fraction(weight) for weight in options.priorities or ()]
+    result: SolverResult | None = None
+    for epochs in _lengths(search, options.epochs):
+        result, sends = search.solve(search.problem, epochs, options.objective, weights)
+        if sends is not None:
+            search.keep(sends)
+        if result.termination is Termination.INFEASIBLE:
+            search.low = max(search.low, epochs + 1)
+        else:
+            search.stopped = result.termination is not Termination.OPTIMAL
+            break
+        if search.budget.exhausted:
+            break
+    if result is None:
+        return {}
+    if options.objective == "late":
+        if result.bound is not None:
+            search.low = max(search.low, -int(-(result.bound - 1e-6) // 1))
+        return {}
+    return {"paper_objective": result.objective, "paper_bound": result.bound, "paper_gap": result.gap}
+
+
+def restriction(problem: EpochProblem, *, hyper_edges: bool) -> str:
+    """Say what the model rules out though the instance allows it, so that what it proves holds for the model alone.
+
+    Empty if nothing.
+    """
+    sums = any(commodity.summed for commodity in problem.commodities)
+    if any(commodity.after for commodity in problem.commodities):
+        return "each part of an all-reduce is summed at one rank, and each rank sums one part"
+    if (hyper_edges and switches_in_a_row(problem, summed=False)) or (sums and switches_in_a_row(problem, summed=True)):
+        return f"ways through several switches have at most {MAX_HOPS} links and do not come back"
+    if sums and any(problem.holds):
+        return "switches with a limited buffer add nothing"
+    if sums and any(problem.room):
+        return "a rank that only passes on has room for each contribution"
+    return ""
+
+
+def _outcome(
+    search: MilpSearch, simple: int, certificate: Certificate | None, most: int | None, metrics: dict[str, object]
+) -> Outcome:
+    """Say what has been found and what is proved of the instance, which may allow more than the model."""
+    problem, reports = search.problem, tuple(search.reports)
+    size = max((r.size for r in reports), key=lambda s: s.variables, default=ModelSize())
+    rule = restriction(problem, hyper_edges=search.hyper_edges)
+    low = simple if rule else search.low
+    limited = search.stopped or search.budget.exhausted
+    proof = certificate
+    if low > simple and reports:
+        proof = SolverBound(reports[-1].solver, reports[-1].version)
+    known = {"model_bound_epochs": search.low, "lower_bound_epochs": low, "models": len(reports)}
+    if search.sends is None or search.high is None:
+        status = Status.INFEASIBLE if most is not None and most < low else Status.LIMIT
+        if status is Status.INFEASIBLE:
+            message = f"{most} epochs are too few: {low} are needed at least"
+        elif rule and most is not None and not limited:
+            message = f"{most} epochs are too few where {rule}: {search.low} are needed then"
+        else:
+            message = f"no schedule found in time: {search.low} epochs are needed at least"
+        return Outcome(status, message=message, reports=reports, size=size, metrics={**metrics, **known})
+    proved = low >= search.high
+    message = ""
+    if not proved:
+        ended = "in the time that there was, " if limited else ""
+        message = f"{ended}{search.high} epochs found, {low} proved to be needed"
+        if search.low >= search.high and rule:
+            message += f"; no schedule takes less where {rule}"
+        elif search.budget.gap and search.high - search.low <= search.budget.gap * search.high:
+            message += f"; that is within the gap that was asked for, {search.budget.gap:g}"
+    return Outcome(
+        Status.OPTIMAL if proved else Status.FEASIBLE,
+        schedule_of(problem, search.instance, search.sends),
+        objective=float(problem.seconds(search.high)),
+        bound=float(problem.seconds(low)) if proof is not None else None,
+        certificate=proof,
+        message=message,
+        reports=reports,
+        size=size,
+        iterations=len(reports),
+        metrics={**metrics, **known},
+    )
+
+
+def number_of_epochs(
+    instance: Instance, problem: EpochProblem, least: int, feasible: Callable[[EpochProblem, int], bool | None]
+) -> int | None:
+    """A number of epochs that should be enough.
+
+    Total times are tried from the smallest possible one on, doubled every time, on grids of 4, 8 and 12 epochs; the
+    first that can be met is counted in the epochs of the problem. A coarse grid may count less latency than the fine
+    one, so that the number may still be too small; whoever uses it must be prepared for that.
+
+    Parameters
+    ----------
+    instance : Instance
+        Posed, on the fine grid.
+    problem : EpochProblem
+        Made of it.
+    least : int
+        Epochs that are needed at least.
+    feasible : callable
+        ``feasible(problem, epochs)``: whether the general form finds a schedule; None if that was not found out.
+
+    Returns
+    -------
+    int or None
+        None if it was not found out on some grid: longer and longer times would be tried for nothing.
+    """
+    assert instance.timing is not None  # noqa: S101 (a problem has been made of it)
+    total = problem.seconds(max(1, least))
+    for _ in range(DOUBLINGS):
+        for epochs in COARSE:
+            timing = replace(instance.timing, epoch_s=total / epochs, changes=())
+            enough = feasible(epoch_problem(instance.with_changes(timing=timing)), epochs)
+            if enough is None:
+                return None
+            if enough:
+                return ceil(total / problem.timing.epoch_s)
+        total *= 2
+    return ceil(total / problem.timing.epoch_s)

@@ -1,0 +1,309 @@
+"""From an instance to an outcome: a first schedule, then models of fewer and fewer ticks, and the answer."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.bounds.schedule_bounds import best_bound, network_of
+from ...algorithms.paths.justify import BusyIntervals, justified
+from ...algorithms.schedules.commodities import chunks_of, needed_sends
+from ...algorithms.schedules.compose import transpose
+from ...core.bounds import Certificate, SolverBound
+from ...core.budget import Budget
+from ...core.collective import CollectiveKind
+from ...core.errors import Unsupported
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Chunks, Schedule, sends_from_lists
+from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
+from ...core.topology import Topology
+from .bounds import epoch_bound
+from .formulation import build
+from .method import HorizonOptions, TenOptions
+from .problem import BACKWARDS, MAX_TICKS, TimeExpanded, Within, copied, time_expanded
+
+#: Columns that are built.
+MAX_COLUMNS = 1_000_000
+
+#: A start: tick, chunk, edge.
+Start = tuple[int, int, int]
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions) -> Outcome:
+    """Synthesize a schedule of a posed instance."""
+    topology = instance.network
+    if not isinstance(topology, Topology) or instance.timing is None:
+        raise Unsupported("expected an explicit network and a timing")
+    kind = instance.demands[0].collective
+    there = copied(instance)
+    turned = there.with_changes(network=transpose(topology))
+    parts = [(there, False)] if kind not in BACKWARDS else [(turned, True)]
+    if kind is CollectiveKind.ALL_REDUCE:
+        parts.append((there, False))
+    tick = instance.timing.epoch_s
+    exact = not topology.switches
+    simple, certificate = epoch_bound(instance, time_expanded(parts[-1][0])) if exact else (0, None)
+    searches: list[TickSearch] = []
+    for part, _ in parts:
+        problem = time_expanded(part)
+        least = 1 if not exact else simple if len(parts) == 1 else epoch_bound(part, problem)[0]
+        searches.append(search_for(problem, least, solver, budget, options.horizon))
+    found = [(s.problem, s.best, backwards) for s, (_, backwards) in zip(searches, parts, strict=True)]
+    schedule = _schedule(instance, found, tick)
+    if len(parts) > 1:
+        schedule = justified(instance, schedule)  # sums that are ready come down while others still go up
+    ticks = round(float(schedule.end_s.max()) / float(tick))
+    low = max(simple, searches[0].low) if exact and len(parts) == 1 else simple
+    reports = tuple(report for search in searches for report in search.reports)
+    seconds: Fraction = low * tick
+    proof: Certificate | None = certificate
+    if not exact:
+        seconds, proof = best_bound(instance)
+    elif low > simple and reports:
+        proof = SolverBound(reports[-1].solver, reports[-1].version)
+    proved = seconds >= ticks * tick
+    why = "; ".join(dict.fromkeys(search.stopped for search in searches if search.stopped))
+    return Outcome(
+        Status.OPTIMAL if proved else Status.FEASIBLE,
+        schedule,
+        objective=float(ticks * tick),
+        bound=float(seconds),
+        certificate=proof,
+        message=why,
+        reports=reports,
+        size=max((r.size for r in reports), key=lambda size: size.variables, default=ModelSize()),
+        iterations=len(reports),
+        metrics={
+            "ticks": ticks,
+            "model_bound_ticks": sum(search.low for search in searches),
+            "tick_s": float(tick),
+            "models": len(reports),
+        },
+    )
+
+
+@dataclass
+class TickSearch:
+    """Where the search for the fewest ticks is.
+
+    Parameters
+    ----------
+    problem : Expanded
+        What is solved.
+    solver, budget : Solver, Budget
+        With what.
+    low : int
+        Ticks that are needed at least.
+    best : list of Start
+        The best schedule.
+    high : int
+        Ticks that it takes.
+    reports : list of SolverResult
+        Every solve.
+    stopped : str
+        Why there is no further solve, if there is none.
+    """
+
+    problem: TimeExpanded
+    solver: Solver
+    budget: Budget
+    low: int
+    best: list[Start]
+    high: int
+    reports: list[SolverResult] = field(default_factory=list)
+    stopped: str = ""
+
+    def within(self, horizon: int) -> None:
+        """Solve the model of a horizon, and sharpen what is known."""
+        columns = sum(span.stop - span.start for span in self.problem.spans(horizon).values())
+        if columns > MAX_COLUMNS:
+            self.stopped = f"a model of {horizon} ticks has {columns:,} starts; at most {MAX_COLUMNS:,} are built"
+            return
+        self.budget.progress(f"{horizon} ticks: between {self.low} and {self.high}")
+        with self.budget.clock.phase("build"):
+            model = build(self.problem, horizon, self.low)
+        result = self.solver.solve(model, self.budget, SolverOptions())
+        self.reports.append(result)
+        if result.has_solution:
+            self.best = useful(self.problem, chosen(model))
+            self.high = finish(self.problem, self.best)
+            if result.termination is Termination.OPTIMAL:
+                self.low = max(self.low, self.high)
+        elif result.termination is Termination.INFEASIBLE:
+            self.low = max(self.low, horizon + 1)
+        else:
+            self.stopped = f"the solver stopped at {horizon} ticks: {result.termination.value}"
+
+
+def chosen(model: Any) -> list[Start]:
+    """The starts of a solved model."""
+    return [(t, c, e) for c, e, t in model.starts if model.x[c, e, t].value > 0.5]
+
+
+def useful(problem: TimeExpanded, starts: list[Start]) -> list[Start]:
+    """Leave out starts that bring a chunk to no target."""
+    kept: list[Start] = []
+    edge_at = {edge.links: e for e, edge in enumerate(problem.edges)}
+    for c, chunk in enumerate(problem.chunks):
+        mine = [(t, problem.edges[e]) for t, other, e in starts if other == c]
+        kept += [(t, c, edge_at[edge.links]) for t, edge in needed_sends(chunk.source, chunk.targets, mine)]
+    return sorted(kept)
+
+
+def search_for(problem: TimeExpanded, low: int, solver: Solver, budget: Budget, horizon: int | None) -> TickSearch:
+    """Find the fewest ticks: the bound is tried first, since it is often met, then what halves the gap.
+
+    With a horizon, one model of at most so many ticks is solved.
+    """
+    with budget.clock.phase("greedy"):
+        best = first_schedule(problem)
+    search = TickSearch(problem, solver, budget, low, best, finish(problem, best))
+    if search.high > MAX_TICKS:
+        raise Unsupported(
+            f"{search.high:,} ticks, of which no more than {MAX_TICKS:,} are told apart: links differ too much"
+        )
+    if horizon is not None:
+        if search.high > search.low:
+            search.within(max(search.low, min(horizon, search.high)))
+        return search
+    trial = search.low
+    while search.low < search.high and not search.stopped:
+        if budget.exhausted:
+            search.stopped = "the budget ended"
+            break
+        search.within(trial)
+        trial = (search.low + search.high - 1) // 2
+    return search
+
+
+def first_schedule(problem: TimeExpanded) -> list[Start]:
+    """A first schedule: chunk after chunk, the farthest first, by the way that arrives first on links still free."""
+    far = problem.distance
+    order = sorted(
+        (c for c, chunk in enumerate(problem.chunks) if chunk.targets),
+        key=lambda c: -max(far[problem.chunks[c].source][n] for n in problem.chunks[c].targets),
+    )
+    busy = BusyIntervals()
+    starts: list[Start] = []
+    for c in order:
+        reached = {problem.chunks[c].source: 0}
+        missing = set(problem.chunks[c].targets)
+        while missing:
+            for tick, e in _way(problem, busy, reached, missing):
+                busy.take(problem.edges[e].links, tick, tick + problem.ticks[e])
+                reached[problem.edges[e].target] = tick + problem.ticks[e]
+                starts.append((tick, c, e))
+            missing -= reached.keys()
+    return starts
+
+
+def finish(problem: TimeExpanded, starts: list[Start]) -> int:
+    """Ticks until the last arrival."""
+    return max((tick + problem.ticks[e] for tick, _, e in starts), default=0)
+
+
+def _way(
+    problem: TimeExpanded, busy: BusyIntervals, reached: Mapping[int, int], missing: set[int]
+) -> list[tuple[int, int]]:
+    """The starts that bring a chunk from where it is to the target that it can reach first; all can be reached."""
+    leaving: dict[int, list[int]] = {}
+    for e, edge in enumerate(problem.edges):
+        leaving.setdefault(edge.source, []).append(e)
+    came: dict[int, tuple[int, int]] = {}
+    done: set[int] = set()
+    heap = [(tick, node, -1, -1) for node, tick in reached.items()]
+    heapq.heapify(heap)
+    node = -1
+    while heap:
+        tick, node, start, e = heapq.heappop(heap)
+        if node in done:
+            continue
+        done.add(node)
+        if e >= 0:
+            came[node] = start, e
+        if node in missing:
+            break
+        for after in leaving.get(node, []):
+            if problem.edges[after].target not in done:
+                begin = busy.earliest(problem.edges[after].links, tick, problem.ticks[after])
+                heapq.heappush(heap, (begin + problem.ticks[after], problem.edges[after].target, begin, after))
+    way: list[tuple[int, int]] = []
+    while node in came:
+        way.append(came[node])
+        node = problem.edges[came[node][1]].source
+    return way[::-1]
+
+
+def within(instance: Instance, options: HorizonOptions) -> Within:
+    """The model of a horizon that has room for a first schedule, or of a given one (``Formulation.index``).
+
+    Raises
+    ------
+    Unsupported
+        If the model has too many starts.
+    """
+    there = copied(instance)
+    if instance.demands[0].collective in BACKWARDS:
+        there = there.with_changes(network=transpose(network_of(instance)))
+    problem = time_expanded(there)
+    horizon = options.horizon or finish(problem, first_schedule(problem))
+    columns = sum(span.stop - span.start for span in problem.spans(horizon).values())
+    if columns > MAX_COLUMNS:
+        raise Unsupported(f"a model of {horizon:,} ticks has {columns:,} starts; at most {MAX_COLUMNS:,} are built")
+    return Within(problem, horizon, min(horizon, epoch_bound(instance, problem)[0]), instance)
+
+
+def schedule_of(model: Any, asked: Within) -> Schedule:
+    """The schedule of a solved model (``Formulation.extract``)."""
+    starts = useful(asked.problem, chosen(model))
+    backwards = asked.instance.demands[0].collective in BACKWARDS
+    return _schedule(asked.instance, [(asked.problem, starts, backwards)], tick_s(asked.instance))
+
+
+def seconds(asked: Within, objective: float) -> float:
+    """Time of the model's ticks (``Formulation.value``)."""
+    return objective * float(tick_s(asked.instance))
+
+
+def tick_s(instance: Instance) -> Fraction:
+    """Seconds of a tick of a posed instance."""
+    assert instance.timing is not None  # noqa: S101 (posed)
+    return instance.timing.epoch_s
+
+
+def _schedule(instance: Instance, parts: Sequence[tuple[TimeExpanded, list[Start], bool]], tick: Fraction) -> Schedule:
+    """Put the parts one after the other; those of sums run backwards in time on the network turned around."""
+    rows: list[tuple[tuple[int, int], int, int, int, bool, tuple[int, ...]]] = []
+    begin = 0
+    for problem, starts, backwards in parts:
+        last = finish(problem, starts)
+        for t, c, e in starts:
+            edge, ticks = problem.edges[e], problem.ticks[e]
+            if backwards:
+                start = begin + last - t - ticks
+                rows.append(((start, start + ticks), c, edge.target, edge.source, True, edge.links[::-1]))
+            else:
+                rows.append(((begin + t, begin + t + ticks), c, edge.source, edge.target, False, edge.links))
+        begin += last
+    rows.sort()
+    times, chunk, source, target, reduce, paths = zip(*rows, strict=True)
+    start_s, end_s = np.array([[float(t * tick) for t in span] for span in times], dtype=np.float64).T.copy()
+    sends = sends_from_lists(chunk, source, target, reduce, paths)
+    return Schedule(instance.sha256, _chunks(instance), sends, start_s, end_s)
+
+
+def _chunks(instance: Instance) -> Chunks:
+    """The chunks with the ends that the collective asks for."""
+    chunks = chunks_of(copied(instance))
+    kind = instance.demands[0].collective
+    if kind not in BACKWARDS:
+        return chunks
+    held = chunks.needed_by
+    needed = chunks.needed_by if kind is CollectiveKind.ALL_REDUCE else chunks.held_by
+    return replace(chunks, held_by=held, needed_by=needed, reduced=np.ones_like(chunks.reduced))

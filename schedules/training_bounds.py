@@ -1,0 +1,229 @@
+"""The verifier of LIBRA's certificates: recomputes the bound from the instance and the multipliers alone.
+
+A float is a fraction, and all arithmetic here is that of fractions; roots are rounded down. So a bound is no larger
+than what the multipliers prove, however large or small they are, and lines that are multiples of one another prove the
+same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+from math import isfinite, isqrt
+from typing import NamedTuple
+
+from ..core.bounds import LagrangianCertificate, SupportingLine, SweepCertificate
+from ..core.cost import network_price
+from ..core.design import Comparison, Design, LinearConstraint, Objective
+from ..core.instance import Instance
+from ..core.workload import TrainingLoop
+from .training import busy_bytes
+
+#: Bits of a number that is rounded down.
+BITS = 160
+
+#: The sum of shares may exceed 1 by this, as floats do; they are brought back to 1.
+SUM_TOLERANCE = 1e-9
+
+
+class Proved(NamedTuple):
+    """A line that holds for all allowed plans: ``time_weight * T + cost_weight * C >= value``."""
+
+    time_weight: Fraction
+    cost_weight: Fraction
+    value: Fraction
+
+
+def recomputed_bound(
+    instance: Instance, certificate: LagrangianCertificate, missed: Sequence[Fraction] = ()
+) -> float | None:
+    """Lower bound on the objective that a certificate proves; None if it proves none.
+
+    Time alone: the value of the best line of weights (1, 0). Time times cost: the smallest product in the polygon that
+    the lines leave, or ``V^2 / (4 a w)`` of a scale-free line of weights (a, w).
+
+    Parameters
+    ----------
+    instance : Instance
+        The design problem.
+    certificate : LagrangianCertificate
+        Multipliers.
+    missed : sequence of Fraction, optional
+        How far each limit is shifted; by default they are what the design says.
+    """
+    design = instance.design or Design()
+    proved = [
+        line
+        for one in certificate.lines
+        if (line := proved_line(instance, one, scale_free=certificate.scale_free, missed=missed)) is not None
+    ]
+    if certificate.scale_free:
+        bounds = [
+            line.value * max(line.value, Fraction(0)) / (4 * line.time_weight * line.cost_weight) for line in proved
+        ]
+        return _to_float(max(bounds, default=None))
+    if design.objective is Objective.PERF:
+        alone = [line.value / line.time_weight for line in proved if line.cost_weight == 0]
+        return _to_float(max(alone, default=None))
+    return _to_float(smallest_product(proved)) if proved else None
+
+
+def sweep_bound(instance: Instance, certificate: SweepCertificate, missed: Sequence[Fraction] = ()) -> float | None:
+    """Smallest bound over the parallelizations of a sweep; None if one of them cannot be recomputed."""
+    bounds: list[float] = []
+    for (tensor, data), part in certificate.parts:
+        if not isinstance(part, LagrangianCertificate):
+            return None
+        bound = recomputed_bound(instance.with_parallelism(tensor, data), part, missed)
+        if bound is None:
+            return None
+        bounds.append(bound)
+    return min(bounds, default=None)
+
+
+def smallest_product(lines: Sequence[tuple[Fraction, Fraction, Fraction]]) -> Fraction:
+    """Smallest ``T * C`` with ``T, C >= 0`` and ``a T + b C >= v`` for all lines (a, b, v), by trying every corner.
+
+    A product is quasiconcave on the positive quadrant, so that its minimum over a polygon lies in a corner; of the two
+    unbounded edges the product only grows along the axes' directions. Weights are at least 0, and one of each line is
+    not.
+    """
+    axes = [(Fraction(1), Fraction(0), Fraction(0)), (Fraction(0), Fraction(1), Fraction(0))]
+    edges = [*((a, b, _down(v)) for a, b, v in lines), *axes]
+    products: list[Fraction] = []
+    for (a, b, v), (p, q, w) in combinations(edges, 2):
+        determinant = a * q - b * p
+        if not determinant:
+            continue
+        time, cost = (v * q - b * w) / determinant, (a * w - v * p) / determinant
+        if all(x * time + y * cost >= z for x, y, z in edges):
+            products.append(time * cost)
+    return min(products)
+
+
+def proved_line(
+    instance: Instance, line: SupportingLine, *, scale_free: bool, missed: Sequence[Fraction] = ()
+) -> Proved | None:
+    """The bound that multipliers prove: ``a T(B) + b C(B) >= V``; None if they prove nothing.
+
+    ``a T(B) >= a K + sum_d A_d / B_d`` by the shares, and ``min_B sum_d A_d / B_d + c_d B_d = sum_d 2 sqrt(A_d c_d)``.
+    Where rounding has left a ``c_d`` below 0, the weight of the cost is raised until it is not, or the multiplier of a
+    limit of all bandwidths.
+    """
+    design = instance.design or Design()
+    fabric = instance.fabric
+    count = len(fabric.dimensions)
+    prices = None if instance.cost_model is None else network_price(fabric, instance.cost_model)
+    constraints = design.linear_constraints(count, prices)
+    if not _well_formed(line, constraints, count):
+        return None
+    constant, traffic = _averaged_time(instance, line)
+    time_weight, cost_weight = Fraction(line.time_weight), Fraction(line.cost_weight)
+    multipliers = list(map(Fraction, line.multipliers))
+
+    def slopes() -> list[Fraction]:
+        charged = list(zip(multipliers, constraints, strict=True))
+        own = [cost_weight * (prices[d] if prices is not None else 0) for d in range(count)]
+        return [own[d] + sum((u * c.coefficients[d] for u, c in charged), Fraction(0)) for d in range(count)]
+
+    below = {d: slope for d, slope in enumerate(slopes()) if slope < 0}
+    if below and cost_weight and prices is not None and all(prices[d] > 0 for d in below):
+        cost_weight += max(-slope / prices[d] for d, slope in below.items())
+    elif below:
+        limit = _limit_of_all(constraints)
+        if limit is None:
+            return None
+        multipliers[limit] += max(-slope / constraints[limit].coefficients[d] for d, slope in below.items())
+    limits = [c.limit + shift for c, shift in zip(constraints, missed or [Fraction(0)] * len(constraints), strict=True)]
+    charge = sum((u * limit for u, limit in zip(multipliers, limits, strict=True)), Fraction(0))
+    if scale_free and (charge > 0 or constant > 0 or not time_weight or not cost_weight):
+        return None
+    value = time_weight * constant
+    if not scale_free:  # for every multiple of a plan, however small, limits charge nothing
+        value -= charge
+    for d, slope in enumerate(slopes()):
+        value += 2 * _root_down(time_weight * traffic[d] * slope)
+    return Proved(time_weight, cost_weight, value)
+
+
+def _limit_of_all(constraints: Sequence[LinearConstraint]) -> int | None:
+    """Number of a constraint that bounds every bandwidth from above, and so may be charged more for.
+
+    None if there is none.
+    """
+    for index, constraint in enumerate(constraints):
+        if constraint.comparison is not Comparison.AT_LEAST and min(constraint.coefficients) > 0:
+            return index
+    return None
+
+
+def _root_down(x: Fraction) -> Fraction:
+    """Square root, rounded down at some bits of its own."""
+    if not x:
+        return Fraction(0)
+    shift = max(0, 2 * BITS - x.numerator.bit_length() + x.denominator.bit_length()) // 2
+    return Fraction(isqrt((x.numerator << 2 * shift) // x.denominator), 1 << shift)
+
+
+def _down(x: Fraction) -> Fraction:
+    """Round a number down at some bits of its own, to keep fractions short."""
+    shift = BITS - x.numerator.bit_length() + x.denominator.bit_length()
+    return Fraction(x.numerator * 2**shift // x.denominator, 2**shift) if shift > 0 else x
+
+
+def _to_float(x: Fraction | None) -> float | None:
+    """Round to a float; None where it is beyond all floats."""
+    try:
+        return None if x is None else float(x)
+    except OverflowError:
+        return None
+
+
+def _well_formed(line: SupportingLine, constraints: Sequence[LinearConstraint], count: int) -> bool:
+    """Whether shares are shares and multipliers have the signs that make them a proof."""
+    numbers = [line.time_weight, line.cost_weight, *line.multipliers]
+    numbers += [s for *_, shares in line.shares for s in shares] + [share for *_, share in line.overlaps]
+    weights = line.time_weight, line.cost_weight
+    if not all(isfinite(x) for x in numbers) or min(weights) < 0 or max(weights) == 0:
+        return False
+    if len(line.multipliers) != len(constraints):
+        return False
+    for u, constraint in zip(line.multipliers, constraints, strict=True):
+        wrong_side = {Comparison.AT_MOST: u < 0, Comparison.AT_LEAST: u > 0, Comparison.EQUAL: False}
+        if wrong_side[constraint.comparison]:
+            return False
+    return all(len(s) == count and min(s) >= 0 and sum(s) <= 1 + SUM_TOLERANCE for *_, s in line.shares) and all(
+        0 <= share <= 1 for *_, share in line.overlaps
+    )
+
+
+def _averaged_time(instance: Instance, line: SupportingLine) -> tuple[Fraction, list[Fraction]]:
+    """Computation K and bytes per dimension of the average that the shares choose in place of every maximum."""
+    # Shares whose sum exceeds 1 by a rounding error are brought back to 1.
+    shares: dict[tuple[int, ...], list[Fraction]] = {}
+    for *where, given in line.shares:
+        exact = list(map(Fraction, given))
+        total = max(Fraction(1), sum(exact, Fraction(0)))
+        shares[tuple(where)] = [x / total for x in exact]
+    tp_share = {(w, layer): Fraction(share) for w, layer, share in line.overlaps}
+    constant, traffic = Fraction(0), [Fraction(0)] * len(instance.fabric.dimensions)
+    for w, workload in enumerate(instance.training()):
+        for n, layer in enumerate(workload.layers):
+            weight = Fraction(workload.weight * layer.repeat)
+            tp = dp = Fraction(1)
+            if workload.loop is TrainingLoop.TP_DP_OVERLAP:
+                # Any average of the two branches is a bound; without a listed share it is the DP branch.
+                tp = tp_share.get((w, n), Fraction(0))
+                dp = 1 - tp
+            constant += weight * (layer.forward.compute_s + layer.input_gradient.compute_s)
+            constant += weight * dp * layer.weight_gradient.compute_s
+            phases = ((layer.forward, Fraction(1)), (layer.input_gradient, tp), (layer.weight_gradient, dp))
+            for p, (phase, counted) in enumerate(phases):
+                for c, communication in enumerate(phase.communication):
+                    share = shares.get((w, n, p, c))
+                    if share is not None:
+                        moved = busy_bytes(instance, communication, workload.groups[communication.group])
+                        for d, m in enumerate(moved):
+                            traffic[d] += weight * counted * share[d] * m
+    return constant, traffic

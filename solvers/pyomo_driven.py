@@ -1,0 +1,84 @@
+"""Any solver that Pyomo can drive, as ``pyomo:NAME``: CBC, GLPK, CPLEX, Xpress, MOSEK, COPT and others."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+from functools import cache
+from importlib import metadata
+
+from ..core.budget import Budget
+from ..core.errors import InputError
+from ..core.solver import Availability, Capability, SolverOptions
+from .base import Adapter, Session
+from .pyomo_known import KNOWN
+
+#: How such a solver is named on the command line.
+PREFIX = "pyomo:"
+
+#: What is offered of every one; Pyomo does not say what else a solver can do.
+CAPABILITIES = Capability.LP | Capability.MIP | Capability.INTERRUPT | Capability.RESOLVE
+
+_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
+
+
+class PyomoDriven(Adapter):
+    """Adapter to a solver of Pyomo's ``SolverFactory``; its options are taken by the names that Pyomo hands on.
+
+    Linear models, with integers or without. A compiled model is solved from the start each time, without dual values.
+
+    Parameters
+    ----------
+    factory_name : str
+        Name in Pyomo's ``SolverFactory``, such as ``cbc``.
+    """
+
+    package = "pyomo"
+    requirement = "cwb"
+    capabilities = CAPABILITIES
+
+    def __init__(self, factory_name: str) -> None:
+        if not _NAME.fullmatch(factory_name):
+            raise InputError(f"{factory_name!r} is no name of a solver of Pyomo's", source="--solver")
+        self.factory_name = factory_name
+        # Of each object, not of the class: there is a solver for each name.
+        self.name = PREFIX + factory_name  # type: ignore[misc]
+        self.title = f"{factory_name} (by Pyomo)"  # type: ignore[misc]
+
+    def installed(self) -> Availability:
+        """Whether Pyomo finds the solver: imports Pyomo and asks a program for its version, so it takes a moment."""
+        if importlib.util.find_spec("pyomo") is None:
+            return Availability(False, f'{self.name} is not installed: pip install "pyomo"')
+        return _found(self.factory_name)
+
+    def open(self, budget: Budget, options: SolverOptions) -> Session:
+        """Prepare a run of the solver."""
+        from .pyomo_session import PyomoSession
+
+        return PyomoSession(self, budget, options)
+
+
+def on_this_machine() -> tuple[str, ...]:
+    """Names of the known solvers whose programs are on the path; imports and starts nothing."""
+    return tuple(PREFIX + name for name, known in KNOWN.items() if shutil.which(known.program))
+
+
+@cache
+def _found(name: str) -> Availability:
+    """Ask Pyomo for a solver."""
+    import pyomo.environ as pyo
+    from pyomo.common.log import LoggingIntercept
+
+    title = f"{PREFIX}{name}"
+    if name not in pyo.SolverFactory:
+        return Availability(False, f"{title}: Pyomo {metadata.version('pyomo')} knows no solver {name!r}")
+    try:
+        with LoggingIntercept(module="pyomo"):
+            solver = pyo.SolverFactory(name)
+            if not solver.available(exception_flag=False):
+                return Availability(False, f"{title} is not installed: Pyomo does not find it")
+            version = ".".join(map(str, solver.version() or ())) or "unknown"
+    except Exception as error:
+        return Availability(False, f"{title} cannot be used: {' '.join(str(error).split())}")
+    return Availability(True, f"{name} {version}, driven by Pyomo {metadata.version('pyomo')}", version)

@@ -1,0 +1,361 @@
+"""One run of a solver that Pyomo drives.
+
+The compiled arrays are written as a Pyomo model again, minimized and with scaled costs as for every session, so that
+all solvers are asked the same. Pyomo's interfaces keep files and options in one place for the whole process, so one
+solve runs at a time. A solver that is a program is ended with its process when it is asked to stop.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
+from io import StringIO
+from math import isfinite
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.common.log import LoggingIntercept
+from pyomo.core.expr import LinearExpression
+from pyomo.opt import TerminationCondition
+
+from ..core.budget import Budget
+from ..core.errors import CwbError, InputError
+from ..core.solver import SolverOptions, Termination
+from .base import Session, SessionResult, Track
+from .matrix import INFINITY, INTEGRALITY, MatrixModel
+from .pyomo_known import known
+
+if TYPE_CHECKING:
+    from .pyomo_driven import PyomoDriven
+
+_TERMINATIONS = {
+    TerminationCondition.optimal: Termination.OPTIMAL,
+    TerminationCondition.globallyOptimal: Termination.OPTIMAL,
+    TerminationCondition.infeasible: Termination.INFEASIBLE,
+    TerminationCondition.unbounded: Termination.UNBOUNDED,
+    TerminationCondition.infeasibleOrUnbounded: Termination.INFEASIBLE_OR_UNBOUNDED,
+    TerminationCondition.maxTimeLimit: Termination.TIME_LIMIT,
+    TerminationCondition.maxIterations: Termination.NODE_LIMIT,
+    TerminationCondition.maxEvaluations: Termination.NODE_LIMIT,
+    TerminationCondition.userInterrupt: Termination.INTERRUPTED,
+    TerminationCondition.resourceInterrupt: Termination.INTERRUPTED,
+}
+
+#: What GLPK says in its log; the first that is there counts. Pyomo takes a linear program that is cut short for an
+#: optimal or infeasible one.
+_GLPK_WORDS = (
+    ("TIME LIMIT EXCEEDED", Termination.TIME_LIMIT),
+    ("RELATIVE MIP GAP TOLERANCE REACHED", Termination.OPTIMAL),
+    ("HAS NO PRIMAL FEASIBLE SOLUTION", Termination.INFEASIBLE),
+    ("HAS NO INTEGER FEASIBLE SOLUTION", Termination.INFEASIBLE),
+    ("HAS UNBOUNDED PRIMAL SOLUTION", Termination.UNBOUNDED),
+    ("HAS NO DUAL FEASIBLE SOLUTION", Termination.INFEASIBLE_OR_UNBOUNDED),
+)
+
+_GLPK_BOUND = re.compile(r"^\+.*mip =.*>=\s+(\S+)", re.MULTILINE)
+
+_WITHOUT_SOLUTION = {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.INFEASIBLE_OR_UNBOUNDED}
+
+_PROVED = {Termination.OPTIMAL, *_WITHOUT_SOLUTION}
+
+#: Seconds that a program has to end by itself, before it is killed; fewer than the guard's grace.
+_PATIENCE_S = 3.0
+
+_one_at_a_time = threading.Lock()
+
+
+class PyomoSession(Session):
+    """See :class:`~cwb.solvers.base.Session`."""
+
+    def __init__(self, adapter: PyomoDriven, budget: Budget, options: SolverOptions) -> None:
+        self.track = Track(adapter.name)
+        self.version = adapter.installed().version or "unknown"
+        self.title = adapter.title
+        self.known = known(adapter.factory_name)
+        self.is_glpk = adapter.factory_name == "glpk"
+        with _one_at_a_time:
+            self.solver: Any = pyo.SolverFactory(adapter.factory_name)
+        self._log_file = budget.log_file
+        self._options = options
+        self._mip_gap = options.rel_gap
+        self._ended = threading.Event()
+        self.model: Any = None
+        self._deadline: float | None = None
+        self._require_known(options)
+        if options.node_limit is not None and not self.known.node_limit:
+            budget.progress(f"{self.title}: no option is known for a limit of nodes; the search has none")
+        if options.extra and self.known.options is None:
+            budget.progress(f"{self.title}: options are handed on as they are, nothing is known of them")
+        chosen = {
+            self.known.tolerance: options.feasibility_tolerance,
+            self.known.seed: budget.seed % 2**31,
+            self.known.threads: budget.threads if budget.threads > 1 else None,
+            **options.extra,
+        }
+        for name, value in chosen.items():
+            if name and value is not None:
+                self.solver.options[name] = value
+
+    def _require_known(self, options: SolverOptions) -> None:
+        for name, value in options.extra.items():
+            if name in self.known.reserved:
+                raise InputError(f"{self.title}: {name} is set by {self.known.reserved[name]}, not by its own name")
+            if self.known.options is not None and name not in self.known.options:
+                close = get_close_matches(name, sorted(self.known.options), n=1)
+                hint = f"; did you mean {close[0]}?" if close else ""
+                raise InputError(f"{self.title} has no option {name!r} that can be given{hint}")
+            if any(character.isspace() for character in str(value)):
+                raise InputError(f"{self.title} does not take {value!r} for its option {name}")
+
+    def load(self, matrix: MatrixModel, *, start: bool) -> None:
+        """Write the arrays as a Pyomo model."""
+        self.matrix = matrix
+        self.scale = matrix.cost_scale
+        with _one_at_a_time:
+            self.model, self.variables = _as_pyomo(matrix, self.scale)
+        if not matrix.is_mixed_integer:
+            return
+        chosen = {
+            self.known.gap: self._mip_gap,
+            self.known.node_limit: self._options.node_limit,
+            # With integer costs the solver itself knows the step.
+            self.known.increment: 1e-12 if matrix.objective_step is None else None,
+            **self.known.always,
+        }
+        for name, value in chosen.items():
+            if name and value is not None and name not in self._options.extra:
+                self.solver.options[name] = value
+
+    def run(self, limit_s: float | None) -> SessionResult:
+        """Solve; infeasible is distinguished from unbounded by solving again without costs."""
+        self._deadline = None if limit_s is None else monotonic() + limit_s
+        outcome = self._solve()
+        unclear = outcome.termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
+            outcome.termination is Termination.UNBOUNDED and self.matrix.is_mixed_integer
+        )
+        if not unclear:
+            return outcome
+        self.model.cost.set_value(0.0 * self.variables[0])
+        without_costs = self._solve()
+        if without_costs.termination is Termination.OPTIMAL:
+            return SessionResult(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
+        return SessionResult(without_costs.termination, message=without_costs.message)
+
+    def _solve(self) -> SessionResult:
+        with self._turn() as is_mine:
+            if not is_mine or self.track.cancel.is_set():
+                return SessionResult(Termination.INTERRUPTED, message="stopped before the solver began")
+            self._ended.clear()
+            try:
+                outcome = self._call()
+            finally:
+                self._ended.set()
+        if outcome.termination is Termination.ERROR:
+            raise CwbError(f"{self.title} failed: {outcome.message}")
+        return outcome
+
+    @contextmanager
+    def _turn(self) -> Iterator[bool]:
+        """Wait until no other solver of Pyomo's runs; false when asked to stop before."""
+        while not (is_mine := _one_at_a_time.acquire(timeout=0.05)):
+            if self.track.cancel.is_set():
+                break
+        try:
+            yield is_mine
+        finally:
+            if is_mine:
+                _one_at_a_time.release()
+
+    def _call(self) -> SessionResult:
+        arguments: dict[str, Any] = {"load_solutions": False, "tee": False}
+        if self._deadline is not None:
+            left = max(0.1, self._deadline - monotonic())
+            arguments["timelimit"] = round(left, 3) if self.known.takes_fractions else max(1, int(left))
+        log = None if self._log_file is None else Path(self._log_file)
+        kept = log.read_bytes() if log is not None and log.exists() else b""
+        if log is not None:
+            arguments["logfile"] = str(log)
+        said = StringIO()
+        # Pyomo keeps what the program has written; nothing of an earlier solve may be taken for it.
+        self.solver._log, self.solver._rc = "", None
+        try:
+            with LoggingIntercept(said, "pyomo"):
+                return self._read(self.solver.solve(self.model, **arguments))
+        except InputError:
+            raise
+        except Exception as error:
+            if self.track.cancel.is_set() or self.solver._rc in {-signal.SIGINT, 128 + signal.SIGINT}:
+                return SessionResult(
+                    Termination.INTERRUPTED, message="the solver was ended, and what it had found is lost"
+                )
+            words = " ".join(f"{error} {said.getvalue()}".split())
+            return SessionResult(Termination.ERROR, message=words[:500])
+        finally:
+            if log is not None and kept:
+                log.write_bytes(kept + (log.read_bytes() if log.exists() else b""))
+
+    def _read(self, results: Any) -> SessionResult:
+        words = str(self.solver._log or "")
+        for name in self._options.extra:
+            if f"No match for {name}" in words:
+                raise InputError(f"{self.title} has no option {name!r}")
+        condition = results.solver.termination_condition
+        termination = _TERMINATIONS.get(condition, Termination.ERROR)
+        if self.is_glpk:
+            heard = _GLPK_WORDS[:1] if termination is Termination.OPTIMAL else _GLPK_WORDS
+            termination = next((kind for said, kind in heard if said in words), termination)
+        if termination not in _PROVED and (self.track.cancel.is_set() or "ctrl-c" in words):
+            termination = Termination.INTERRUPTED
+        is_late = self._deadline is not None and monotonic() >= self._deadline - 0.5
+        if termination is Termination.NODE_LIMIT and self._options.node_limit is None and is_late:
+            # CBC says of a linear program that is out of time that it is out of iterations.
+            termination = Termination.TIME_LIMIT
+        values = self._values(results) if termination not in _WITHOUT_SOLUTION else None
+        message = "" if termination is Termination.OPTIMAL else str(condition)
+        if termination is Termination.OPTIMAL and values is None:
+            return SessionResult(
+                Termination.NUMERICAL, message="what the solver calls optimal does not keep to the rows"
+            )
+        return SessionResult(
+            termination, values, self._bound(results, termination, values), _nodes(results), message=message
+        )
+
+    def _values(self, results: Any) -> Any:
+        """The point, if there is one that is integral and keeps to the rows, as exactly as it was written."""
+        if not len(results.solution):
+            return None
+        for variable in self.variables:
+            variable.set_value(None, skip_validation=True)
+        self.model.solutions.load_from(results)
+        # What a solver leaves out is zero, as in its file.
+        values = np.array([0.0 if v.value is None else v.value for v in self.variables], dtype=float)
+        matrix = self.matrix
+        fraction = np.abs(values - np.round(values))[matrix.integer]
+        polished = matrix.polished(values)
+        activity, size = matrix.A @ polished, np.maximum(1.0, abs(matrix.A) @ np.abs(polished))
+        excess = np.maximum(matrix.row_lower - activity, activity - matrix.row_upper)
+        is_feasible = (
+            fraction.max(initial=0.0) <= INTEGRALITY
+            and bool((excess <= 1e-6 * size).all())
+            and bool((np.abs(values - polished) <= 1e-5 * np.maximum(1.0, np.abs(values))).all())
+        )
+        return values if is_feasible else None
+
+    def _bound(self, results: Any, termination: Termination, values: Any) -> float | None:
+        """What is proved: never more than the gap and the written digits allow."""
+        matrix = self.matrix
+        if termination is Termination.OPTIMAL and values is not None:
+            least = matrix.minimized(values)
+            slack = self.known.digits * float(np.abs(matrix.c) @ np.abs(values))
+            if matrix.is_mixed_integer:
+                if not self.known.gap:
+                    # At which gap it has stopped is not known.
+                    told = self._told(results)
+                    return told if told is not None and told < least - slack else None
+                slack += self._mip_gap / (1.0 - min(self._mip_gap, 0.5)) * abs(least - matrix.offset)
+            return least - slack
+        return self._told(results) if matrix.is_mixed_integer and termination not in _WITHOUT_SOLUTION else None
+
+    def _told(self, results: Any) -> float | None:
+        """The bound that the solver told, with the error of its digits on the safe side."""
+        told = results.problem.lower_bound
+        if self.is_glpk:
+            lines = _GLPK_BOUND.findall(str(self.solver._log or ""))
+            with suppress(IndexError, ValueError):
+                told = float(lines[-1])
+        if not isinstance(told, int | float) or not isfinite(told) or abs(told) >= INFINITY:
+            return None
+        return float(told - self.known.digits * abs(told)) / self.scale + self.matrix.offset
+
+    def ask(self) -> None:
+        """End the solver's process, if it has one: at once, or after a while if it should end by its own time limit."""
+        self.track.cancel.set()
+        time_is_up = self._deadline is not None and monotonic() >= self._deadline
+        delay_s = _PATIENCE_S - 1.0 if time_is_up and not self.known.stops_on_interrupt else 0.0
+        threading.Thread(target=self._end, args=(delay_s,), name="cwb-end", daemon=True).start()
+
+    def _end(self, delay_s: float) -> None:
+        """Signal the program until it has ended; it may not have begun yet."""
+        executable = None
+        with suppress(Exception):
+            executable = self.solver.executable()
+        if executable is None or self._ended.wait(delay_s):
+            return
+        first = signal.SIGINT if self.known.stops_on_interrupt else signal.SIGTERM
+        began = monotonic()
+        # Again and again: CBC hears it only while it branches.
+        while not self._ended.wait(0.1):
+            is_late = monotonic() - began > _PATIENCE_S
+            for child in _children(str(executable)):
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL if is_late else first)
+
+    def close(self) -> None:
+        """Let go of the model."""
+        self._ended.set()
+        self.model = None
+        self.variables = []
+
+
+def _as_pyomo(matrix: MatrixModel, scale: float) -> tuple[Any, list[Any]]:
+    """The arrays as a Pyomo model, and its variables in their order."""
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(len(matrix.columns)))
+    variables = list(model.x.values())
+    bounds = zip(variables, matrix.lower.tolist(), matrix.upper.tolist(), matrix.integer.tolist(), strict=True)
+    for variable, lower, upper, integer in bounds:
+        variable.domain = pyo.Integers if integer else pyo.Reals
+        variable.setlb(_finite(lower))
+        variable.setub(_finite(upper))
+
+    def total(columns: Any, coefficients: Any) -> Any:
+        chosen = [variables[j] for j in columns.tolist()]
+        return LinearExpression(linear_coefs=coefficients.tolist(), linear_vars=chosen)
+
+    model.rows = pyo.ConstraintList()
+    A = matrix.A
+    for i, (lower, upper) in enumerate(zip(matrix.row_lower.tolist(), matrix.row_upper.tolist(), strict=True)):
+        part = slice(A.indptr[i], A.indptr[i + 1])
+        body = total(A.indices[part], A.data[part])
+        if lower == upper:
+            model.rows.add(body == lower)
+        elif isfinite(lower) or isfinite(upper):
+            model.rows.add((_finite(lower), body, _finite(upper)))
+    costs = np.flatnonzero(matrix.c)
+    # Without a cost some writers would write no objective at all.
+    model.cost = pyo.Objective(expr=total(costs, matrix.c[costs] * scale) if len(costs) else 0.0 * variables[0])
+    return model, variables
+
+
+def _finite(bound: float) -> float | None:
+    return bound if isfinite(bound) else None
+
+
+def _nodes(results: Any) -> int | None:
+    """Nodes of the search, where Pyomo tells them."""
+    with suppress(AttributeError, TypeError, ValueError):
+        return int(results.solver.statistics.branch_and_bound.number_of_created_subproblems)
+    return None
+
+
+def _children(executable: str) -> list[int]:
+    """Processes that this one has started and that run a program; none where there is no ``/proc``."""
+    parent, wanted = os.getpid(), os.path.realpath(executable)
+    found: list[int] = []
+    with suppress(OSError):
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with suppress(OSError, ValueError, IndexError):
+                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                    started = {os.path.realpath(entry / "exe"), *(entry / "cmdline").read_text().split("\0")[:2]}
+                    if int(fields[1]) == parent and started & {wanted, executable}:
+                        found.append(int(entry.name))
+    return found

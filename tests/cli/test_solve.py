@@ -1,0 +1,120 @@
+"""``cwb solve``: what it shows of an answer, what it leaves on stdout, and a load that takes too long."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from cwb.cli.main import cwb
+from cwb.cli.options import libraries_on_stderr
+from cwb.cli.solve import solve
+
+FOREST = ("--model", "forestcoll", "a100(boxes=1)", "--collective", "all_gather", "--json", "-q")
+
+TALKATIVE = """
+import ctypes, sys
+from cwb.cli.options import libraries_on_stderr
+with libraries_on_stderr():
+    ctypes.CDLL(None).printf(b"from C\\n")
+    print("from Python", flush=True)
+print("result")
+"""
+
+
+def solved(*words):
+    done = CliRunner().invoke(cwb, ["solve", *words], standalone_mode=False)
+    assert done.exception is None, done.exception
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("network", "steps", "time"),
+    [
+        ("circulant(n=15, offsets=[1,4,5])", 2, "1"),
+        ("generalized_kautz(d=4, n=200)", 4, "191/150"),
+        ("complete_bipartite(4,4)", 2, "7/8"),
+        ("torus(50,50)", 50, "2499/2500"),
+    ],
+)
+def test_steps_and_bandwidth_time_without_a_size(network, steps, time):
+    """A network and a collective are enough for T_L and T_B; a schedule that is too large to be made unasked does not
+    matter."""
+    record = json.loads(solved("--model", "bfb", network, "--collective", "all_gather", "--json"))
+    assert (record["metrics"]["T_L"], record["metrics"]["T_B"], record["exit_status"]) == (steps, time, 0)
+
+
+def test_metrics_alone_are_shown():
+    """Without a schedule the summary has T_L, T_B and the bound, and says why there is no more."""
+    shown = solved("--model", "bfb", "torus(50,50)", "--collective", "all_gather")
+    for text in ("steps, T_L", "2499/2500 M/B", "bound (attested)", "metrics alone"):
+        assert text in shown
+
+
+def test_the_rate_of_an_all_to_all_is_shown():
+    """The rate of every pair stands beside the time that it proves."""
+    assert "0.25 links" in solved("--model", "all-to-all-mcf", "hypercube(3)", "--collective", "all_to_all")
+
+
+def test_the_record_of_a_forest_holds_trees_and_cut():
+    """The trees that are printed span all ranks from every root, and the certificate names the nodes of the cut."""
+    record = json.loads(solved(*FOREST))
+    forest = record["answer"]["forest"]
+    assert record["status"] == "optimal"
+    assert sorted(forest["root"]) == list(range(8))
+    assert forest["edges"] == [7] * 8
+    assert len(forest["path_links"]) == sum(forest["hops"])
+    for tree, root in enumerate(forest["root"]):
+        reached = {root}
+        for edge in range(7 * tree, 7 * tree + 7):
+            assert forest["parent"][edge] in reached
+            reached.add(forest["child"][edge])
+        assert reached == set(range(8))
+    assert record["certificate"]["certificate"] == "cut"
+    assert len(record["certificate"]["nodes"]) == 8
+
+
+def test_a_forest_in_a_file_is_not_printed_too(tmp_path):
+    """With -o the record names the file, and does not repeat the trees."""
+    assert set(json.loads(solved(*FOREST, "-o", str(tmp_path / "forest.json")))["answer"]) == {"path", "sha256"}
+
+
+def test_loading_counts_against_the_limit():
+    """A network that cannot be loaded in the time given is a record with status limit, and exit status 4."""
+    arguments = ["torus(300,300)", "--model", "ring", "--collective", "all_gather", "--time-limit", "1 ns", "--json"]
+    result = CliRunner().invoke(solve, arguments, catch_exceptions=False, standalone_mode=False)
+    record = json.loads(result.stdout)
+    assert result.return_value == record["exit_status"] == 4
+    assert (record["status"], record["instance"], record["collective"]) == ("limit", "torus(300,300)", "all_gather")
+    assert record["limits"] == {"time_limit_s": 1e-9}
+    assert set(record["seconds"]) == {"load", "total"}
+    assert "the time limit of 1e-09 s ran out while loading the instance: 16,384 of 90,000 nodes" in record["message"]
+
+
+def test_libraries_print_on_stderr():
+    """What C and Python code print meanwhile goes to stderr; stdout has what is printed afterwards, and nothing
+    else."""
+    done = subprocess.run([sys.executable, "-c", TALKATIVE], capture_output=True, text=True, check=True)
+    assert done.stdout == "result\n"
+    assert "from C" in done.stderr
+    assert "from Python" in done.stderr
+
+
+@pytest.mark.slow
+def test_json_is_one_object():
+    """``--json`` prints exactly one object on stdout for each solver, whatever the solver prints."""
+    for solver in ("highs", "gurobi", "scip"):
+        command = [sys.executable, "-m", "cwb", "solve", "-m", "libra", "4d", "-s", solver, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert json.loads(done.stdout)["solver"] == solver
+        assert done.stdout.count("\n") == 1
+
+
+def test_it_can_be_nested(capfd):
+    """Used twice, one in the other, it leaves stdout as it was."""
+    with libraries_on_stderr(), libraries_on_stderr():
+        pass
+    print("here", flush=True)
+    assert capfd.readouterr().out == "here\n"

@@ -1,0 +1,139 @@
+"""Methods and formulations from outside the package."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from textwrap import dedent
+
+import cwb
+import pytest
+from cwb.core.errors import InputError
+from cwb.harness import registry
+from cwb.harness.plugins import PLUGINS, plug_in
+
+PLUGIN = dedent("""
+    import cwb
+    import pyomo.environ as pyo
+
+
+    def build(instance):
+        shard = instance.demand.size_bytes / instance.npus
+        m = pyo.ConcreteModel("slowest-link")
+        m.time = pyo.Var(domain=pyo.NonNegativeReals)
+        m.cost = pyo.Objective(expr=m.time)
+        m.links = pyo.ConstraintList()
+        for link in instance.network.links:
+            m.links.add(m.time >= float(shard / link.bandwidth_Bps))
+        return m
+
+
+    FORMULATION = cwb.Formulation("{name}/slowest-link", build=build, summary="a shard over the slowest link")
+    METHOD = cwb.Method.of(FORMULATION, name="{name}")
+""")
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """A plugin file whose method has a name of its own, forgotten after the test."""
+    monkeypatch.setenv(PLUGINS, "")
+
+    def write(name: str, text: str = PLUGIN):
+        path = tmp_path / f"{name.replace('-', '_')}.py"
+        path.write_text(text.replace("{name}", name))
+        return path
+
+    return write
+
+
+def test_a_plugin_s_method_and_formulation_are_known_by_name(plugin):
+    """What a plugin file declares is listed, found and solved by name; the bound is told as the solver's word."""
+    plug_in(plugin("outsider"))
+    assert "outsider" in registry.names()
+    assert "outsider/slowest-link" in registry.formulation_names()
+    record = cwb.solve("ring(4)", "outsider", collective="all_gather", size="4 GB")
+    assert record.status == "optimal"
+    assert record.proof == "attested"
+    assert record.objective == pytest.approx(cwb.formulation("outsider/slowest-link").value(None, record.objective))
+
+
+def test_a_plugin_is_known_in_suites_and_worker_processes(plugin, tmp_path):
+    """A suite that runs in worker processes takes a plugin's method beside a built-in one."""
+    suite = tmp_path / "suite.toml"
+    suite.write_text(
+        '[[grid]]\nmodels = ["outside-worker", "ring"]\ninstances = ["ring(4)"]\ncollectives = ["all_gather"]\n'
+    )
+    command = [sys.executable, "-m", "cwb", "compare", str(suite), "--plugin", str(plugin("outside-worker"))]
+    done = subprocess.run([*command, "-o", str(tmp_path / "out"), "-q"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "out" / "records.jsonl").read_text().splitlines()
+    assert {json.loads(line)["model"]: json.loads(line)["status"] for line in lines} == {
+        "outside-worker": "optimal",
+        "ring": "feasible",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("import no_such_module", "ModuleNotFoundError"),
+        ("def (", "SyntaxError"),
+        (PLUGIN.replace('name="{name}"', 'name="ring"'), "name of another"),
+    ],
+)
+def test_a_plugin_that_cannot_be_used_is_one_line(plugin, text, problem):
+    """A plugin that does not run, or takes a name that is taken, is refused with the file and the reason."""
+    path = plugin("wrong", text)
+    done = subprocess.run(
+        [sys.executable, "-m", "cwb", "solve", "--plugin", str(path), "-m", "ring", "ring(4)"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert problem in done.stderr
+    assert path.name in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_plugin_is_refused(tmp_path):
+    """A plugin file that does not exist is an input error that names it."""
+    with pytest.raises(InputError, match="no such file"):
+        plug_in(tmp_path / "nowhere.py")
+
+
+def test_a_method_object_is_solved(monkeypatch):
+    """``cwb.solve`` takes a method object; another one of the same name is refused afterwards."""
+    monkeypatch.setattr(registry, "_registered", {})
+
+    def build(instance):
+        import pyomo.environ as pyo
+
+        m = pyo.ConcreteModel("one")
+        m.x = pyo.Var(bounds=(instance.npus, None))
+        m.o = pyo.Objective(expr=m.x)
+        return m
+
+    method = cwb.Method.of(cwb.Formulation("object/one", build=build), name="object")
+    assert cwb.solve("ring(4)", method, collective="all_gather").objective == 4
+    with pytest.raises(InputError, match="name of another"):
+        cwb.register(cwb.Method.of(cwb.Formulation("object/one", build=build), name="object"))
+
+
+def test_a_need_that_does_not_exist_is_refused():
+    """A formulation can need only what solvers can offer."""
+    with pytest.raises(ValueError, match="magic"):
+        cwb.Formulation("x/y", build=lambda index: index, needs={"magic"})
+
+
+def test_a_broken_entry_point_is_left_out_with_a_warning(monkeypatch):
+    """An entry point that cannot be loaded is named in a warning, and the methods of the package stay usable."""
+    broken = EntryPoint("broken", "no_such_module_of_a_plugin:METHOD", "cwb.models")
+    monkeypatch.setattr(registry, "entry_points", lambda group: (broken,))
+    registry._installed.cache_clear()
+    with pytest.warns(UserWarning, match="no_such_module_of_a_plugin"):
+        assert "ring" in registry.names()
+    assert registry.get("ring").name == "ring"
+    registry._installed.cache_clear()

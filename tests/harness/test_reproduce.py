@@ -1,0 +1,204 @@
+"""Printed numbers are computed from runs, each run once, and every row gets a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cwb.core.errors import InputError
+from cwb.core.fields import validated
+from cwb.core.published import Agreement, PublishedFile, PublishedRun
+from cwb.harness import registry
+from cwb.harness import reproduce as module
+from cwb.harness.reproduce import cells_of, chosen, counts, load_paper, papers, reproduce
+from cwb.instances import load
+
+RUNS = {
+    "ring": {"model": "ring"},
+    "direct": {"model": "direct"},
+    "seeds": {"model": "ring", "seeds": [0, 1]},
+    "broken": {"model": "ring", "instance": "torus(0)"},
+    "slow": {"model": "ring", "slow": True},
+}
+DEFAULT = {"instance": "torus(4,4)", "collective": "all_reduce", "size": "16 MiB"}
+
+
+def paper(*quantities: dict) -> PublishedFile:
+    """A paper that prints the number 1 for each quantity."""
+    place = {"table": "Table 1", "row": "a", "section": "1", "printed": "1"}
+    rows = [place | ({"ours": quantity} if quantity else {"needs": "GPUs"}) for quantity in quantities]
+    return PublishedFile.model_validate({"title": "t", "source": "s", "default": DEFAULT, "runs": RUNS, "row": rows})
+
+
+def found(*quantities: dict, **more: object) -> list:
+    """Findings of such a paper."""
+    published = paper(*quantities)
+    return reproduce(published, published.row, **more)
+
+
+def test_quantities_are_combined():
+    """A ratio of a run to itself is one; differences, sums, extremes and units are what they say."""
+    ring = {"run": "ring"}
+    findings = found(
+        {"ratio": [ring, ring]},
+        {"difference": [ring, ring]},
+        {"ratio": [{"total": [ring, ring]}, {"mean": [ring, ring]}]},
+        {"ratio": [{"least": [ring, {"run": "direct"}]}, {"largest": [ring, {"run": "direct"}]}]},
+        {"ratio": [{"run": "ring", "times": "1/4"}, ring]},
+        {"ratio": [{"run": "seeds", "over": "largest"}, ring]},
+        {"ratio": [{"run": "seeds", "over": "total"}, ring]},
+        {"difference": [{"number": "1/2"}, {"number": "0.25"}]},
+        {"run": "seeds", "value": "status", "over": "commonest"},
+    )
+    values = [finding.ours for finding in findings]
+    assert values[:3] == [1, 0, 2]
+    assert 0 < values[3] <= 1
+    assert values[4:] == [0.25, 1, 2, 0.25, "feasible"]
+
+
+def test_words_and_values_of_a_record():
+    """Status, metrics and sizes can be asked for."""
+    status, metric, size = found(
+        {"run": "ring", "value": "status"},
+        {"run": "ring", "value": "metrics.completion_time_s"},
+        {"run": "ring", "value": "size.variables"},
+    )
+    assert status.ours in ("optimal", "feasible")
+    assert metric.ours > 0
+    assert size.ours == 0
+
+
+def test_a_run_stands_for_combinations_of_its_lists():
+    """Names in braces are put into expressions, sizes, options and the paper's own instances; a list's entry can be
+    asked for."""
+    document = {"schema": "cwb-instance/1", "name": "own", "network": "torus({side},4)"}
+    more = {"each": {"side": [4, 6], "size": ["1 MiB", "4 MiB"]}, "size": "{size}"}
+    runs = {
+        "expression": {"model": "ring", "instance": "torus({side},4)", **more},
+        "own": {"model": "ring", "instance": "own", **more, "seeds": [0, 1]},
+        "fabric": {"model": "blueconnect", "instance": "RI(4)_SW(2)", "options": {"bandwidth": ["{b} GB/s", "1 GB/s"]}, "each": {"b": [1]}},
+    }  # fmt: skip
+    quantities = [
+        {"ratio": [{"run": "expression"}, {"run": "own"}]},
+        {"ratio": [{"run": "expression", "over": "geomean"}, {"geomean": [{"run": "own", "over": "geomean"}]}]},
+        {"ratio": [{"run": "own", "over": "largest"}, {"run": "own", "over": "least"}]},
+        {"ratio": [{"run": "fabric", "value": f"metrics.dimension_busy_s.{d}"} for d in (0, 1)]},
+        {"run": "fabric", "value": "metrics.dimension_busy_s.9"},
+    ]
+    place = {"table": "Table 1", "row": "a", "section": "1", "printed": "1"}
+    rows = [place | {"ours": quantity} for quantity in quantities]
+    data = {"title": "t", "source": "s", "default": DEFAULT, "runs": runs, "instances": {"own": document}, "row": rows}
+    published = PublishedFile.model_validate(data)
+    same, mean, spread, entry, none = reproduce(published, published.row)
+    assert (same.ours, mean.ours) == (1, 1)
+    assert spread.ours > 1
+    assert entry.ours == pytest.approx(6)
+    assert none.agreement is Agreement.FAILED
+
+
+def test_every_row_has_a_verdict():
+    """Hardware, slow runs, missing values and failing runs are verdicts with reasons."""
+    hardware, slow, missing, broken = found(
+        {}, {"run": "slow"}, {"run": "ring", "value": "metrics.none"}, {"run": "broken"}, quick=True
+    )
+    assert (hardware.agreement, hardware.reason) == (Agreement.UNCHECKED, "needs GPUs")
+    assert slow.agreement is Agreement.NOT_RUN
+    assert missing.agreement is Agreement.FAILED
+    assert "no metrics.none" in missing.reason
+    assert broken.agreement is Agreement.FAILED
+    assert "torus" in broken.reason
+    assert counts([hardware, slow, missing, broken])["failed"] == 2
+
+
+def test_a_run_is_made_once(monkeypatch):
+    """Two rows that need the same run share its record."""
+    made = []
+    original = module.run_cell
+    monkeypatch.setattr(module, "run_cell", lambda cell: made.append(cell) or original(cell))
+    found({"run": "ring"}, {"ratio": [{"run": "ring"}, {"run": "seeds"}]})
+    assert len(made) == 3
+
+
+@pytest.mark.parametrize("name", papers())
+def test_the_shipped_papers_can_be_planned(name, tmp_path):
+    """Every file is read; its runs name methods that exist and instances that load."""
+    published = load_paper(name)
+    for run in published.runs:
+        for cell in cells_of(published, run, tmp_path):
+            assert cell.request.model in registry.names()
+            load(cell.instance)
+
+
+def test_trees_are_simulated_in_a_number_of_pieces():
+    """With as many pieces as MTree itself chooses at least, its trees take no longer than with one; what has no trees
+    is a failure."""
+    place = {"table": "Table 1", "row": "a", "section": "1", "printed": "1"}
+    runs = {
+        name: {"model": model, "instance": "figure", "pieces": pieces}
+        for name, model, pieces in (("one", "gost", 1), ("many", "gost", 50), ("none", "plink", 1))
+    }
+    links = [{"source": a, "target": b, "bandwidth": "1 GB/s", "latency": "1 ms", "bidirectional": True} for a, b in ("ab", "bc")]  # fmt: skip
+    figure = {
+        "schema": "cwb-instance/1",
+        "name": "f",
+        "network": {"nodes": [{"name": n} for n in "abc"], "links": links},
+    }
+    simulated = [{"run": name, "value": "metrics.simulated_s"} for name in runs]
+    whole = {"run": "one", "value": "metrics.unpipelined_time_s"}
+    rows = [place | {"ours": quantity} for quantity in (*simulated, whole)]
+    default = {"collective": "all_reduce", "size": "1 GB"}
+    data = {"title": "t", "source": "s", "default": default, "runs": runs, "instances": {"figure": figure}, "row": rows}
+    published = PublishedFile.model_validate(data)
+    one, many, none, told = reproduce(published, published.row)
+    assert one.ours == pytest.approx(told.ours)
+    assert many.ours < one.ours
+    assert none.agreement is Agreement.FAILED
+
+
+def test_limits_in_steps_and_a_question_to_the_finder():
+    """A run's gap reaches the cell, and no run has a limit in time; a question to the finder is no cell, and a network
+    it lacks is a failure."""
+    limited = PublishedFile.model_validate(
+        {
+            "title": "t",
+            "source": "s",
+            "default": DEFAULT | {"model": "ring"},
+            "runs": {
+                "ring": {"gap": 0.3},
+                "bound": {"find": {"nodes": 8, "degree": 2, "network": "bound"}},
+                "none": {"find": {"nodes": 8, "degree": 2, "network": "none"}},
+            },
+            "row": [
+                {
+                    "table": "t",
+                    "row": name,
+                    "section": "1",
+                    "printed": "3",
+                    "ours": {"run": name, "value": "metrics.T_L"},
+                }
+                for name in ("bound", "none")
+            ],
+        }
+    )
+    (cell,) = cells_of(limited, "ring", Path())
+    assert (cell.request.gap, cell.request.time_limit_s) == (0.3, None)
+    with pytest.raises(InputError, match="time_limit: unknown field"):
+        validated(lambda: PublishedRun.model_validate({"time_limit": "60 s"}))
+    assert not cells_of(limited, "bound", Path())
+    bound, none = reproduce(limited, limited.row)
+    assert (bound.agreement, bound.ours) == (Agreement.REPRODUCED, 3)
+    assert none.agreement is Agreement.FAILED
+    assert "keeps no 'none'" in none.reason
+
+
+def test_there_are_five_papers():
+    """One file for each paper that cwb implements."""
+    assert papers() == ("direct-connect", "dissertation", "forestcoll", "mtree", "te-ccl")
+
+
+def test_unknown_papers_and_tables_are_told():
+    """The message has what there is."""
+    with pytest.raises(InputError, match="did you mean 'te-ccl'"):
+        load_paper("teccl")
+    with pytest.raises(InputError, match="expected one of Table 1"):
+        chosen(paper({"run": "ring"}), "Table 9")

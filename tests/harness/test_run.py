@@ -1,0 +1,126 @@
+"""One run: how its bound is known, and what the record says where claims and answers do not agree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from cwb.core.answers import BoundOnly
+from cwb.core.bounds import Certificate, CutCertificate, SolverBound
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.instance import Instance
+from cwb.core.method import Method, Outcome, Status
+from cwb.core.record import RunRecord, to_line
+from cwb.harness import Request, registry, run_one
+from cwb.instances import load
+
+
+def gathering() -> Instance:
+    """Make an all-gather of three gigabytes on a ring of three ranks with 1 GB/s in either direction: it takes a
+    second."""
+    demand = Demand(CollectiveKind.ALL_GATHER, Fraction(3 * 10**9))
+    return load("ring(3, bandwidth='1 GB/s', latency='0 s')").with_changes(demand=demand)
+
+
+def claimed(monkeypatch: pytest.MonkeyPatch, outcome: Outcome, model: str = "direct") -> RunRecord:
+    """Run a method that claims an outcome."""
+    method: Method = replace(registry.get(model), solve=lambda *_: outcome, needs_solver=False)
+    monkeypatch.setattr(registry, "get", lambda _: method)
+    return run_one(gathering(), Request(model))
+
+
+def direct(certificate: Certificate | None, bound: float | None, status: Status = Status.OPTIMAL) -> Outcome:
+    """Claim the right answer of ``direct`` with some certificate and bound."""
+    instance = gathering()
+    method = registry.get("direct")
+    from cwb.core.budget import Budget
+
+    none: Any = None
+    found = method.run(instance, none, Budget(), method.options())
+    return replace(found, certificate=certificate, bound=bound, status=status)
+
+
+def test_a_recomputed_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the verifier computes from a certificate is recomputed, and an optimum by it is plainly optimal."""
+    record = claimed(monkeypatch, direct(CutCertificate((0,)), 0.5, Status.FEASIBLE))
+    assert (record.proof, record.bound, record.verified) == ("recomputed", 0.5, True)
+    assert record.objective == 1
+    record = claimed(monkeypatch, direct(CutCertificate((0, 1)), 1.0))
+    assert (record.proof, record.bound, record.shown_status, record.exit_status) == ("recomputed", 1, "optimal", 0)
+
+
+@pytest.mark.parametrize("certificate", [SolverBound("highs", "1"), None])
+def test_an_attested_bound(monkeypatch: pytest.MonkeyPatch, certificate: Certificate | None) -> None:
+    """The word of a solver or of the method is told as such; the answer is verified none the less."""
+    record = claimed(monkeypatch, direct(certificate, 1.0))
+    assert (record.proof, record.bound, record.verified, record.exit_status) == ("attested", 1, True, 0)
+    assert record.shown_status == "optimal (attested)"
+
+
+def test_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a bound there is no proof."""
+    record = claimed(monkeypatch, direct(None, None, Status.FEASIBLE))
+    assert (record.proof, record.bound, record.verified) == ("none", None, True)
+
+
+@pytest.mark.parametrize("bound", [1.1, float("inf"), float("nan")])
+def test_an_attested_bound_above_the_answer_is_told(monkeypatch: pytest.MonkeyPatch, bound: float) -> None:
+    """A word that the answer disproves, or that is no number, fails the verification, with both numbers."""
+    record = claimed(monkeypatch, direct(SolverBound("highs", "1"), bound))
+    assert (record.verified, record.exit_status) == (False, 5)
+    assert record.violations == (f"contradiction: attested bound {bound!r}, but the answer has 1.0",)
+
+
+def test_a_bound_alone_that_a_solver_attests_is_not_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is nothing to verify in it: neither yes nor no, and the exit status is 0."""
+    outcome = Outcome(Status.OPTIMAL, BoundOnly(), objective=0.9, bound=0.9, certificate=SolverBound("highs", "1"))
+    record = claimed(monkeypatch, outcome)
+    assert (record.verified, record.violations, record.exit_status) == (None, (), 0)
+    assert (record.objective, record.bound, record.gap, record.proof) == (0.9, 0.9, 0, "attested")
+    assert record.shown_status == "optimal (attested)"
+
+
+def test_a_bound_alone_may_not_contradict_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attested bound above the objective that is claimed with it is told as well."""
+    outcome = Outcome(Status.OPTIMAL, BoundOnly(), objective=0.5, bound=0.9, certificate=SolverBound("highs", "1"))
+    record = claimed(monkeypatch, outcome)
+    assert (record.verified, record.exit_status) == (False, 5)
+    assert record.violations == ("contradiction: attested bound 0.9, but the answer has 0.5",)
+
+
+def test_a_bound_that_is_no_number_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What JSON cannot hold is told among the violations, and the record can be written."""
+    record = claimed(monkeypatch, direct(SolverBound("highs", "1"), float("nan")))
+    assert (record.bound, record.proof, record.gap) == (None, "none", None)
+    assert to_line(record)
+
+
+@pytest.mark.parametrize("status", [Status.UNSUPPORTED, Status.ERROR, Status.LIMIT])
+def test_a_refusal_names_the_solver_that_was_refused(monkeypatch: pytest.MonkeyPatch, status: Status) -> None:
+    """What is refused or fails before a model is handed over was so with this solver; what ended otherwise names one
+    only if it ran."""
+    refused = replace(registry.get("sccl"), solve=lambda *_: Outcome(status))
+    monkeypatch.setattr(registry, "get", lambda _: refused)
+    record = run_one(gathering(), Request("sccl", solver="highs"))
+    assert (record.status, record.solver) == (status.value, None if status is Status.LIMIT else "highs")
+
+
+@pytest.mark.slow
+def test_an_optimum_among_fewer_answers_says_so() -> None:
+    """The record of an exact method tells what its options ask of the answers; nothing where they ask nothing."""
+    demand = Demand(CollectiveKind.ALL_REDUCE, Fraction(10**9))
+    instance = load("gscale()").with_changes(demand=demand)
+    for options, restriction in (
+        ({"trees": "1"}, "at most 1 tree"),
+        ({"trees": "2"}, "at most 2 trees"),
+        (
+            {"trees": "1", "height": "6", "min_rate": "8 b/s"},
+            "at most 1 tree, height at most 6 links, rate of a tree at least 1 B/s",
+        ),
+    ):
+        record = run_one(instance, Request("mtree", options=options))
+        assert record.metrics["restricted_to"] == restriction
+        assert record.metrics["question"] == "flow, latency left out"
+    assert "restricted_to" not in run_one(instance, Request("gost")).metrics

@@ -1,0 +1,36 @@
+"""All-to-alls on grids: at the bound of the bisection, hence optimal."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cwb.core.bounds import CutCertificate, LengthCertificate
+from cwb.core.method import Status
+
+
+def bisection(sides):
+    """Chunks across the middle of the longest side over the links there."""
+    nodes, longest = int(np.prod(sides)), max(sides)
+    half = nodes // longest * (longest // 2)
+    return Fraction(half * (nodes - half), nodes // longest)
+
+
+@pytest.mark.parametrize("sides", [(k, k) for k in range(3, 11)] + [(2, 5), (3, 6), (4, 8), (3, 3, 3), (4, 4, 4), (7,)])
+def test_an_all_to_all_takes_what_the_bisection_takes(pose, run, judged, sides):
+    """Half of the ways in order, half in reverse, farthest to go first: never a step more than the bisection needs."""
+    spec = ", ".join(map(str, sides))
+    count = int(np.prod(sides))
+    posed = pose(f"mesh({spec}, bandwidth='1 MB/s', latency='0 us')", size=count * 10**6)
+    outcome = run(posed)
+    assert outcome.status is Status.OPTIMAL
+    assert isinstance(outcome.certificate, CutCertificate | LengthCertificate)
+    assert judged(posed, outcome) == pytest.approx(float(bisection(sides)))
+
+
+def test_latency_costs_little_more(pose, run, judged):
+    """With latency the same ways take at most the latency of the longest way more."""
+    with_latency, without = (pose(f"mesh(4,4, latency='{us} us')", size=2**24) for us in (5, 0))
+    late, early = (judged(posed, run(posed)) for posed in (with_latency, without))
+    assert early < late <= early + 6 * 5e-6 + 1e-9

@@ -1,0 +1,140 @@
+"""What the method does not fit, what it refuses in one line, and how it ends early."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+from cwb.core.budget import Budget
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import InputError, Unsupported
+from cwb.core.fabric import parse_fabric
+from cwb.core.method import Status
+from cwb.core.timing import Semantics, Timing
+from cwb.core.topology import Topology
+from cwb.heuristics.pccl import search
+from cwb.heuristics.pccl.method import METHOD
+from cwb.instances import load
+
+
+def solve(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line."""
+    command = [sys.executable, "-m", "cwb", "solve", "--model", "pccl", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_reason_is_given(pose):
+    """A fabric has no links, a single rank nobody to talk to, an empty collective no data, and epochs are another grid."""
+    supports = METHOD.supports
+    assert supports(pose("ring(4)")) is None
+    assert "no links" in supports(pose("ring(4)").with_changes(network=parse_fabric("RI(4)")))
+    assert "two ranks" in supports(pose("ring(4)", ranks=(2,)))
+    assert "no data" in supports(pose("ring(4)", size=0))
+    timing = Timing(Semantics.STORE_AND_FORWARD, Fraction(1))
+    assert "epochs" in supports(pose("ring(4)").with_changes(timing=timing))
+
+
+def test_something_must_be_asked_for(run):
+    """Neither a collective nor a condition is nothing to schedule."""
+    with pytest.raises(Unsupported, match="no collective"):
+        run(load("ring(4)"))
+
+
+def test_conditions_may_be_all_that_is_asked_for(run, judged):
+    """A network alone, and conditions as an option; ``judged`` asserts that the answer is right."""
+    posed = load("mesh(2,2)").with_changes(
+        demand=Demand(CollectiveKind.BROADCAST, Fraction(2**20), ranks=(0, 1, 2)),
+        also=(Demand(CollectiveKind.POINT_TO_POINT, Fraction(2**20), ranks=(3, 0)),),
+    )
+    judged(posed, run(load("mesh(2,2)"), conditions="0->1,2: 1 MiB; 3->0: 1 MiB"))
+
+
+@pytest.mark.parametrize(
+    ("network", "conditions", "line"),
+    [
+        ("mesh(2,2)", "->1,2: 1 MiB", "conditions[0]: nobody holds the chunk '->1,2: 1 MiB'"),
+        (
+            "mesh(2,2)",
+            "0->1: 1 MiB; 0,1->2: 1 MiB",
+            "conditions[1]: 2 nodes hold the chunk '0,1->2: 1 MiB'; expected one",
+        ),
+        ("mesh(2,2)", "0->0: 1 MiB", "conditions[0]: nobody else needs the chunk '0->0: 1 MiB'"),
+        ("mesh(2,2)", "0->9: 1 MiB", "conditions[0]: '9' is no node; expected a compute node"),
+        ("star(3)", "switch->0: 1 MiB", "conditions[0]: 'switch' is a switch; expected a compute node"),
+        ("mesh(2,2)", "0->1", "conditions[0]: '0->1'; expected such as '0->1,2: 1 MiB'"),
+        ("mesh(2,2)", "0->1: much", "conditions[0]: "),
+    ],
+)
+def test_wrong_conditions_are_told_in_one_line(network, conditions, line):
+    """The command line says which condition is wrong and why, and ends with the status of bad input."""
+    if network == "star(3)":
+        topology = load(network).network
+        conditions = conditions.replace("switch", topology.switches[0])
+        line = line.replace("switch'", f"{topology.switches[0]}'", 1)
+    done = solve(network, "-O", f"conditions={conditions}")
+    assert done.returncode == 2
+    assert line in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_group_member_that_is_a_switch_is_refused(tmp_path, pose, run):
+    """Ranks are compute nodes: a number beyond them, such as that of a switch, is told with its place."""
+    posed = pose("star(3)", ranks=(0, 1, 3))
+    with pytest.raises(InputError, match=r"collective\.ranks: rank 3; expected compute nodes, 0 to 2"):
+        run(posed)
+    path = tmp_path / "switch.json"
+    group = {"kind": "all_to_all", "size": "1 MiB", "ranks": [0, 1, 3]}
+    path.write_text(json.dumps({"cwb": 1, "network": "star(3)", "collective": group}))
+    done = solve(str(path))
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_an_unreachable_member_is_refused(pose, run):
+    """Where no path leads, the line says so before anything is searched."""
+    topology = load("line(4)").network
+    links = tuple(link for link in topology.links if (link.source, link.target) != ("1", "2"))
+    with pytest.raises(InputError, match="no path leads"):
+        run(pose(Topology(topology.nodes, links), ranks=(0, 1, 2)))
+
+
+@pytest.mark.parametrize(("kind", "chunks"), [("all_to_all", 10**6), ("broadcast", 10**9)])
+def test_more_chunks_than_memory_are_refused(pose, kind, chunks):
+    """Sends are counted before a chunk is listed."""
+    done = solve("mesh(4,4)", "--collective", kind, "--chunks", str(chunks))
+    assert done.returncode == 2
+    assert "sends at least; expected at most 40,000,000" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_run_that_is_asked_to_stop_says_so(pose, run):
+    """Ways of some chunks are no answer; the bound is one all the same."""
+    budget = Budget()
+    budget.stop.set()
+    outcome = run(pose("ring(4)"), budget)
+    assert (outcome.status, outcome.answer) == (Status.LIMIT, None)
+    assert outcome.bound > 0
+    assert "in time" in outcome.message
+
+
+def test_the_flow_is_asked_for_where_it_may_help(pose, run):
+    """A row of a mesh: the maximum concurrent flow proves more than cuts do, and auto computes it."""
+    posed = pose("mesh(3,3, latency='0 us')", ranks=(0, 1, 2))
+    cut, auto, flow = (run(posed, bound=name, steps=0) for name in ("cut", "auto", "flow"))
+    assert not cut.reports
+    assert auto.reports
+    assert auto.bound == flow.bound >= cut.bound
+
+
+@pytest.mark.slow
+def test_steps_limit_the_ways_that_are_sought(pose, run, monkeypatch):
+    """Without steps there is one attempt; ruin and recreate ends when they are used up."""
+    posed = pose("torus(4,4)", chunks=2)
+    assert run(posed, steps=0).metrics["attempts"] == 1
+    monkeypatch.setattr(search, "_PATIENCE", 10**9)
+    few, many = (run(posed, steps=steps).iterations for steps in (3_000, 9_000))
+    assert 480 <= few <= 4_000
+    assert few < many <= 10_000

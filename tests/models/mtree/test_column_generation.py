@@ -1,0 +1,39 @@
+"""Column generation: what an interruption leaves."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import cwb
+from cwb import solvers
+from cwb.algorithms.trees.bounds import strength
+from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.one_tree import widest_tree
+from cwb.algorithms.trees.trees import excess
+from cwb.core.budget import Budget
+from cwb.core.solver import Termination
+from cwb.models.mtree import column_generation
+
+
+def test_an_interruption_keeps_the_rates(monkeypatch):
+    """If a run is stopped between two linear programs, the rates of the last one that was solved are the answer, and fit."""
+    wan = pose(cwb.load("equinix_size(0.5, 0)").with_changes(demand=cwb.load("gscale").demand))
+    limit, budget, rounds = wan.latencies(Fraction(1, 4)), Budget(), []
+    cheap = column_generation._ColumnGeneration.price
+
+    def interrupted(generation):
+        found = cheap(generation)
+        rounds.append(len(found))
+        if len(rounds) == 3:
+            budget.stop.set()
+        return found
+
+    monkeypatch.setattr(column_generation._ColumnGeneration, "price", interrupted)
+    _, widest = widest_tree(wan, limit)
+    task = column_generation.ColumnTask(wan, limit, None, 0, strength(wan).rate, exact=False)
+    relaxation = column_generation.column_generation(task, widest[None, :], solvers.get("highs"), budget)
+    assert len(rounds) == 3
+    assert relaxation.reports[-1].termination is not Termination.OPTIMAL
+    assert len(relaxation.rated.rates) > 1
+    assert excess(wan, relaxation.rated.trees, relaxation.rated.rates) <= 1
+    assert relaxation.rated.total <= relaxation.bound

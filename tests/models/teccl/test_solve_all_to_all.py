@@ -1,0 +1,240 @@
+"""The all_to_all branch of TE-CCL: bounds, both sides of coarse grids, exact flows and their schedules."""
+
+from __future__ import annotations
+
+import csv
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cwb import solvers
+from cwb.core.answers import BoundOnly
+from cwb.core.bounds import EpochCut, EpochPrices
+from cwb.core.budget import Budget
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import InputError, Unsupported
+from cwb.core.method import Status
+from cwb.instances import load
+from cwb.models.teccl.all_to_all_extract import EpochFlows, fault
+from cwb.models.teccl.all_to_all_problem import Exchange, coarse, fine, points_for, reduce
+from cwb.models.teccl.bounds import best_cut, cut_epochs, refutes
+from cwb.models.teccl.formulations.all_to_all import build
+from cwb.models.teccl.method import TECCL_ALL_TO_ALL, AllToAllOptions
+from cwb.models.teccl.solve_all_to_all import AllToAllSearch, run
+from cwb.schedules import judge
+from cwb.schedules.epoch_bounds import recomputed_epochs
+
+SOLVER = solvers.get("highs")
+CLOSE = 1e-7
+
+
+def posed(network, size=10**9, ranks=None, **options):
+    """An all_to_all with the fluid grid of the options."""
+    demand = Demand(CollectiveKind.ALL_TO_ALL, Fraction(size), ranks=ranks)
+    return TECCL_ALL_TO_ALL.pose(load(network).with_changes(demand=demand), AllToAllOptions(**options))
+
+
+def random_exchange(seed):
+    """Ranks on a ring with chords, some behind switches that do not store; delays of 1 to 5 epochs."""
+    draw = random.Random(seed)  # noqa: S311 (a test)
+    ranks, switches = draw.randint(3, 5), draw.randint(0, 2)
+    ends = [(i, (i + 1) % ranks) for i in range(ranks)]
+    ends += [(draw.randrange(ranks), draw.randrange(ranks)) for _ in range(3)]
+    ends += [pair for s in range(switches) for r in range(3) for pair in ((r, ranks + s), (ranks + s, r))]
+    ends += [(ranks, ranks + 1)] if switches == 2 else []
+    ends = sorted({(a, b) for a, b in ends if a != b})
+    return Exchange(
+        tuple(n < ranks for n in range(ranks + switches)),
+        tuple(range(ranks)),
+        tuple(a for a, _ in ends),
+        tuple(b for _, b in ends),
+        tuple(draw.choice((1, 1, 2, 5)) for _ in ends),
+        tuple(draw.choice((Fraction(1), Fraction(1, 2), Fraction(3))) for _ in ends),
+    )
+
+
+def delivered(exchange, grid, *, symmetric=True):
+    """Part of everything that the program delivers."""
+    return SOLVER.solve(
+        build(exchange, grid, reduce(points_for(exchange, grid.side), symmetric=symmetric)), Budget()
+    ).objective
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_coarse_grids_bound_the_grid_of_epochs_from_both_sides(seed):
+    """relax >= fine >= restrict, for any number of epochs and with switches on the way."""
+    exchange = random_exchange(seed)
+    for epochs in {max(5, best_cut(exchange)[0] - 1), best_cut(exchange)[0] + 4}:
+        exact = delivered(exchange, fine(epochs))
+        assert delivered(exchange, coarse(exchange, epochs, 4, "relax")) >= exact - CLOSE
+        assert delivered(exchange, coarse(exchange, epochs, 4, "restrict")) <= exact + CLOSE
+
+
+@pytest.mark.parametrize("network", ["ring(5)", "torus(3,3)", "star(4)", "dgx1()", "mesh(2,3)"])
+def test_the_reduced_program_has_the_value_of_the_whole_one(network):
+    """Classes of flows lose nothing: with and without them the same part is delivered, below and at the makespan."""
+    instance = posed(network)
+    outcome = run(instance, SOLVER, Budget(), AllToAllOptions())
+    from cwb.models.teccl.problem import epoch_problem
+    from cwb.models.teccl.solve_all_to_all import exchange_of
+
+    exchange = exchange_of(epoch_problem(instance), instance)
+    for epochs in (outcome.metrics["epochs"] - 1, outcome.metrics["epochs"]):
+        assert delivered(exchange, fine(epochs)) == pytest.approx(
+            delivered(exchange, fine(epochs), symmetric=False), abs=CLOSE
+        )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_search_finds_the_makespan_of_the_grid_of_epochs(seed):
+    """On random networks the search ends where the whole program delivers everything for the first time."""
+    exchange = random_exchange(seed + 100)
+    search = AllToAllSearch(exchange, SOLVER, Budget(), 100_000, best_cut(exchange)[0])
+    search.run()
+    assert search.closed
+    assert delivered(exchange, fine(search.upper), symmetric=False) >= 1 - CLOSE
+    assert delivered(exchange, fine(search.upper - 1), symmetric=False) < 1 - CLOSE
+    assert fault(search.flows) is None
+
+
+def test_every_change_of_flows_is_a_fault():
+    """The check refuses flows of which any is made smaller, or any is made larger than its link."""
+    instance = posed("torus(3,3)")
+    from cwb.models.teccl.problem import epoch_problem
+    from cwb.models.teccl.solve_all_to_all import exchange_of
+
+    exchange = exchange_of(epoch_problem(instance), instance)
+    search = AllToAllSearch(exchange, SOLVER, Budget(), 100_000, best_cut(exchange)[0])
+    search.run()
+    flows = search.flows
+    for c, b in np.argwhere(flows.rate > 0):
+        for change in (-1, 10 * flows.scale):
+            rate = flows.rate.copy()
+            rate[c, b] += change
+            assert fault(EpochFlows(exchange, flows.grid, flows.reduced, flows.scale, rate)) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("network", "size", "epochs"),
+    [
+        ("ring(5)", 10**9, 3),
+        ("mesh(2,3)", 10**9, 4),
+        ("star(4)", 10**9, 4),
+        ("torus(4,4,4)", 10**9, 32),
+        ("amd()", 10**9, 43),
+    ],
+)
+def test_schedules_of_parts_are_judged(network, size, epochs):
+    """The judge, who counts epochs on his own, finds nothing wrong, and measures what is claimed."""
+    instance = posed(network, size)
+    outcome = run(instance, SOLVER, Budget(), AllToAllOptions())
+    verdict = judge(instance, outcome.answer, outcome.certificate)
+    assert outcome.status is Status.OPTIMAL
+    assert not verdict.violations
+    assert outcome.metrics["epochs"] == epochs
+    assert verdict.objective == pytest.approx(outcome.objective)
+
+
+def test_groups_leave_other_ranks_to_relay():
+    """An all_to_all of three ranks of a ring of five passes the others, and is judged."""
+    instance = posed("ring(5)", ranks=(0, 2, 3))
+    outcome = run(instance, SOLVER, Budget(), AllToAllOptions())
+    assert outcome.status is Status.OPTIMAL
+    assert not judge(instance, outcome.answer, outcome.certificate).violations
+
+
+def test_the_paper_s_16_gpus_need_64_chunks_over_one_link():
+    """NDv2 with all 16 GPUs takes 256 fast epochs for 1 GB: 64 chunks of four epochs each leave a chassis over 12.5
+    GB/s (appendix H: 320.2 ms)."""
+    outcome = run(posed("ndv2(chassis=2)"), SOLVER, Budget(), AllToAllOptions(schedule="never"))
+    assert outcome.metrics["epochs"] == outcome.metrics["lower_bound_epochs"] == 256
+    assert outcome.objective == pytest.approx(0.32)
+    assert isinstance(outcome.answer, BoundOnly)
+    assert isinstance(outcome.certificate, EpochCut)
+
+
+@pytest.mark.parametrize("row", range(15))
+def test_the_cut_bound_of_the_reference_rows(reference, row):
+    """No reference value is below the bound, and the bound is what the method reaches
+    (``benchmarks/teccl_alltoall.py``)."""
+    data = list(csv.DictReader((reference / "teccl-alltoall.csv").open()))[row]
+    network = "ndv2(chassis=2, gpu0_switch=true)" if data["topology"] == "NDv2" else "dgx2(chassis=2)"
+    part = Fraction(data["output_bytes"]) / (16 if data["topology"] == "NDv2" else 32)
+    options = AllToAllOptions.model_validate(
+        {"epoch_duration": f"{float(data['epoch_duration_s']) * 1e9:.12g} ns", "schedule": "never"}
+    )
+    demand = Demand(CollectiveKind.ALL_TO_ALL, part * load(network).npus)
+    instance = TECCL_ALL_TO_ALL.pose(load(network).with_changes(demand=demand), options)
+    from cwb.models.teccl.problem import epoch_problem
+    from cwb.models.teccl.solve_all_to_all import exchange_of
+
+    bound, _ = best_cut(exchange_of(epoch_problem(instance), instance))
+    assert bound <= int(data["epochs"])
+    if data["topology"] == "DGX2" and data["epoch"] == "Slow":
+        assert run(instance, SOLVER, Budget(), options).metrics["epochs"] == bound
+
+
+def test_prices_of_nothing_refute_nothing():
+    """Prices that are all 0, or 1, do not refute a makespan that is possible."""
+    exchange = random_exchange(3)
+    search = AllToAllSearch(exchange, SOLVER, Budget(), 100_000, best_cut(exchange)[0])
+    search.run()
+    for price in (0, 1):
+        assert not refutes(exchange, np.full((len(exchange.tails), search.upper), price, dtype=np.int64))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_prices_refute_what_is_possible(seed):
+    """Random prices never refute the makespan of a checked schedule."""
+    exchange = random_exchange(seed % 5)
+    search = AllToAllSearch(exchange, SOLVER, Budget(), 100_000, best_cut(exchange)[0])
+    search.run()
+    prices = np.random.default_rng(seed).integers(0, 50, (len(exchange.tails), search.upper))
+    assert not refutes(exchange, prices)
+
+
+def test_the_bound_by_prices_is_exact_where_cuts_are_not():
+    """A ring of five takes 3 epochs although cuts allow 2: prices prove it, and the judge recomputes it from them."""
+    instance = posed("ring(5)")
+    outcome = run(instance, SOLVER, Budget(), AllToAllOptions(schedule="never"))
+    assert outcome.metrics["bound_proof"] == "prices"
+    assert isinstance(outcome.certificate, EpochPrices)
+    assert isinstance(outcome.answer, BoundOnly)
+    assert recomputed_epochs(instance, outcome.certificate) == 3
+    verdict = judge(instance, outcome.answer, outcome.certificate)
+    assert not verdict.violations
+    assert verdict.objective == pytest.approx(outcome.objective)
+
+
+def test_cuts_by_hand():
+    """Two ranks behind one link each way: one unit takes the delay, three the delay and two more epochs."""
+    line = Exchange((True, True), (0, 1), (0, 1), (1, 0), (4, 4), (Fraction(1), Fraction(1, 3)))
+    assert line.network.distance[:, list(line.ranks)].max() == 4
+    assert cut_epochs(line, frozenset([0])) == 4
+    assert cut_epochs(line, frozenset([1])) == 6
+    assert cut_epochs(line, frozenset([0, 1])) == 0
+
+
+def test_what_does_not_fit_is_said_in_one_line():
+    """Other collectives, limited buffers, whole chunks and delays of nothing are refused with a reason."""
+    gather = load("ring(3)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(9)))
+    assert TECCL_ALL_TO_ALL.supports(gather) == "it schedules one all_to_all"
+    with pytest.raises(InputError, match="less than one epoch"):
+        Exchange((True,), (0,), (0,), (0,), (0,), (Fraction(1),))
+    from cwb.models.teccl.method import pose
+
+    whole = pose(posed("ring(3)"), AllToAllOptions())
+    with pytest.raises(Unsupported, match="may be split"):
+        run(whole, SOLVER, Budget(), AllToAllOptions())
+
+
+def test_without_time_there_is_a_bound_and_no_schedule():
+    """A run that is stopped at once says so, with the bound by cuts."""
+    budget = Budget()
+    budget.stop.set()
+    outcome = run(posed("ring(5)"), SOLVER, budget, AllToAllOptions())
+    assert outcome.status is Status.LIMIT
+    assert outcome.answer is None
+    assert outcome.bound == pytest.approx(2 * outcome.metrics["epoch_duration_s"])

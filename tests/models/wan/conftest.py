@@ -1,6 +1,0 @@
-"""The small networks of MTree's tests can be imported by name."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "mtree"))

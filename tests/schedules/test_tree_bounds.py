@@ -1,0 +1,273 @@
+"""Prices of links that bound trees: recomputed by the verifier, against trying all trees, and in files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from math import ceil
+from random import Random
+
+import pytest
+from cwb.cli.check import check
+from cwb.core.bounds import TreePrices
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import InputError
+from cwb.core.instance import Instance
+from cwb.core.topology import Link, Node, Topology
+from cwb.harness import Request, run
+from cwb.schedules import judge
+from cwb.schedules.arborescence import arborescence
+from cwb.schedules.collective import exact_bound
+from cwb.schedules.files import read_schedule, write_schedule
+from cwb.schedules.tree_bounds import fault_of_trees, recomputed_tree_bound
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+SIZE = 10**9
+
+
+def network(source, nodes, *, even):
+    """A connected network, both directions of its links the same or not."""
+    links = []
+    pairs = [(source.randrange(v), v) for v in range(1, nodes)]
+    pairs += [tuple(source.sample(range(nodes), 2)) for _ in range(source.randint(1, 3))]
+    for a, b in pairs:
+        rates = [source.randint(1, 9) for _ in range(2)]
+        late = [Fraction(source.randint(0, 9), 1000) for _ in range(2)]
+        there, back = (0, 0) if even else (0, 1)
+        links.append(Link(str(a), str(b), Fraction(rates[there] * 10**6), late[there]))
+        links.append(Link(str(b), str(a), Fraction(rates[back] * 10**6), late[back]))
+    topology = Topology(tuple(Node(str(v)) for v in range(nodes)), tuple(links))
+    return Instance("small", topology, Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE)))
+
+
+def arborescences(topology, root, *, back):
+    """Every choice of one link for each other node that joins it to the root, there or back, with the length of its
+    longest way."""
+    ends = [pair[::-1] if back else pair for pair in topology.link_ends]
+    others = [v for v in range(len(topology.nodes)) if v != root]
+    into = [[e for e, (_, v) in enumerate(ends) if v == node] for node in others]
+    for links in product(*into):
+        parent = {node: (ends[e][0], e) for node, e in zip(others, links, strict=True)}
+        ways = []
+        for node in others:
+            way, at = [], node
+            while at != root and len(way) < len(topology.nodes):
+                at, e = parent[at]
+                way.append(e)
+            ways.append(way if at == root else None)
+        if None not in ways:
+            yield links, ways
+
+
+def every_tree(instance, height, unit):
+    """Links of every pair of a broadcast and a reduction with the same root, each as low as asked."""
+    topology = instance.network
+    length = [1 if unit == "links" else ceil(link.latency_s * 10**9) for link in topology.links]
+    found = set()
+    for root in range(len(topology.nodes)):
+        both = [
+            [
+                links
+                for links, ways in arborescences(topology, root, back=back)
+                if height is None or max(sum(length[e] for e in way) for way in ways) <= height
+            ]
+            for back in (False, True)
+        ]
+        found |= {(*there, *back) for there, back in product(*both)}
+    return sorted(found)
+
+
+def best_rate(instance, trees, most, floor):
+    """Largest sum of rates of at most so many trees, each with at least a rate, in MB/s: a mixed-integer program of its
+    own."""
+    import numpy as np
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    rate = np.array([float(link.bandwidth_Bps) / 1e6 for link in instance.network.links])
+    count = len(trees)
+    uses = np.array([[tree.count(e) for tree in trees] for e in range(len(rate))], dtype=float)
+    none, one = np.zeros((len(rate), count)), np.eye(count)
+    rows = [
+        LinearConstraint(np.hstack([uses, none]), ub=rate),
+        LinearConstraint(np.hstack([one, -rate.max() * one]), ub=0),
+        LinearConstraint(np.hstack([-one, floor * one]), ub=0),
+        LinearConstraint(np.r_[np.zeros(count), np.ones(count)], ub=count if most is None else most),
+    ]
+    for presolve in (True, False):  # HiGHS's presolve fails on some of these programs
+        found = milp(
+            np.r_[-np.ones(count), np.zeros(count)],
+            constraints=rows,
+            integrality=np.r_[np.zeros(count), np.ones(count)],
+            bounds=Bounds(0, np.r_[np.full(count, np.inf), np.ones(count)]),
+            options={"presolve": presolve},
+        )
+        if found.status == 0:
+            break
+    assert found.status == 0
+    return -found.fun
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(st.integers(0, 10**6))
+def test_no_prices_prove_more_than_the_optimum(seed):
+    """Whatever the prices are, on networks whose directions differ too, no bound is above the time of the best trees of
+    those it speaks of."""
+    source = Random(seed)  # noqa: S311
+    instance = network(source, source.randint(2, 4), even=source.random() < 0.5)
+    unit = source.choice(["links", "ns"])
+    height = source.choice([None, source.randint(1, 3) if unit == "links" else source.randint(1, 15) * 10**6])
+    floor, most = source.choice([0, 0, 1, 2]), source.choice([None, 1, 2, 3])
+    certificate = TreePrices(
+        tuple(source.choice([0, 1, source.randint(0, 10), 2**40]) for _ in instance.network.links),
+        Fraction(source.choice([0, source.randint(0, 9 * 10**7)])),
+        most,
+        height,
+        unit,
+        Fraction(floor * 10**6),
+    )
+    trees = every_tree(instance, height, unit)[:400]
+    try:
+        proved = recomputed_tree_bound(instance, certificate)
+    except InputError:
+        # Only where there are no such trees at all.
+        assert not trees or best_rate(instance, trees, most, floor) < 1e-6
+        return
+    if trees and (rate := best_rate(instance, trees, most, floor)) > 1e-6:
+        assert float(proved) <= SIZE / (rate * 1e6) * (1 + 1e-6)
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 10**6))
+def test_arborescences_are_the_cheapest(seed):
+    """The compiled arborescence costs as little as the best of all choices of a link for every node; where there is
+    none, that is found."""
+    import numpy as np
+
+    source = Random(seed)  # noqa: S311
+    nodes = source.randint(2, 6)
+    ends = [tuple(source.sample(range(nodes), 2)) for _ in range(source.randint(1, 9))]
+    price = [source.randint(0, 9) for _ in ends]
+    topology = Topology(
+        tuple(Node(str(v)) for v in range(nodes)),
+        tuple(Link(str(a), str(b), Fraction(1), Fraction(0)) for a, b in ends),
+    )
+    costs = [sum(price[e] for e in links) for links, _ in arborescences(topology, 0, back=False)]
+    tail, head = (np.array(column, dtype=np.int64) for column in zip(*ends, strict=True))
+    found = arborescence(0, nodes, tail, head, np.array(price, dtype=np.int64))
+    assert found == min(costs, default=-1)
+
+
+#: Sites 0 to 3, every pair joined.
+K4 = [(1, 0, 40), (2, 0, 30), (2, 1, 90), (3, 0, 40), (3, 1, 60), (3, 2, 50)]
+
+
+def solved(**options):
+    """A run of mtree on four sites whose bound is one of prices."""
+    links = [Link(str(u), str(v), Fraction(rate * 10**6, 8), Fraction(1, 1000)) for a, b, rate in K4 for u, v in ((a, b), (b, a))]  # fmt: skip
+    topology = Topology(tuple(Node(str(v)) for v in range(4)), tuple(links))
+    instance = Instance("k4", topology, Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE)))
+    return run(instance, Request("mtree", options=options))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"trees": 1}, {"height": 1}, {"height": "1 ms"}, {"height": 1, "trees": 4}, {"height": 1, "min_rate": "10 Mb/s"}],
+)
+def test_the_method_claims_what_the_judge_recomputes(options):
+    """For heights, few trees and smallest rates the optimum is proved by prices, says for which trees, and the verifier
+    finds the same."""
+    done = solved(**options)
+    assert (done.record.status, done.record.verified) == ("optimal", True)
+    assert isinstance(done.certificate, TreePrices)
+    assert done.record.bound == pytest.approx(done.record.objective, rel=1e-6)
+    assert done.record.metrics["bound_holds_for"].endswith(("trees", "tree", "hop", "ms", "Mb/s"))
+    assert exact_bound(done.instance, done.certificate, done.answer) == recomputed_tree_bound(
+        done.instance, done.certificate
+    )
+
+
+def test_of_other_trees_it_says_nothing():
+    """A certificate for fewer, lower or faster trees than those of an answer is refused, and so is one with an answer
+    that is none of trees."""
+    done = solved(height=1)
+    certificate, packing = done.certificate, done.answer
+    assert fault_of_trees(done.instance, certificate, packing) is None
+    many = solved(height=2)
+    assert len(many.answer) > 1
+    for other, told in (
+        (replace(certificate, height=None, trees=1), "speaks of at most 1 trees"),
+        (replace(certificate, height=1), "the answer has one of 2"),
+        (replace(certificate, height=999_999, height_unit="ns"), "ns, the answer has one of"),
+        (replace(certificate, height=None, min_rate_Bps=Fraction(10**9)), "the answer has one of"),
+    ):
+        assert told in fault_of_trees(many.instance, other, many.answer)
+        verdict = judge(many.instance, many.answer, other)
+        assert told in verdict.violations[0]
+        assert verdict.bound is None
+    with pytest.raises(InputError, match="speaks of trees"):
+        exact_bound(done.instance, certificate)
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"prices": (1,)}, "certificate.prices"),
+        ({"prices": (-1,) * 12}, "certificate.prices"),
+        ({"prices": (2**61,) * 12}, "certificate.prices"),
+        ({"tree_price_Bps": Fraction(-1)}, "certificate.tree_price_Bps"),
+        ({"min_rate_Bps": Fraction(-1)}, "certificate.min_rate_Bps"),
+        ({"min_rate_Bps": Fraction(10**12)}, "certificate"),
+        ({"trees": 0}, "certificate.trees"),
+        ({"height": 0}, "certificate"),
+        ({"height_unit": "miles"}, "certificate.height_unit"),
+    ],
+)
+def test_what_means_nothing_is_refused(change, place):
+    """Prices that are not one for every link, negative or too large, and trees that cannot exist, are told with their
+    place."""
+    done = solved(height=1)
+    with pytest.raises(InputError) as caught:
+        recomputed_tree_bound(done.instance, replace(done.certificate, **change))
+    assert caught.value.place == place
+
+
+def test_prices_of_nothing_prove_nothing():
+    """Without prices, or with a price of trees whose number nothing limits, the bound is 0."""
+    done = solved(height=1)
+    assert recomputed_tree_bound(done.instance, TreePrices((0,) * 12)) == 0
+    assert recomputed_tree_bound(done.instance, TreePrices((0,) * 12, Fraction(1))) == 0
+    assert recomputed_tree_bound(done.instance, TreePrices((0,) * 12, Fraction(1), trees=1)) == Fraction(
+        SIZE * 8, 40 * 10**6
+    )
+
+
+def test_other_collectives_are_refused():
+    """Prices of trees bound an all-reduce among all nodes, and no other collective."""
+    done = solved(height=1)
+    for demand in (
+        Demand(CollectiveKind.BROADCAST, Fraction(SIZE)),
+        Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE), ranks=(0, 1)),
+    ):
+        with pytest.raises(InputError, match="prices of trees"):
+            recomputed_tree_bound(done.instance.with_changes(demand=demand), done.certificate)
+
+
+def test_files_hold_it(tmp_path):
+    """A schedule file with prices reads back as it was, proves its bound, and a claim beyond it, or prices for other
+    trees, fail the check."""
+    done = solved(height="1 ms", min_rate="7 Mb/s")
+    file = tmp_path / "trees.json"
+    write_schedule(file, done.instance, done.answer, done.certificate, {"bound_s": done.record.bound})
+    assert read_schedule(file).certificate == done.certificate
+    assert check.main([str(file)], standalone_mode=False) == 0
+    data = json.loads(file.read_text())
+    for part, name, value in (("extra", "bound_s", done.record.bound * 1.1), ("certificate", "height", 10**6 - 1)):
+        wrong = json.loads(json.dumps(data))
+        wrong[part][name] = value
+        other = tmp_path / "wrong.json"
+        other.write_text(json.dumps(wrong))
+        assert check.main([str(other)], standalone_mode=False) == 5
