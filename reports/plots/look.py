@@ -61,6 +61,8 @@ def look() -> Iterator[None]:
     with matplotlib.rc_context(), warnings.catch_warnings():
         # A name in letters that the font lacks is drawn as boxes; that is no reason to fail.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        # Labels larger than the figure leave no room for the axes: it is drawn as it is.
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_LOOK)
         yield
