@@ -26,6 +26,7 @@ COMMANDS = {
     "reproduce": "reproduce:reproduce",
     "polish": "polish:polish",
     "formulate": "formulate:formulate",
+    "new-method": "new_method:new_method",
     "find-topology": "find_topology:find_topology",
     "show": "show:show",
     "list": "listing:listing",

@@ -100,7 +100,10 @@ def _or_none(values: Sequence[str]) -> Sequence[str | None]:
 
 
 def _models(grid: GridFile) -> list[str]:
-    """Methods by name, pattern or kind, without those that are left out again."""
+    """Methods by name, pattern or kind, without those that are left out again.
+
+    Formulations are named, or matched by a pattern with a slash: ``*`` means methods alone.
+    """
 
     def is_of(name: str, pattern: str) -> bool:
         if pattern.startswith("kind="):
@@ -110,9 +113,12 @@ def _models(grid: GridFile) -> list[str]:
     found: dict[str, None] = {}
     for index, pattern in enumerate(grid.models):
         left_out, wanted = pattern.startswith("!"), pattern.removeprefix("!")
-        matching = [name for name in registry.names() if is_of(name, wanted)]
+        declared = [name for name in registry.formulation_names() if "/" in wanted or name == wanted]
+        matching = [name for name in (*registry.names(), *declared) if is_of(name, wanted)]
         if not matching:
-            known = [f"kind={kind.value}" for kind in MethodKind] if wanted.startswith("kind=") else registry.names()
+            known = [*registry.names(), *declared]
+            if wanted.startswith("kind="):
+                known = [f"kind={kind.value}" for kind in MethodKind]
             raise InputError(f"unknown {wanted!r}; expected one of {', '.join(known)}", place=f"models[{index}]")
         found = {n: None for n in found if n not in matching} if left_out else found | dict.fromkeys(matching)
     if not found:

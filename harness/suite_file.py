@@ -139,7 +139,7 @@ class GridFile(Strict):
     )
     models: list[_Name] = Field(
         min_length=1,
-        description="Names, patterns (teccl*), kinds (kind=exact); !pattern leaves out again.",
+        description="Names, patterns (teccl*; of formulations teccl/*), kinds (kind=exact); !pattern leaves out again.",
     )
     solvers: list[_Name] = Field(
         [DEFAULT_SOLVER],

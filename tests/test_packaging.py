@@ -58,6 +58,7 @@ def test_the_wheel_holds_code_and_data(tmp_path):
         "instances/workloads/gpt-3.json",
         "instances/suites/smoke.toml",
         "harness/papers/te-ccl.toml",
+        "examples/my_flow/my_flow.py",
     ):
         assert f"cwb/{file}" in names
     assert not [name for name in names if name.startswith(("cwb/tests", "cwb/docs", "cwb/benchmarks"))]

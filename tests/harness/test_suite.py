@@ -74,6 +74,19 @@ def test_smoke_has_every_method() -> None:
     assert sum(len(solvers) > 1 for solvers in supported.values()) >= 10
 
 
+def test_formulations_of_a_grid(write: Write) -> None:
+    """Formulations are named, or matched by a pattern with a slash; other patterns mean methods alone."""
+    grid = '[[grid]]\ninstances = ["ring(4)"]\ncollectives = ["all_gather"]\n'
+
+    def models(names: str) -> list[str]:
+        return [cell.request.model for cell in cells(load_suite(write(f"{grid}models = {names}\n")))]
+
+    assert models('["mcf/flow", "bfb/*", "!bfb/lp"]') == ["mcf/flow", "bfb/chunked", "bfb/heterogeneous"]
+    assert not [name for name in models('["*"]') if "/" in name]
+    with pytest.raises(InputError, match=r"unknown 'mcf/flaw'; expected one of .*mcf/flow"):
+        models('["mcf/flaw"]')
+
+
 def test_collectives_of_a_grid(write: Write) -> None:
     """Collectives, sizes and chunks of a grid replace those of its instances, in all combinations; wrong ones name
     their place."""

@@ -1,0 +1,43 @@
+"""The model is the one that was checked by hand, and has the optimum that is known otherwise."""
+
+import os
+from pathlib import Path
+
+import cwb
+import pytest
+
+from my_flow import FORMULATION, METHOD
+
+HERE = Path(__file__).parent
+SITES = cwb.load(HERE / "sites.json")
+
+
+def test_the_model_is_that_of_the_golden_file(tmp_path):
+    """Every row is as README.md says; after a deliberate change, CWB_UPDATE_GOLDEN=1 writes the file again."""
+    path, golden = tmp_path / "model.lp", HERE / "my_flow.lp"
+    FORMULATION.build(SITES).write(str(path), io_options={"symbolic_solver_labels": True})
+    if os.environ.get("CWB_UPDATE_GOLDEN") == "1":
+        golden.write_text(path.read_text())
+    assert path.read_text() == golden.read_text()
+
+
+def test_the_optimum_on_three_sites():
+    """Site C receives two shards of 50 GB over two links of 50 GB/s, which takes a second."""
+    record = cwb.solve(SITES, METHOD)
+    assert (record.status, record.proof) == ("optimal", "attested")
+    assert record.objective == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("network", ["ring(5)", "torus(2,3)"])
+def test_the_best_trees_take_the_same_time(network):
+    """On networks whose nodes receive as much as they send, trees do what flows that are copied do."""
+    trees = cwb.solve(network, "forestcoll", collective="all_gather")
+    assert cwb.solve(network, METHOD, collective="all_gather").objective == pytest.approx(trees.bound)
+
+
+@pytest.mark.parametrize(("network", "collective"), [("ring(4)", "all_reduce"), ("RI(4)", "all_gather")])
+def test_other_instances_get_a_reason(network, collective):
+    """What the model is not for is refused in one line."""
+    record = cwb.solve(network, METHOD, collective=collective)
+    assert record.status == "unsupported"
+    assert "expected" in record.message
