@@ -7,24 +7,23 @@ XML (``.xml``)          SNDlib's own: coordinates (x east, y north) and the capa
 JSON (``.json``)        node-link data, as networkx and TopoHub write it: ``pos`` (east, north) or latitude and longitude, ``dist`` in km
 ======================  ============================================================================================
 
-XML is read by the standard library, from text that was decoded here and has no document type: without one there are no
-entities to expand and no other files to load. Sizes are limited before and after parsing, and GML may not be nested
-deeply.
+XML has no document type (:mod:`.xml`): without one there are no entities to expand and no other files to load. Sizes
+are limited before and after parsing, and neither XML nor GML may be nested deeply.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from ..core.errors import InputError, shown
 from .text import read_text
+from .xml import MAX_ELEMENTS, Element, local, outermost, parse_xml, texts
 
 MAX_BYTES = 32 * 2**20
 MAX_SITES, MAX_EDGES = 20_000, 200_000
@@ -100,11 +99,7 @@ def read_graph(path: Path) -> Graph:
 
 
 def checked(graph: Graph) -> Graph:
-    """Refuse graphs that are too large, have no link, or links of sites that do not exist."""
-    if len(graph.sites) > MAX_SITES or len(graph.edges) > MAX_EDGES:
-        raise InputError(
-            f"{len(graph.sites):,} sites and {len(graph.edges):,} links; expected at most {MAX_SITES:,} and {MAX_EDGES:,}"
-        )
+    """Refuse graphs that have no link, or links of sites that do not exist."""
     keys = {site.key for site in graph.sites}
     if len(keys) < len(graph.sites):
         raise InputError("two nodes have the same id")
@@ -130,11 +125,19 @@ def from_node_link(data: Any, name: str) -> Graph:
     links = data.get("edges", data.get("links"))
     if not isinstance(links, list):
         raise InputError("missing, but required", place="edges")
-    sites = [_node(entry, f"nodes[{i}]", "id") for i, entry in enumerate(data["nodes"])]
-    edges = [_edge(entry, f"edges[{i}]") for i, entry in enumerate(links)]
     about = data.get("graph")
     title = about.get("name") if isinstance(about, dict) else None
-    return Graph(str(title or name), tuple(sites), tuple(edges))
+    return _graph(str(title or name), data["nodes"], "nodes", links, "edges")
+
+
+def _graph(name: str, nodes: Sequence[Any], node_place: str, links: Sequence[Any], link_place: str) -> Graph:
+    """Make sites and links of their fields, unless they are too many."""
+    if len(nodes) > MAX_SITES or len(links) > MAX_EDGES:
+        raise InputError(
+            f"{len(nodes):,} sites and {len(links):,} links; expected at most {MAX_SITES:,} and {MAX_EDGES:,}"
+        )
+    sites = tuple(_node(entry, f"{node_place}[{i}]", "id") for i, entry in enumerate(nodes))
+    return Graph(name, sites, tuple(_edge(entry, f"{link_place}[{i}]") for i, entry in enumerate(links)))
 
 
 def _json_text(text: str, name: str) -> Graph:
@@ -176,7 +179,7 @@ def _number(value: Any, place: str) -> float | None:
         return None
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not isfinite(number) or number < 0:
         raise InputError(f"{shown(value)} is wrong; expected a number of at least 0", place=place)
@@ -186,65 +189,47 @@ def _number(value: Any, place: str) -> float | None:
 def _place(latitude: Any, longitude: Any, place: str) -> tuple[float, float]:
     try:
         north, east = float(latitude), float(longitude)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         north = east = float("nan")
     if not (abs(north) <= 90 and abs(east) <= 360):
         raise InputError(f"{shown((latitude, longitude))} is no latitude and longitude in degrees", place=place)
     return north, east
 
 
-def _xml(text: str) -> ElementTree.Element:
-    """Parse XML without document types, and so without entities."""
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise InputError("has a document type or an entity, which are not read; expected plain XML")
-    try:
-        return ElementTree.fromstring(text)  # noqa: S314 (no document type: nothing to expand)
-    except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise InputError(f"not XML: {str(error)[:80]}") from None
-
-
-def _local(element: ElementTree.Element) -> str:
-    """Name of an element without its namespace."""
-    return element.tag.rpartition("}")[2]
-
-
-def _all(root: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
-    return (element for element in root.iter() if _local(element) == name)
-
-
 def _graphml(text: str, name: str) -> Graph:
-    root = _xml(text)
-    if _local(root) != "graphml":
-        raise InputError(f"its root is {shown(_local(root))}; expected graphml")
-    title = {key.get("id"): key.get("attr.name") or "" for key in _all(root, "key")}
+    root = parse_xml(text, "graphml")
+    found: dict[str, list[Element]] = {"key": [], "node": [], "edge": []}
+    for element in root.iter():
+        if (kind := local(element)) in found:
+            found[kind].append(element)
+    title = {key.get("id"): key.get("attr.name") or "" for key in found["key"]}
 
-    def fields(element: ElementTree.Element) -> dict[str, Any]:
-        data = {title.get(d.get("key"), ""): d.text for d in element if _local(d) == "data"}
+    def fields(element: Element) -> dict[str, Any]:
+        data = {title.get(d.get("key"), ""): d.text for d in element if local(d) == "data"}
         return {**data, **element.attrib}
 
-    sites = [_node(fields(node), f"node[{i}]", "id") for i, node in enumerate(_all(root, "node"))]
-    edges = [_edge(fields(edge), f"edge[{i}]") for i, edge in enumerate(_all(root, "edge"))]
-    return Graph(name, tuple(sites), tuple(edges))
+    nodes, edges = ([fields(element) for element in found[kind]] for kind in ("node", "edge"))
+    return _graph(name, nodes, "node", edges, "edge")
 
 
 def _sndlib(text: str, name: str) -> Graph:
-    root = _xml(text)
-    if _local(root) != "network":
-        raise InputError(f"its root is {shown(_local(root))}; expected SNDlib's network")
-    sites: list[Site] = []
-    edges: list[SiteLink] = []
-    geographical = any(nodes.get("coordinatesType") == "geographical" for nodes in _all(root, "nodes"))
-    for i, node in enumerate(_all(root, "node")):
-        x, y = (next((e.text for e in _all(node, axis)), None) for axis in ("x", "y"))
-        data = {"id": node.get("id"), **({"lat": y, "lon": x} if geographical else {})}
-        sites.append(_node(data, f"node[{i}]", "id"))
-    for i, link in enumerate(_all(root, "link")):
-        found = {part: next((e.text for e in _all(link, part)), None) for part in ("source", "target", "capacity")}
-        edges.append(_edge(found, f"link[{i}]"))
-    return Graph(name, tuple(sites), tuple(edges))
+    root = parse_xml(text, "network")
+    geographical = any(nodes.get("coordinatesType") == "geographical" for nodes in outermost(root, "nodes"))
+    nodes: list[dict[str, Any]] = []
+    links: list[dict[str, Any]] = []
+    for part in outermost(root, "node", "link"):
+        found = texts(part)
+        if local(part) == "node":
+            place = {"lat": found.get("y"), "lon": found.get("x")} if geographical else {}
+            nodes.append({"id": part.get("id"), **place})
+        else:
+            links.append({field: found.get(field) for field in ("source", "target", "capacity")})
+    return _graph(name, nodes, "node", links, "link")
 
 
-_TOKEN = re.compile(r'\s*(?:#[^\n]*\n\s*)*(?:"([^"]*)"|([^\s\[\]"]+)|([\[\]]))')
+#: What stands between two tokens: space and comments up to the end of their line.
+_BETWEEN = re.compile(r"(?:\s++|#[^\n]*+)*+")
+_TOKEN = re.compile(r'"([^"]*)"|([^\s\[\]"]+)|([\[\]])')
 
 _Entries = list[tuple[str, Any]]
 
@@ -255,9 +240,7 @@ def _gml(text: str, name: str) -> Graph:
     if graph is None:
         raise InputError("expected 'graph [' in a GML file")
     nodes, links = ([value for key, value in graph if key == what] for what in ("node", "edge"))
-    sites = [_node(_fields(entry), f"node[{i}]", "id") for i, entry in enumerate(nodes)]
-    edges = [_edge(_fields(entry), f"edge[{i}]") for i, entry in enumerate(links)]
-    return Graph(name, tuple(sites), tuple(edges))
+    return _graph(name, [_fields(entry) for entry in nodes], "node", [_fields(entry) for entry in links], "edge")
 
 
 def _fields(entry: Any) -> Any:
@@ -269,9 +252,10 @@ def _gml_entries(text: str) -> _Entries:
     """Parse keys followed by values; a value is a number, a text, or a list of further keys."""
     stack: list[_Entries] = [[]]
     key: str | None = None
-    position = 0
+    count = 0
+    position = _after_space(text, 0)
     while (match := _TOKEN.match(text, position)) is not None:
-        position = match.end()
+        position = _after_space(text, match.end())
         quoted, bare, mark = match.groups()
         if mark == "]":
             if key is not None or len(stack) == 1:
@@ -280,7 +264,9 @@ def _gml_entries(text: str) -> _Entries:
         elif key is None:
             if bare is None:
                 raise InputError(f"expected a key at character {position:,}")
-            key = bare
+            key, count = bare, count + 1
+            if count > MAX_ELEMENTS:
+                raise InputError(f"more than {MAX_ELEMENTS:,} keys")
         elif mark == "[":
             if len(stack) > _MAX_DEPTH:
                 raise InputError(f"lists are nested deeper than {_MAX_DEPTH}")
@@ -291,6 +277,12 @@ def _gml_entries(text: str) -> _Entries:
         else:
             stack[-1].append((key, bare if quoted is None else quoted))
             key = None
-    if len(stack) > 1 or key is not None or text[position:].strip():
+    if len(stack) > 1 or key is not None or position < len(text):
         raise InputError(f"the text ends, or is no GML, at character {position:,}")
     return stack[0]
+
+
+def _after_space(text: str, position: int) -> int:
+    """Where the next token begins."""
+    between = _BETWEEN.match(text, position)
+    return position if between is None else between.end()

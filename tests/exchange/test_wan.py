@@ -104,10 +104,12 @@ BOMB = '<!DOCTYPE l [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><graphml><graph><node
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.graphml", BOMB, "document type or an entity"),
+        ("a.graphml", BOMB, "declares entities or more in its document type 'l'"),
         ("a.graphml", "<graphml><graph>", "not XML"),
         ("a.graphml", "<html/>", "its root is 'html'; expected graphml"),
-        ("a.xml", "<graphml/>", "expected SNDlib's network"),
+        ("a.xml", "<graphml/>", "its root is 'graphml'; expected network"),
+        ("a.xml", "<network>" + "<link>" * 10_000, "'link' is nested deeper than 64 elements"),
+        ("a.gml", "graph [ node [ id 0 ] ] node # the end", "the text ends"),
         ("a.gml", "graph [ node [ id 0 ]", "the text ends"),
         ("a.gml", "graph ]", "unexpected ']'"),
         ("a.gml", "a [ " * 50, "nested deeper than 32"),
@@ -120,6 +122,12 @@ BOMB = '<!DOCTYPE l [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><graphml><graph><node
         ("a.json", '{"nodes": [{"id": 0, "lat": 99, "lon": 0}], "edges": []}', "no latitude and longitude"),
         ("a.json", '{"nodes": [{}], "edges": []}', "expected a node with id"),
         ("a.json", '{"nodes": [], "edges": [3]}', "expected a link with source and target"),
+        ("a.json", f'{{"nodes": [{{"id": 0, "pos": [1, 1{"0" * 400}]}}], "edges": []}}', "no latitude and longitude"),
+        (
+            "a.json",
+            f'{{"nodes": [{{"id": 0}}], "edges": [{{"source": 0, "target": 0, "capacity": 1{"0" * 400}}}]}}',
+            "expected a number of at least 0",
+        ),
         (
             "a.json",
             '{"nodes": [{"id":0},{"id":1}], "edges": [{"source":0,"target":1}]}',
@@ -140,6 +148,14 @@ def test_wrong_files_are_told_in_one_line(name, text, message, tmp_path):
         import_wan(path, Defaults(bandwidth="1 Gb/s"))
     assert str(caught.value).startswith(path)
     assert len(str(caught.value)) < 400 + len(path)
+
+
+def test_a_comment_may_end_gml(tmp_path):
+    """Comments are read over wherever they are, also after the last token."""
+    path = written(tmp_path, "a.gml", GML + "# the end")
+    assert import_wan(path, Defaults(bandwidth="1 Gb/s")) == import_wan(
+        written(tmp_path, "a.gml", GML), Defaults(bandwidth="1 Gb/s")
+    )
 
 
 def test_topohub(monkeypatch):

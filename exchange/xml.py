@@ -1,0 +1,131 @@
+"""XML of other programs: parsed in one pass, without entities, no deeper and no larger than it may be.
+
+A document type may name a file, which is not loaded; one that declares anything itself is refused where it begins, and
+with it entities that expand to gigabytes or name other files. Every element is counted as it opens, so that what is
+too deep or too much is refused before it is in memory. The parser is the standard library's expat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from ..core.errors import InputError, shown
+
+__all__ = ["MAX_DEPTH", "MAX_ELEMENTS", "Element", "local", "outermost", "parse_xml", "texts"]
+
+#: Elements inside one another; graphs, schedules and machines of the formats that are read need a dozen.
+MAX_DEPTH = 64
+
+#: Elements of a file.
+MAX_ELEMENTS = 2**20
+
+
+def parse_xml(text: str, root: str | None = None, max_elements: int = MAX_ELEMENTS) -> Element:
+    """Parse a text.
+
+    Parameters
+    ----------
+    text : str
+        The document; its size is for the caller to bound, as :func:`~cwb.exchange.text.read_text` does.
+    root : str or None
+        Name that the outermost element must have, without its namespace.
+    max_elements : int
+        Elements that it may have.
+
+    Returns
+    -------
+    Element
+        The outermost element; names in a namespace are written ``{namespace}name``.
+
+    Raises
+    ------
+    InputError
+        If it is no XML, declares something in its document type, is nested deeper than :data:`MAX_DEPTH`, has too many
+        elements, or begins with another element.
+    """
+    found = _Reader(max_elements).read(text)
+    if root is not None and local(found) != root:
+        raise InputError(f"its root is {shown(local(found))}; expected {root}")
+    return found
+
+
+class _Reader:
+    """Builds the elements, and refuses those that are too deep or too many."""
+
+    def __init__(self, max_elements: int) -> None:
+        self._most, self._count, self._depth = max_elements, 0, 0
+        self._tree = TreeBuilder()
+
+    def read(self, text: str) -> Element:
+        parser = expat.ParserCreate(namespace_separator="}")
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
+        parser.CharacterDataHandler = self._tree.data
+        parser.StartDoctypeDeclHandler, parser.SkippedEntityHandler = _doctype, _skipped
+        try:
+            parser.Parse(text, True)
+        except (expat.ExpatError, ValueError) as error:
+            raise InputError(f"not XML: {str(error)[:80]}") from None
+        return self._tree.close()
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._count += 1
+        self._depth += 1
+        if self._count > self._most:
+            raise InputError(f"more than {self._most:,} elements")
+        if self._depth > MAX_DEPTH:
+            raise InputError(f"{shown(tag)} is nested deeper than {MAX_DEPTH} elements")
+        self._tree.start(_named(tag), {_named(name): value for name, value in attributes.items()})
+
+    def _end(self, tag: str) -> None:
+        self._depth -= 1
+        self._tree.end(_named(tag))
+
+
+def _named(name: str) -> str:
+    """Name of an element or attribute as ElementTree writes it."""
+    return f"{{{name}" if "}" in name else name
+
+
+def _doctype(name: str, system: str | None, public: str | None, declares: Any) -> None:
+    del system, public
+    if declares:
+        raise InputError(f"declares entities or more in its document type {shown(name)}; expected plain XML")
+
+
+def _skipped(name: str, parameter: Any) -> None:
+    del parameter
+    raise InputError(f"names the entity {shown(name)}, which the file does not have; expected plain XML")
+
+
+def local(element: Element) -> str:
+    """Name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def outermost(element: Element, *names: str) -> Iterator[Element]:
+    """Elements of these names below one, in the order of the text, without those inside one that has been found.
+
+    No element is looked at twice, so that work on what is inside those that are found is linear.
+    """
+    waiting = [iter(element)]
+    while waiting:
+        child = next(waiting[-1], None)
+        if child is None:
+            waiting.pop()
+        elif local(child) in names:
+            yield child
+        else:
+            waiting.append(iter(child))
+
+
+def texts(element: Element) -> dict[str, str | None]:
+    """Text of the first element of every name below one, by the name."""
+    found: dict[str, str | None] = {}
+    for part in element.iter():
+        if part is not element:
+            found.setdefault(local(part), part.text)
+    return found
