@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from .core.answers import Answer
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .core.record import RunRecord
     from .core.trace import Trace
     from .core.verdict import Verdict
+    from .solvers.base import Adapter
 
 __all__ = ["Formulation", "Method", "compare", "formulation", "load", "register", "simulate", "solve", "verify"]
 
@@ -50,6 +51,7 @@ def solve(
     time_limit_s: float | None = None,
     gap: float | None = None,
     log_file: str | None = None,
+    solver_options: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> RunRecord:
@@ -67,6 +69,8 @@ def solve(
         Name of the solver.
     seed, threads, time_limit_s, gap, log_file
         Limits of the run.
+    solver_options : mapping, optional
+        Options of the solver by its own names, such as ``{"presolve": "off"}`` of HiGHS.
     progress : callable, optional
         Called with one line at a time.
     **options
@@ -93,7 +97,7 @@ def solve(
     loaded = with_demand(
         instance if isinstance(instance, InstanceType) else load(instance), collective, size, chunks=None
     )
-    request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file)
+    request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, solver_options or {})
     return run_one(loaded, request, progress or silent)
 
 
@@ -110,8 +114,8 @@ def formulation(name: str) -> Formulation:
     return registry.formulation(name)
 
 
-def register(entry: Method | Formulation) -> None:
-    """Make a method or formulation of your own known by its name in this process.
+def register(entry: Method | Formulation | Adapter) -> None:
+    """Make a method, formulation or solver of your own known by its name in this process.
 
     Raises
     ------

@@ -25,6 +25,7 @@ def doctor() -> int:
     from rich.table import Table
 
     from .. import solvers
+    from ..harness import registry
 
     versions = Table("program", "version", title="versions", title_justify="left")
     versions.add_row("cwb", metadata.version("cwb"))
@@ -32,7 +33,7 @@ def doctor() -> int:
     versions.add_row("Pyomo", metadata.version("pyomo"))
     table = Table("solver", "version", "licence", "test model", title="solvers", title_justify="left")
     working: set[str] = set()
-    for name in (*solvers.names(), *solvers.driven()):
+    for name in (*registry.solver_names(), *solvers.driven()):
         version, licence, test = examine(name)
         if test == "solved":
             working.add(name)
@@ -49,11 +50,11 @@ def doctor() -> int:
 
 def examine(name: str) -> tuple[str, str, str]:
     """A solver's version, a remark on its licence, and its result on the test model."""
-    from .. import solvers
     from ..core.budget import Budget
+    from ..harness import registry
 
     try:
-        solver = solvers.get(name)
+        solver = registry.solver(name)
         found = solver.installed()
         version = found.version or "unknown"
         if not found.ok:

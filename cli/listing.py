@@ -63,9 +63,10 @@ def _described(names: tuple[str, ...], folder: str) -> Iterator[Row]:
 def solvers() -> Iterator[Row]:
     """Solvers, whether they are installed, and what they can do."""
     from .. import solvers as adapters
+    from ..harness import registry
 
-    for name in adapters.names():
-        solver = adapters.get(name)
+    for name in registry.solver_names():
+        solver = registry.solver(name)
         found = solver.installed()
         version = (found.version or "unknown version") if found.ok else "not installed"
         yield {"name": name, "version": version, "capabilities": _words(solver.capabilities)}

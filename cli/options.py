@@ -44,6 +44,25 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
     return options
 
 
+def parse_solver_options(pairs: Sequence[str]) -> dict[str, str]:
+    """Read ``name=value`` pairs of the solver's own options; the solver reads the values.
+
+    Raises
+    ------
+    InputError
+        If a pair has no name, or a name is given twice.
+    """
+    options: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not name or not equals:
+            raise InputError(f"{pair!r} is not an option; expected name=value", source="-S")
+        if name in options:
+            raise InputError(f"option {name!r} is given twice", source="-S")
+        options[name] = text
+    return options
+
+
 def not_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     """Refuse NaN, which is in no range and out of none."""
     if value is not None and isnan(value):

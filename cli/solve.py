@@ -14,7 +14,15 @@ from click.core import ParameterSource
 
 from ..core.errors import ExitStatus, InputError, located
 from ..core.files import write_whole
-from .options import libraries_on_stderr, not_nan, parse_duration, parse_options, plugged, progress_on_stderr
+from .options import (
+    libraries_on_stderr,
+    not_nan,
+    parse_duration,
+    parse_options,
+    parse_solver_options,
+    plugged,
+    progress_on_stderr,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +44,14 @@ MAX_PRINTED_EDGES = 100_000
 )
 @click.option("--solver", "-s", default="highs", show_default=True, help="highs, gurobi, scip or pyomo:NAME.")
 @click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of the method.")
+@click.option(
+    "--solver-option",
+    "-S",
+    "solver_options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the solver, by its own name; see the page on solvers.",
+)
 @click.option("--time-limit", metavar="DURATION", help="Such as 60 (seconds) or '5 min'.")
 @click.option(
     "--gap", type=click.FloatRange(0, 1, max_open=True), callback=not_nan, help="Relative gap at which to stop."
@@ -59,6 +75,7 @@ def solve(
     formulation: str | None,
     solver: str,
     options: tuple[str, ...],
+    solver_options: tuple[str, ...],
     time_limit: str | None,
     gap: float | None,
     collective: str | None,
@@ -94,14 +111,14 @@ def solve(
     for path in (output, append):
         if path is not None and not path.parent.is_dir():
             raise InputError("its folder does not exist", source=str(path))
-    request = Request(
-        model, solver, parse_options(options), seed, threads, parse_duration(time_limit, "--time-limit"), gap, log_file
-    )
+    limit_s, own = parse_duration(time_limit, "--time-limit"), parse_solver_options(solver_options)
+    request = Request(model, solver, parse_options(options), seed, threads, limit_s, gap, log_file, own)
     with located(source=instance), libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
         done = run_loading(Cell(instance, request, collective, size, chunks), listener=Listener(progress))
     record = done.record
-    if record.solver is None and context.get_parameter_source("solver") is ParameterSource.COMMANDLINE:
-        click.echo(f"cwb: --solver {solver}: {model} has called no solver", err=True)
+    if record.solver is None and (own or context.get_parameter_source("solver") is ParameterSource.COMMANDLINE):
+        asked = " ".join([f"--solver {solver}", *(f"-S {pair}" for pair in solver_options)])
+        click.echo(f"cwb: {asked}: {model} has called no solver", err=True)
     if output is not None and done.instance is not None and done.answer is not None:
         record = replace(record, answer=write_answer(output, done.instance, done))
     if as_json:

@@ -45,6 +45,8 @@ class RunRecord:
     proof : str
         How ``bound`` is known: ``recomputed`` by the verifier from the certificate, ``attested`` by a solver or the
         method, or ``none`` where there is no bound. A bound of which a record does not say it is taken for attested.
+    solver_options : mapping of str to object
+        Options that the solver was given by its own names.
     """
 
     cwb_version: str
@@ -82,6 +84,7 @@ class RunRecord:
     peak_rss_bytes: int | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
     proof: str = NONE
+    solver_options: Mapping[str, Any] = field(default_factory=dict)
     schema: str = SCHEMA
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from .. import instances, solvers
+from .. import instances
 from ..core.budget import Budget, silent
 from ..core.errors import CwbError, located
 from ..core.fields import validated
@@ -216,7 +216,7 @@ def _run(cell: Cell, folder: Path, models: dict[str, Exported], progress: Callab
         progress=silent,
         stop=threading.Event(),
     )
-    method.run(posed, ModelRecorder(solvers.get(request.solver), keep), budget, options)
+    method.run(posed, ModelRecorder(registry.solver(request.solver), keep), budget, options)
 
 
 def slug(text: str) -> str:

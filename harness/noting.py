@@ -1,11 +1,17 @@
-"""A solver that notes whether it is called: the record of an answer names the solver only where one ran."""
+"""A solver that notes whether it is called: the record of an answer names the solver only where one ran.
+
+It adds the options that the user gives by the solver's own names to those of the method.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ..core.budget import Budget
-from ..core.solver import Availability, Capability, CompiledModel, ResolvingSolver, Solver, SolverOptions, SolverResult
+from ..core.solver import Availability, Capability, CompiledModel, SolverOptions, SolverResult
+from ..solvers.base import DEFAULT_OPTIONS, Adapter
 
 
 class Noting:
@@ -13,8 +19,10 @@ class Noting:
 
     Parameters
     ----------
-    solver : Solver
+    solver : Adapter
         The solver.
+    own : mapping of str to object
+        Options by the solver's own names, for every solve.
 
     Attributes
     ----------
@@ -22,8 +30,8 @@ class Noting:
         Whether it was handed a model.
     """
 
-    def __init__(self, solver: Solver) -> None:
-        self.solver, self.called = solver, False
+    def __init__(self, solver: Adapter, own: Mapping[str, object] = MappingProxyType({})) -> None:
+        self.solver, self.own, self.called = solver, own, False
 
     @property
     def name(self) -> str:
@@ -43,23 +51,17 @@ class Noting:
         """Whether it may be used."""
         return self.solver.licensed()
 
-    def solve(self, model: Any, budget: Budget, options: SolverOptions | None = None) -> SolverResult:
+    def solve(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> SolverResult:
         """Solve a Pyomo model."""
         self.called = True
-        return self.solver.solve(model, budget, SolverOptions() if options is None else options)
+        return self.solver.solve(model, budget, self.solver.with_own(options, self.own))
 
-
-class NotingResolving(Noting):
-    """The same for a solver that keeps a model between solves."""
-
-    solver: ResolvingSolver
-
-    def compile(self, model: Any, budget: Budget, options: SolverOptions | None = None) -> CompiledModel:
+    def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> CompiledModel:
         """Hand a linear Pyomo model over once."""
         self.called = True
-        return self.solver.compile(model, budget, SolverOptions() if options is None else options)
+        return self.solver.compile(model, budget, self.solver.with_own(options, self.own))
 
-
-def noting(solver: Solver) -> Noting:
-    """A solver that records whether it is called, and offers whatever this one offers."""
-    return NotingResolving(solver) if isinstance(solver, ResolvingSolver) else Noting(solver)
+    def check_options(self) -> None:
+        """Refuse options that the solver does not take, before anything runs."""
+        if self.own:
+            self.solver.check_options(self.own)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from itertools import product
+from typing import Any
 
-from .. import solvers
-from ..core.errors import InputError, located
+from ..core.errors import InputError, SolverUnavailable, located
 from ..core.method import Kind as MethodKind
 from ..core.units import UnitKind, parse
 from ..instances.loader import shipped
@@ -55,7 +56,8 @@ class Cell:
         asked = [text for text in (self.collective, self.size) if text is not None]
         options = [f"{name}={value}" for name, value in request.options.items()]
         seed = [f"seed={request.seed}"] if request.seed else []
-        return " ".join([request.model, request.solver, self.instance, *asked, *options, *seed])
+        own = [f"{name}={value}" for name, value in request.solver_options.items()]
+        return " ".join([request.model, request.solver, *own, self.instance, *asked, *options, *seed])
 
 
 def cells(suite: Suite) -> list[Cell]:
@@ -79,18 +81,18 @@ def cells(suite: Suite) -> list[Cell]:
 
 def _grid_cells(suite: Suite, grid: GridFile) -> Iterator[Cell]:
     """Every combination of one grid, the options the fastest."""
-    models, chosen_solvers = _models(grid), _solvers(grid)
+    models, with_own = _models(grid), _with_own_options(grid, _solvers(grid))
     limit, memory = grid.time_limit or suite.file.time_limit, grid.memory or suite.file.memory
     limit_s = None if limit is None else float(limit)
     memory_bytes = None if memory is None else int(parse(memory, UnitKind.SIZE))
     for name in _instances(suite, grid):
         for model in models:
-            chosen = chosen_solvers if _needs_solver(model) else chosen_solvers[:1]
+            chosen = with_own if _needs_solver(model) else [(with_own[0][0], {})]
             asked = product(_or_none(grid.collectives), _or_none(grid.sizes))
-            for (solver, seed), (collective, size) in product(product(chosen, grid.seeds), asked):
+            for ((solver, own), seed), (collective, size) in product(product(chosen, grid.seeds), asked):
                 for values in product(*grid.options.values()):
                     options = dict(zip(grid.options, values, strict=True))
-                    request = Request(model, solver, options, seed, grid.threads, limit_s, grid.gap)
+                    request = Request(model, solver, options, seed, grid.threads, limit_s, grid.gap, solver_options=own)
                     yield Cell(name, request, collective, size, grid.chunks, memory_bytes)
 
 
@@ -131,15 +133,32 @@ def _solvers(grid: GridFile) -> list[str]:
     found: dict[str, None] = {}
     for index, pattern in enumerate(grid.solvers):
         # One that Pyomo drives is there by its whole name only.
-        chosen = [pattern] if pattern.startswith("pyomo:") else solvers.names()
-        matching = [name for name in chosen if fnmatchcase(name, pattern) and solvers.get(name)]
+        chosen = [pattern] if pattern.startswith("pyomo:") else registry.solver_names()
+        matching = [name for name in chosen if fnmatchcase(name, pattern) and registry.solver(name)]
         if not matching:
-            known = ", ".join((*solvers.names(), "pyomo:NAME"))
+            known = ", ".join((*registry.solver_names(), "pyomo:NAME"))
             raise InputError(f"unknown {pattern!r}; expected one of {known}", place=f"solvers[{index}]")
-        found |= dict.fromkeys(name for name in matching if name == pattern or solvers.get(name).installed().ok)
+        found |= dict.fromkeys(name for name in matching if name == pattern or registry.solver(name).installed().ok)
     if not found:
         raise InputError("no solver of these is installed", place="solvers")
     return list(found)
+
+
+def _with_own_options(grid: GridFile, chosen: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Solvers with every combination of their options by their own names, which are tried on those that are here."""
+    for solver, own in grid.solver_options.items():
+        with located(f'solver_options."{solver}"'):
+            if not any(fnmatchcase(solver, pattern) for pattern in grid.solvers):
+                raise InputError(f"no solver of the grid; expected one of {', '.join(chosen)}")
+            for name, value in ((name, value) for name, choices in own.items() for value in choices):
+                with suppress(SolverUnavailable):
+                    registry.solver(solver).check_options({name: value})
+    return [
+        (solver, dict(zip(own, values, strict=True)))
+        for solver in chosen
+        for own in [grid.solver_options.get(solver, {})]
+        for values in product(*own.values())
+    ]
 
 
 def _needs_solver(model: str) -> bool:

@@ -1,6 +1,7 @@
 """Plugin files: Python files of the user's own whose methods, formulations and solvers are known by name.
 
-The environment variable :data:`PLUGINS` names them, so that worker processes know them too; ``--plugin`` on the command line adds to it.
+The environment variable :data:`PLUGINS` names them, so that worker processes know them too; ``--plugin`` on
+the command line adds to it.
 """
 
 from __future__ import annotations

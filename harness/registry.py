@@ -1,6 +1,7 @@
-"""Every method and formulation by its name, imported when it is asked for: a broken method breaks only itself.
+"""Every method, formulation and solver by its name, imported when it is asked for: a broken method breaks only itself.
 
-Beside those of the package there are others: of plugin files, of the entry points ``cwb.models`` of installed packages, and registered ones.
+Beside those of the package there are others: of plugin files, of the entry points ``cwb.models`` and ``cwb.solvers`` of
+installed packages, and registered ones.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import TypeAlias
 from warnings import warn
 
+from .. import solvers
 from ..core.errors import InputError
 from ..core.formulation import Formulation
 from ..core.method import Method
+from ..solvers.base import Adapter
 from .plugins import PLUGINS, objects_of
 
 METHODS: Mapping[str, str] = {
@@ -99,7 +103,10 @@ FORMULATIONS: Mapping[str, str] = {
     "wan/blink-units": "heuristics.wan.method:BLINK_UNITS",
 }
 
-_registered: dict[str, Method | Formulation] = {}
+#: What can come from outside.
+Entry: TypeAlias = Method | Formulation | Adapter
+
+_registered: dict[str, Entry] = {}
 
 
 def names() -> tuple[str, ...]:
@@ -140,8 +147,30 @@ def formulation(name: str) -> Formulation:
     return entry
 
 
-def register(entry: Method | Formulation) -> None:
-    """Make a method or formulation known by its name in this process.
+def solver_names() -> tuple[str, ...]:
+    """Names of all solvers, the default first, without those that Pyomo drives."""
+    return (*solvers.names(), *(name for name, entry in _others().items() if isinstance(entry, Adapter)))
+
+
+def solver(name: str) -> Adapter:
+    """Solver of a name; imports no solver library.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    entry = _others().get(name)
+    if isinstance(entry, Adapter):
+        return entry
+    if name in solvers.names() or name.startswith("pyomo:"):
+        return solvers.get(name)
+    known = ", ".join((*solver_names(), "pyomo:NAME"))
+    raise InputError(f"unknown solver {name!r}, expected one of: {known}", source="--solver")
+
+
+def register(entry: Entry) -> None:
+    """Make a method, formulation or solver known by its name in this process.
 
     Raises
     ------
@@ -151,10 +180,10 @@ def register(entry: Method | Formulation) -> None:
     _add(_registered, [entry], "register")
 
 
-def _entry(name: str, places: Mapping[str, str], known: Iterable[str], what: str) -> Method | Formulation:
+def _entry(name: str, places: Mapping[str, str], known: Iterable[str], what: str) -> Entry:
     if name in places:
         module, attribute = places[name].split(":")
-        entry: Method | Formulation = getattr(import_module(f"..{module}", __package__), attribute)
+        entry: Entry = getattr(import_module(f"..{module}", __package__), attribute)
         return entry
     if name in known:
         return _others()[name]
@@ -163,16 +192,16 @@ def _entry(name: str, places: Mapping[str, str], known: Iterable[str], what: str
     raise InputError(f"unknown {what} {name!r}; expected one of {', '.join(known)}{hint}", source=f"--{what}")
 
 
-def _others() -> dict[str, Method | Formulation]:
+def _others() -> dict[str, Entry]:
     """What does not come with the package."""
     return {**_installed(), **_plugged(os.environ.get(PLUGINS, "")), **_registered}
 
 
 @cache
-def _installed() -> dict[str, Method | Formulation]:
-    """Entry points ``cwb.models`` of installed packages."""
-    found: dict[str, Method | Formulation] = {}
-    for point in entry_points(group="cwb.models"):
+def _installed() -> dict[str, Entry]:
+    """Entry points of installed packages."""
+    found: dict[str, Entry] = {}
+    for point in (point for group in ("cwb.models", "cwb.solvers") for point in entry_points(group=group)):
         try:
             _add(found, [point.load()], f"entry point {point.value}")
         except Exception as error:
@@ -181,19 +210,21 @@ def _installed() -> dict[str, Method | Formulation]:
 
 
 @cache
-def _plugged(paths: str) -> dict[str, Method | Formulation]:
-    """Methods and formulations in plugin files."""
-    found: dict[str, Method | Formulation] = {}
+def _plugged(paths: str) -> dict[str, Entry]:
+    """Methods, formulations and solvers in plugin files."""
+    found: dict[str, Entry] = {}
     for path in filter(None, paths.split(os.pathsep)):
-        _add(found, objects_of(path, (Method, Formulation)), path)
+        _add(found, objects_of(path, (Method, Formulation, Adapter)), path)
     return found
 
 
-def _add(found: dict[str, Method | Formulation], entries: Iterable[Method | Formulation], source: str) -> None:
+def _add(found: dict[str, Entry], entries: Iterable[Entry], source: str) -> None:
     """Add entries under their names, each of which is new."""
     for entry in entries:
-        if not isinstance(entry, Method | Formulation):
-            raise InputError(f"expected a Method or Formulation, got {type(entry).__name__}", source=source)
-        if entry.name in METHODS or entry.name in FORMULATIONS or found.get(entry.name, entry) is not entry:
-            raise InputError(f"{entry.name!r} is the name of another method or formulation", source=source)
+        if not isinstance(entry, Method | Formulation | Adapter):
+            text = f"expected a Method, a Formulation or a solver's Adapter, got {type(entry).__name__}"
+            raise InputError(text, source=source)
+        taken = entry.name in METHODS or entry.name in FORMULATIONS or entry.name in solvers.names()
+        if taken or found.get(entry.name, entry) is not entry:
+            raise InputError(f"{entry.name!r} is the name of another method, formulation or solver", source=source)
         found[entry.name] = entry

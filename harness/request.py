@@ -30,6 +30,8 @@ class Request:
         Limits of the run; None is the method's own.
     log_file : str or None
         Where the solver writes its log.
+    solver_options : mapping of str to object
+        Options of the solver by its own names.
     """
 
     model: str
@@ -40,6 +42,7 @@ class Request:
     time_limit_s: float | None = None
     gap: float | None = None
     log_file: str | None = None
+    solver_options: Mapping[str, Any] = field(default_factory=dict)
 
     def limits(self) -> dict[str, float]:
         """Limits that are set, as records say them."""

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
-from .. import solvers
 from ..core.answers import Answer, BoundOnly, to_json
 from ..core.bounds import Certificate
 from ..core.budget import Budget, Progress, silent
@@ -27,7 +26,7 @@ from . import registry
 from .clock import WallClock
 from .environment import cwb_version, environment, peak_rss_bytes
 from .interrupt import stop_on_interrupt
-from .noting import Noting, noting
+from .noting import Noting
 from .request import DEFAULT_SOLVER, Listener, Request, plain_option
 
 __all__ = ["DEFAULT_SOLVER", "FinishedRun", "Request", "run", "run_one"]
@@ -102,7 +101,7 @@ def run(
         If the method or solver is unknown or an option is wrong.
     """
     method = registry.get(request.model)
-    solver = noting(solvers.get(request.solver)) if method.needs_solver else None
+    solver = Noting(registry.solver(request.solver), request.solver_options) if method.needs_solver else None
     with located(source="-O"):
         options = validated(lambda: method.options.model_validate(dict(request.options)))
     listener = listener or Listener(progress)
@@ -145,6 +144,9 @@ def _answer(
         listener.posed(posed)
         if solver is not None and not (found := solver.installed()).ok:
             raise SolverUnavailable(found.message)
+        if solver is not None:
+            with located(source="-S"):
+                solver.check_options()
         with stop_on_interrupt(budget.stop):
             return method.run(posed, solver or _NO_SOLVER, budget, options), posed, None
     except InputError:
@@ -193,6 +195,7 @@ def _record(
         options={name: plain_option(value) for name, value in request.options.items()},
         seed=request.seed,
         threads=request.threads,
+        solver_options={} if solver is None else {name: plain_option(value) for name, value in solver.own.items()},
         status=status.value,
         objective=objective,
         objective_unit=method.objective_unit(posed),

@@ -149,6 +149,10 @@ class GridFile(Strict):
     options: dict[_Name, _Choices] = Field(
         {}, description="A value, or a list of values to try; a value that is a list stands in a list: [[8, 16]]."
     )
+    solver_options: dict[_Name, dict[_Name, _Choices]] = Field(
+        {},
+        description="Of a solver, by its name, the options by its own names: a value, or a list of values to try.",
+    )
     collectives: list[_Collective] = Field(
         [], description="Each in turn instead of the instance's; by default its own, or 1 GiB of what is named here."
     )

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import instances, solvers
+from .. import instances
 from ..core.budget import Budget, Progress, silent
 from ..core.errors import CwbError
 from ..core.instance import Instance, plain
@@ -139,6 +139,9 @@ def task_of(cell: Cell, instance: _Named, grace_s: float = 10.0) -> Task:
         "limits": limits_of(cell),
         "versions": {"cwb": cwb_version(), "pyomo": package_version("pyomo")},
     }
+    own = {name: plain_option(value) for name, value in request.solver_options.items()} if solver else {}
+    if own:
+        asked["solver_options"] = own
     text = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     known = {
         "cwb_version": cwb_version(),
@@ -153,6 +156,7 @@ def task_of(cell: Cell, instance: _Named, grace_s: float = 10.0) -> Task:
         "seed": request.seed,
         "threads": request.threads,
         "limits": limits_of(cell),
+        "solver_options": own,
     }
     return Task(cell, hashlib.sha256(text.encode()).hexdigest(), known, grace_s)
 
@@ -179,6 +183,6 @@ def _of_method(cell: Cell) -> tuple[str, Any, str | None]:
 
 def _solver_version(name: str | None) -> str | None:
     try:
-        return None if name is None else solvers.get(name).installed().version
+        return None if name is None else registry.solver(name).installed().version
     except CwbError:
         return None

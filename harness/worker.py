@@ -19,12 +19,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .. import solvers
 from ..core.answers import Answer
 from ..core.budget import Incumbent
 from ..core.errors import CwbError
 from ..core.instance import Instance
-from ..solvers.base import Adapter
 from . import registry
 from .cell import run_task
 from .failure import not_json
@@ -103,8 +101,8 @@ def warm_up(task: Task) -> None:
     request, libraries = task.cell.request, list(_LIBRARIES)
     with contextlib.suppress(Exception):
         if registry.get(request.model).needs_solver:
-            solver = solvers.get(request.solver)
-            libraries += ["pyomo.environ", *([solver.package] if isinstance(solver, Adapter) else [])]
+            solver = registry.solver(request.solver)
+            libraries += ["pyomo.environ", solver.package]
     for name in libraries:
         with contextlib.suppress(Exception):
             importlib.import_module(name)

@@ -100,8 +100,9 @@ class LedgerRun:
 
     @property
     def method(self) -> str:
-        """Name of the method with the options that are its own."""
+        """Name of the method with the options that are its own, and those that its solver was given."""
         options = {name: value for name, value in self.record.options.items() if name not in stated(self.record)}
+        options |= self.record.solver_options
         return f"{self.record.model} ({shown(options)})" if options else self.record.model
 
     @property
@@ -156,6 +157,7 @@ def identity(record: RunRecord) -> tuple[str, ...]:
         record.collective or "",
         record.solver or "",
         plain(record.options),
+        plain(record.solver_options),
         str(record.seed),
         str(record.threads),
     )

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from ..core.errors import InputError
 
 if TYPE_CHECKING:
-    from ..core.solver import Solver
+    from .base import Adapter
 
 DEFAULT = "highs"
 
@@ -47,7 +47,7 @@ def driven() -> tuple[str, ...]:
     return on_this_machine()
 
 
-def get(name: str = DEFAULT) -> Solver:
+def get(name: str = DEFAULT) -> Adapter:
     """Adapter of a name; imports no solver library.
 
     Raises
@@ -64,5 +64,5 @@ def get(name: str = DEFAULT) -> Solver:
         known = ", ".join((*names(), "pyomo:NAME"))
         raise InputError(f"unknown solver {name!r}, expected one of: {known}", source="--solver")
     module, attribute = _REGISTER[name].split(":")
-    solver: Solver = getattr(import_module(f".{module}", __name__), attribute)
+    solver: Adapter = getattr(import_module(f".{module}", __name__), attribute)
     return solver

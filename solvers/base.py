@@ -13,10 +13,11 @@ import atexit
 import importlib.util
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core.budget import Budget, Incumbent
@@ -31,11 +32,25 @@ from ..core.solver import (
     relative_gap,
 )
 from .guard import Guarded, StopReason, Worker, time_left_s, used_again, used_once
+from .options import Offered, checked
 
 if TYPE_CHECKING:
     from .matrix import FloatArray, MatrixModel
 
 DEFAULT_OPTIONS = SolverOptions()
+
+#: What sets options that are the same for every solver, as errors say it.
+TIME_LIMIT = "the budget's time limit (--time-limit)"
+THREADS = "the budget's threads (--threads)"
+SEED = "the budget's seed (--seed)"
+LOG_FILE = "the budget's log file (--log-file)"
+
+#: Fields of :class:`SolverOptions` that a solver may have a name of its own for.
+_FIELDS = {
+    "rel_gap": Offered(float, 0.0),
+    "node_limit": Offered(int, 0.0),
+    "feasibility_tolerance": Offered(float, 0.0),
+}
 
 
 class Track:
@@ -139,13 +154,15 @@ class Session(ABC):
 class Adapter(ABC):
     """A solver adapter, see :class:`~cwb.core.solver.Solver`."""
 
-    name: ClassVar[str]
-    title: ClassVar[str]
+    name: str
+    title: str
     package: ClassVar[str]
     requirement: ClassVar[str]
-    capabilities: ClassVar[Capability]
+    capabilities: Capability
     numbers_threads: ClassVar[bool] = False
     """Whether the library counts the threads that have called it, so that they must be used again."""
+    elsewhere: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Options by the solver's own names that are set by other means: fields of :class:`SolverOptions`, or in words."""
 
     @abstractmethod
     def open(self, budget: Budget, options: SolverOptions) -> Session:
@@ -161,6 +178,49 @@ class Adapter(ABC):
     def licensed(self) -> Availability:
         """Whether it may be used; a free solver may be when it is installed."""
         return self.installed()
+
+    def with_own(self, options: SolverOptions, own: Mapping[str, object]) -> SolverOptions:
+        """Options with others by the solver's own names, which win.
+
+        Parameters
+        ----------
+        options : SolverOptions
+            What a method asks for.
+        own : mapping of str to object
+            What a user asks for beside it. What is the solver's name of a field of :class:`SolverOptions`, such as its
+            gap, is that field.
+
+        Raises
+        ------
+        InputError
+            If a field's value is not a number.
+        """
+        asked: dict[str, Any] = {}
+        extra = dict(options.extra)
+        for name, value in own.items():
+            field = self.means_of(name)
+            if field in _FIELDS:
+                asked[field] = checked(self.title, name, value, {name: _FIELDS[field]})
+            else:
+                extra[name] = value
+        return replace(options, **asked, extra=extra)
+
+    def means_of(self, name: str) -> str:
+        """What sets an option of the solver's, where that is not its own name; else nothing."""
+        return self.elsewhere.get(name, "")
+
+    def check_options(self, own: Mapping[str, object]) -> None:
+        """Try options by the solver's own names, without a model.
+
+        Raises
+        ------
+        InputError
+            If one is unknown, has a value that the solver does not take, or is set by other means.
+        SolverUnavailable
+            If the solver or its licence is missing.
+        """
+        self.require_installed()
+        self.open(Budget(), self.with_own(DEFAULT_OPTIONS, own)).close()
 
     def solve(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> SolverResult:
         """Solve a Pyomo model and load the best point found into its variables.

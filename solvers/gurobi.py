@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from ..core.budget import Budget
 from ..core.errors import SolverUnavailable
 from ..core.solver import Availability, Capability, SolverOptions
-from .base import Adapter, Session
+from .base import LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter, Session
 
 
 class Gurobi(Adapter):
@@ -27,6 +30,21 @@ class Gurobi(Adapter):
         | Capability.DUALS
         | Capability.RESOLVE
     )
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        "timelimit": TIME_LIMIT,
+        "threads": THREADS,
+        "seed": SEED,
+        "outputflag": LOG_FILE,
+        "logtoconsole": LOG_FILE,
+        "logfile": LOG_FILE,
+        "mipgap": "rel_gap",
+        "nodelimit": "node_limit",
+        "feasibilitytol": "feasibility_tolerance",
+    }
+
+    def means_of(self, name: str) -> str:
+        """What sets a parameter; Gurobi does not tell capital letters from small ones."""
+        return super().means_of(name.lower())
 
     def open(self, budget: Budget, options: SolverOptions) -> Session:
         """Start Gurobi with its licence and apply the options."""

@@ -18,10 +18,12 @@ import scipy.sparse as sp
 from gurobipy import GRB
 
 from ..core.budget import Budget
-from ..core.errors import CwbError, InputError, SolverUnavailable
+from ..core.errors import CwbError, SolverUnavailable
 from ..core.solver import SolverOptions, Termination
 from .base import Session, SessionResult, Track
+from .gurobi import SOLVER
 from .matrix import INFINITY, MatrixModel
+from .options import Offered, checked, elsewhere, not_taken, unknown
 
 _TERMINATIONS = {
     GRB.OPTIMAL: Termination.OPTIMAL,
@@ -41,18 +43,6 @@ _TERMINATIONS = {
 }
 
 _WORDS = {getattr(GRB.Status, name): name.lower() for name in dir(GRB.Status) if name.isupper()}
-
-_ELSEWHERE = {
-    "timelimit": "the budget's time limit",
-    "threads": "the budget's threads",
-    "seed": "the budget's seed",
-    "outputflag": "the budget's log file",
-    "logtoconsole": "the budget's log file",
-    "logfile": "the budget's log file",
-    "mipgap": "rel_gap",
-    "nodelimit": "node_limit",
-    "feasibilitytol": "feasibility_tolerance",
-}
 
 _TOO_LARGE = GRB.Error.SIZE_LIMIT_EXCEEDED
 _FREE_LIMIT = "2000 variables and 2000 rows, 200 variables with quadratic terms"
@@ -137,9 +127,9 @@ class GurobiSession(Session):
         for name, value in wanted.items():
             self._set(name, value)
         for name, value in options.extra.items():
-            if name.lower() in _ELSEWHERE:
-                raise InputError(f"Gurobi's parameter {name} is set by {_ELSEWHERE[name.lower()]}, not by its own name")
-            self._set(name, value)
+            if means := SOLVER.means_of(name):
+                raise elsewhere("Gurobi", name, means, what="parameter")
+            self._set(name, self._checked(name, value))
         if budget.log_file is not None:
             self._set("LogFile", budget.log_file)
             self._set("OutputFlag", 1)
@@ -148,7 +138,15 @@ class GurobiSession(Session):
         try:
             self.model.setParam(name, value)
         except (gp.GurobiError, TypeError, ValueError) as error:
-            raise InputError(f"Gurobi does not take {value!r} for its parameter {name}: {_one_line(error)}") from None
+            raise not_taken("Gurobi", name, value, _one_line(error), what="parameter") from None
+
+    def _checked(self, name: str, value: object) -> object:
+        """The value of a parameter in its type: Gurobi itself takes 0.5 for the whole number 0."""
+        known = {parameter.lower(): parameter for parameter in dir(GRB.Param) if not parameter.startswith("_")}
+        if name.lower() not in known:
+            raise unknown("Gurobi", name, known.values(), what="parameter")
+        _, kind, _, *limits, _ = self.model.getParamInfo(name)
+        return checked("Gurobi", name, value, {name: Offered(kind, *limits)}, what="parameter")
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
         """Hand the model over as matrices; a range becomes two rows."""

@@ -6,11 +6,12 @@ be believed) and ``highs_compiled`` (solving again after changes).
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from ..core.budget import Budget
 from ..core.solver import Capability, CompiledModel, SolverOptions
-from .base import DEFAULT_OPTIONS, Adapter, Session
+from .base import DEFAULT_OPTIONS, LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter, Session
 
 
 class Highs(Adapter):
@@ -30,6 +31,18 @@ class Highs(Adapter):
         | Capability.DUALS
         | Capability.RESOLVE
     )
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        "time_limit": TIME_LIMIT,
+        "log_file": LOG_FILE,
+        "output_flag": LOG_FILE,
+        "log_to_console": LOG_FILE,
+        "threads": THREADS,
+        "random_seed": SEED,
+        "mip_rel_gap": "rel_gap",
+        "mip_max_nodes": "node_limit",
+        "mip_feasibility_tolerance": "feasibility_tolerance",
+        "primal_feasibility_tolerance": "feasibility_tolerance",
+    }
 
     def open(self, budget: Budget, options: SolverOptions) -> Session:
         """Start HiGHS and apply the options."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from functools import cache
 from math import inf
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import highspy
@@ -11,9 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 from highspy import HighsModelStatus as Status
 
-from ..core.errors import CwbError, InputError, Unsupported
+from ..core.errors import CwbError, Unsupported
 from ..core.solver import Termination
 from .matrix import MatrixModel
+from .options import Offered, checked, not_taken, read_options
 
 SMALLEST_COEFFICIENT = 1e-12
 """Smaller coefficients than this cannot be kept by HiGHS."""
@@ -49,17 +52,30 @@ def set_option(highs: Any, name: str, value: object) -> None:
     InputError
         If HiGHS does not know the option or does not take the value.
     """
-    try:
-        taken = highs.setOptionValue(name, value) == highspy.HighsStatus.kOk
-    except TypeError:
-        taken = False
-    if taken:
-        return
-    known = [option for option in dir(highs.getOptions()) if not option.startswith("_")]
-    if name in known:
-        raise InputError(f"HiGHS does not take {value!r} for its option {name}")
-    close = get_close_matches(name, known, n=1)
-    raise InputError(f"HiGHS has no option {name!r}" + (f"; did you mean {close[0]}?" if close else ""))
+    if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+        raise not_taken("HiGHS", name, value, offered_options()[name].expected)
+
+
+def set_own_option(highs: Any, name: str, value: object) -> None:
+    """Set one option that a user gives by HiGHS's name, after its type and range are checked.
+
+    Raises
+    ------
+    InputError
+        If HiGHS does not know the option or does not take the value.
+    """
+    set_option(highs, name, checked("HiGHS", name, value, offered_options()))
+
+
+@cache
+def offered_options() -> dict[str, Offered]:
+    """Options of HiGHS, as it describes them itself."""
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    with TemporaryDirectory(prefix="cwb-") as folder:
+        path = Path(folder) / "highs.txt"
+        highs.writeOptions(str(path))
+        return read_options(path.read_text(encoding="utf-8"))
 
 
 def new_highs(threads: int) -> Any:

@@ -25,6 +25,7 @@ from ..core.budget import Budget
 from ..core.errors import InputError
 from ..core.solver import SolverOptions, Termination
 from .base import Session, SessionResult, Track
+from .highs import SOLVER
 from .highs_common import (
     FEASIBLE,
     TERMINATIONS,
@@ -33,20 +34,11 @@ from .highs_common import (
     pass_model,
     refuse_lost_coefficients,
     set_option,
+    set_own_option,
 )
 from .highs_quadratic import solve_quadratic
 from .matrix import FloatArray, MatrixModel
-
-_ELSEWHERE = {
-    "time_limit": "the budget's time limit",
-    "log_file": "the budget's log file",
-    "output_flag": "the budget's log file",
-    "log_to_console": "the budget's log file",
-    "threads": "the budget's threads",
-    "random_seed": "the budget's seed",
-    "mip_rel_gap": "rel_gap",
-    "mip_max_nodes": "node_limit",
-}
+from .options import elsewhere
 
 
 class HighsSession(Session):
@@ -80,9 +72,9 @@ class HighsSession(Session):
         for name, value in wanted.items():
             set_option(self.highs, name, value)
         for name, value in options.extra.items():
-            if name in _ELSEWHERE:
-                raise InputError(f"HiGHS's option {name} is set by {_ELSEWHERE[name]}, not by its own name")
-            set_option(self.highs, name, value)
+            if means := SOLVER.means_of(name):
+                raise elsewhere("HiGHS", name, means)
+            set_own_option(self.highs, name, value)
         self._uses_pdlp = self.highs.getOptionValue("solver")[1] == "pdlp"
         if self._log_file is None:
             return

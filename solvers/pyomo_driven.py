@@ -12,7 +12,7 @@ from ..core.budget import Budget
 from ..core.errors import InputError
 from ..core.solver import Availability, Capability, SolverOptions
 from .base import Adapter, Session
-from .pyomo_known import KNOWN
+from .pyomo_known import KNOWN, known
 
 #: How such a solver is named on the command line.
 PREFIX = "pyomo:"
@@ -43,8 +43,9 @@ class PyomoDriven(Adapter):
             raise InputError(f"{factory_name!r} is no name of a solver of Pyomo's", source="--solver")
         self.factory_name = factory_name
         # Of each object, not of the class: there is a solver for each name.
-        self.name = PREFIX + factory_name  # type: ignore[misc]
-        self.title = f"{factory_name} (by Pyomo)"  # type: ignore[misc]
+        self.name = PREFIX + factory_name
+        self.title = f"{factory_name} (by Pyomo)"
+        self.elsewhere = known(factory_name).reserved  # type: ignore[misc]
 
     def installed(self) -> Availability:
         """Whether Pyomo finds the solver: imports Pyomo and asks a program for its version, so it takes a moment."""

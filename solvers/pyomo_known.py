@@ -49,8 +49,8 @@ class Known:
         pairs = {
             self.gap: "rel_gap",
             self.node_limit: "node_limit",
-            self.threads: "the budget's threads",
-            self.seed: "the budget's seed",
+            self.threads: "the budget's threads (--threads)",
+            self.seed: "the budget's seed (--seed)",
             self.tolerance: "feasibility_tolerance",
         }
         return {name: means for name, means in pairs.items() if name}

@@ -13,7 +13,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from io import StringIO
 from math import isfinite
 from pathlib import Path
@@ -31,6 +30,7 @@ from ..core.errors import CwbError, InputError
 from ..core.solver import SolverOptions, Termination
 from .base import Session, SessionResult, Track
 from .matrix import INFINITY, INTEGRALITY, MatrixModel
+from .options import elsewhere, not_taken, unknown
 from .pyomo_known import known
 
 if TYPE_CHECKING:
@@ -106,14 +106,12 @@ class PyomoSession(Session):
 
     def _require_known(self, options: SolverOptions) -> None:
         for name, value in options.extra.items():
-            if name in self.known.reserved:
-                raise InputError(f"{self.title}: {name} is set by {self.known.reserved[name]}, not by its own name")
+            if means := self.known.reserved.get(name):
+                raise elsewhere(self.title, name, means)
             if self.known.options is not None and name not in self.known.options:
-                close = get_close_matches(name, sorted(self.known.options), n=1)
-                hint = f"; did you mean {close[0]}?" if close else ""
-                raise InputError(f"{self.title} has no option {name!r} that can be given{hint}")
+                raise unknown(self.title, name, sorted(self.known.options))
             if any(character.isspace() for character in str(value)):
-                raise InputError(f"{self.title} does not take {value!r} for its option {name}")
+                raise not_taken(self.title, name, value, "a value without blanks")
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
         """Write the arrays as a Pyomo model."""

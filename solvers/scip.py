@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from ..core.budget import Budget
 from ..core.solver import Capability, SolverOptions
-from .base import Adapter, Session
+from .base import LOG_FILE, SEED, TIME_LIMIT, Adapter, Session
 
 
 class Scip(Adapter):
@@ -27,6 +30,16 @@ class Scip(Adapter):
         | Capability.RESOLVE
     )
     numbers_threads = True
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        "limits/time": TIME_LIMIT,
+        "display/verblevel": LOG_FILE,
+        "randomization/randomseedshift": SEED,
+        "limits/gap": "rel_gap",
+        "limits/totalnodes": "node_limit",
+        "numerics/feastol": "feasibility_tolerance",
+        "misc/catchctrlc": "the budget",
+        "timing/clocktype": "the budget",
+    }
 
     def open(self, budget: Budget, options: SolverOptions) -> Session:
         """Start SCIP and apply the options."""

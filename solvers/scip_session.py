@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,11 @@ import scipy.sparse as sp
 from pyscipopt import SCIP_EVENTTYPE, SCIP_PARAMSETTING, Eventhdlr, ExprCons
 
 from ..core.budget import Budget
-from ..core.errors import InputError
 from ..core.solver import SolverOptions, Termination
 from .base import Session, SessionResult, Track
 from .matrix import INFINITY, MatrixModel
+from .options import Offered, checked, elsewhere, not_taken, read_options
+from .scip import SOLVER
 
 _TERMINATIONS = {
     "optimal": Termination.OPTIMAL,
@@ -42,18 +45,18 @@ _TERMINATIONS = {
     "userinterrupt": Termination.INTERRUPTED,
 }
 
-_ELSEWHERE = {
-    "limits/time": "the budget's time limit",
-    "display/verblevel": "the budget's log file",
-    "randomization/randomseedshift": "the budget's seed",
-    "limits/gap": "rel_gap",
-    "limits/totalnodes": "node_limit",
-    "numerics/feastol": "feasibility_tolerance",
-    "misc/catchctrlc": "the budget",
-    "timing/clocktype": "the budget",
-}
-
 _WITHOUT_SOLUTION = {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.INFEASIBLE_OR_UNBOUNDED}
+
+
+@cache
+def offered_parameters() -> dict[str, Offered]:
+    """Parameters of SCIP, as it describes them itself; asked so, a wrong value prints nothing."""
+    model = pyscipopt.Model()
+    model.hideOutput()
+    with TemporaryDirectory(prefix="cwb-") as folder:
+        path = Path(folder) / "scip.set"
+        model.writeParams(str(path), comments=True, onlychanged=False, verbose=False)
+        return read_options(path.read_text(encoding="utf-8"))
 
 
 class ScipSession(Session):
@@ -78,21 +81,17 @@ class ScipSession(Session):
         for name, value in wanted.items():
             self._set(name, value)
         for name, value in options.extra.items():
-            if name in _ELSEWHERE:
-                raise InputError(f"SCIP's parameter {name} is set by {_ELSEWHERE[name]}, not by its own name")
-            self._set(name, value)
+            if means := SOLVER.means_of(name):
+                raise elsewhere("SCIP", name, means, what="parameter")
+            self._set(name, checked("SCIP", name, value, offered_parameters(), what="parameter"))
         if budget.log_file is not None:
             self.model.setLogfile(budget.log_file)
 
     def _set(self, name: str, value: object) -> None:
         try:
             self.model.setParam(name, value)
-        except KeyError:
-            close = get_close_matches(name, list(self.model.getParams()), n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            raise InputError(f"SCIP has no parameter {name!r}{hint}") from None
         except (TypeError, ValueError, LookupError, OverflowError):
-            raise InputError(f"SCIP does not take {value!r} for its parameter {name}") from None
+            raise not_taken("SCIP", name, value, offered_parameters()[name].expected, what="parameter") from None
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
         """Hand the model over, row by row: pyscipopt takes no sparse matrices."""

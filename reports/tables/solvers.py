@@ -11,7 +11,7 @@ from typing import TypeAlias
 from ...core.record import ATTESTED, RunRecord
 from ..numbers import NumberFormat, number
 from ..records import latest
-from ..runs import OWN_SECONDS, identity, own_seconds, plain
+from ..runs import OWN_SECONDS, identity, own_seconds, plain, shown
 from ..spec import ALONE, Column, Key, RecordPlace, TableSpec
 from ..statistics import BOOTSTRAP, SHIFT_S, sgm_high, sgm_low, shifted_geometric_mean, total
 from .collective import fact
@@ -34,10 +34,10 @@ def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
         if record.solver is None:
             continue
         if record.status == "unsupported":
-            entry = RecordPlace(record, (record.model, record.solver), facts={"unsupported": 1.0})
+            entry = RecordPlace(record, (record.model, _solver(record)), facts={"unsupported": 1.0})
             refused.setdefault(record.model, []).append(entry)
         else:
-            tasks.setdefault(record.model, {}).setdefault(_task(record), {})[record.solver] = record
+            tasks.setdefault(record.model, {}).setdefault(_task(record), {})[_solver(record)] = record
     entries: list[RecordPlace] = []
     for model, by_task in tasks.items():
         solvers = {solver for runs in by_task.values() for solver in runs}
@@ -52,6 +52,11 @@ def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
             for solver, record in runs.items():
                 entries.append(_entry(model, solver, record, times, longest))
     return entries
+
+
+def _solver(record: RunRecord) -> str:
+    """Name of the solver, with the options that it was given."""
+    return f"{record.solver} ({shown(record.solver_options)})" if record.solver_options else str(record.solver)
 
 
 def _task(record: RunRecord) -> _Task:

@@ -432,3 +432,31 @@ def test_run_suite(write: Write, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run_suite(path, tmp_path / "new", lambda _: os.kill(os.getpid(), signal.SIGINT), Settings(jobs=1))
     assert len(list(read_records(tmp_path / "new"))) == 1
+
+
+def test_options_of_solvers_are_tried_in_turn(write: Write) -> None:
+    """Values of a solver's own options make runs of their own, for that solver and for methods that call one."""
+    grid = '[[grid]]\ninstances = ["4d"]\nmodels = ["libra", "libra-equal"]\nsolvers = ["highs", "scip"]\n'
+    plan = cells(load_suite(write(grid + 'solver_options.highs = { presolve = ["on", "off"] }\n')))
+    asked = [(cell.request.model, cell.request.solver, dict(cell.request.solver_options)) for cell in plan]
+    assert asked == [
+        ("libra", "highs", {"presolve": "on"}),
+        ("libra", "highs", {"presolve": "off"}),
+        ("libra", "scip", {}),
+        ("libra-equal", "highs", {}),
+    ]
+    keys = {task.key for task in plan_of(plan, Path("nowhere.jsonl"))[0]}
+    assert len(keys) == len(plan)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("solver_options.highs = { presolv = 1 }", r'solver_options."highs": HiGHS has no option \'presolv\''),
+        ("solver_options.gurobi = { Presolve = 0 }", r'"gurobi": no solver of the grid; expected one of highs'),
+    ],
+)
+def test_wrong_options_of_solvers_are_refused_before_anything_runs(write: Write, text: str, problem: str) -> None:
+    """A slip in an option, and options of a solver that is not asked for, are errors of the suite."""
+    with pytest.raises(InputError, match=problem):
+        cells(load_suite(write(GRID + text + "\n")))

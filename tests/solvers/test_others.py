@@ -78,7 +78,11 @@ def test_licence_says_when_it_expires(gurobi: Any) -> None:
         ("gurobi", {"MIPFocus": "much"}, "does not take 'much'"),
         ("gurobi", {"timelimit": 3}, "set by the budget's time limit"),
         ("scip", {"limits/gapp": 1}, "SCIP has no parameter 'limits/gapp'; did you mean limits/gap?"),
-        ("scip", {"limits/memory": -5}, "does not take -5 for its parameter limits/memory"),
+        (
+            "scip",
+            {"limits/memory": -5},
+            "does not take -5 for its parameter limits/memory; expected a number from 0 to",
+        ),
         ("scip", {"lp/threads": "many"}, "does not take 'many'"),
         ("scip", {"limits/time": 3}, "set by the budget's time limit"),
     ],

@@ -1,0 +1,85 @@
+"""Options by the solvers' own names, from the command line and from Python."""
+
+from __future__ import annotations
+
+import cwb
+import pytest
+from cwb import solvers
+from cwb.core.errors import InputError, SolverUnavailable
+from cwb.core.solver import SolverOptions
+from cwb.solvers.options import Offered, read_options
+
+#: Of every solver: a good option as it is typed, one with a slip and what is meant, a value of another kind, a value
+#: out of range, and one that cwb sets by other means.
+ASKED = {
+    "highs": ("presolve=off", "presolv", "presolve", "simplex_strategy=1.5", "mip_heuristic_effort=7", "threads=2"),
+    "gurobi": ("presolve=0", "MIPFokus", "MIPFocus", "MIPFocus=0.5", "MIPFocus=9", "TimeLimit=3"),
+    "scip": (
+        "presolving/maxrounds=0",
+        "limits/gapp",
+        "limits/gap",
+        "lp/pricing=z",
+        "limits/memory=-5",
+        "limits/time=3",
+    ),
+}
+
+
+def option(text: str) -> dict[str, str]:
+    name, _, value = text.partition("=")
+    return {name: value}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_is_wrong_is_said_in_one_line(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """A slip is told what is meant, a wrong kind or size what is expected, and nothing else is printed."""
+    solver = solvers.get(name)
+    good, slip, meant, kind, size, other = ASKED[name]
+    try:
+        solver.check_options(option(good))
+    except SolverUnavailable as error:
+        pytest.skip(str(error))
+    with pytest.raises(InputError, match=f"did you mean {meant}"):
+        solver.check_options({slip: 1})
+    for wrong in (kind, size):
+        with pytest.raises(InputError, match="expected"):
+            solver.check_options(option(wrong))
+    with pytest.raises(InputError, match="is set by the budget"):
+        solver.check_options(option(other))
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("name", "own"), [("highs", "mip_rel_gap"), ("gurobi", "mipgap"), ("scip", "limits/gap")])
+def test_the_solver_s_name_of_the_gap_is_the_gap(name: str, own: str) -> None:
+    """What every solver has under another name wins over what the method asks for, as all own options do."""
+    asked = SolverOptions(rel_gap=1e-9, extra={"a": 1, "b": 2})
+    both = solvers.get(name).with_own(asked, {own: "1e-3", "b": 3})
+    assert both == SolverOptions(rel_gap=1e-3, extra={"a": 1, "b": 3})
+    with pytest.raises(InputError, match="expected a number from 0"):
+        solvers.get(name).with_own(asked, {own: "small"})
+
+
+def test_values_are_read_in_the_option_s_type() -> None:
+    """Text is read as what the option takes; what would be cut off or guessed is refused."""
+    assert Offered(float).read("1e-3") == 1e-3
+    assert Offered(int).read(2.0) == 2
+    assert Offered(bool).read("off") is False
+    assert Offered(str).read(3) == "3"
+    for kind, wrong in ((int, 0.5), (int, True), (bool, 2), (float, "nan"), (str, True), (float, [1]), (bool, 1.0)):
+        with pytest.raises(ValueError):
+            Offered(kind).read(wrong)
+
+
+def test_options_are_read_as_a_solver_writes_them() -> None:
+    """Type, range and description come from the solver's own file of options."""
+    text = "# the gap\n# [type: real, advanced: FALSE, range: [0,1e20], default: 0]\nlimits/gap = 0\n"
+    assert read_options(text) == {"limits/gap": Offered(float, 0.0, 1e20, words="the gap")}
+
+
+@pytest.mark.parametrize("method", ["mcf/flow", "all-to-all-mcf"])
+def test_options_reach_every_solve(method: str) -> None:
+    """A solver that may make no step finds nothing, whether the model is handed over once or kept for re-solves."""
+    own = {"simplex_iteration_limit": 0, "presolve": "off", "solver": "simplex"}
+    stopped = cwb.solve("torus(3,3)", method, collective="all_to_all", solver_options=own)
+    assert (stopped.status, stopped.solver_options) == ("limit", own)
+    assert cwb.solve("torus(3,3)", method, collective="all_to_all").status == "optimal"
