@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from textwrap import dedent
 
 import cwb
 import pytest
+from cwb import solvers
 from cwb.core.errors import InputError
 from cwb.harness import registry
 from cwb.harness.plugins import PLUGINS, plug_in
@@ -33,6 +35,8 @@ PLUGIN = dedent("""
     FORMULATION = cwb.Formulation("{name}/slowest-link", build=build, summary="a shard over the slowest link")
     METHOD = cwb.Method.of(FORMULATION, name="{name}")
 """)
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture
@@ -59,19 +63,22 @@ def test_a_plugin_s_method_and_formulation_are_known_by_name(plugin):
     assert record.objective == pytest.approx(cwb.formulation("outsider/slowest-link").value(None, record.objective))
 
 
-def test_a_plugin_is_known_in_suites_and_worker_processes(plugin, tmp_path):
-    """A suite that runs in worker processes takes a plugin's method beside a built-in one."""
+def test_plugins_are_known_in_suites_and_worker_processes(plugin, tmp_path):
+    """A suite that runs in worker processes takes a plugin's method, on a built-in solver and on another plugin's."""
     suite = tmp_path / "suite.toml"
     suite.write_text(
-        '[[grid]]\nmodels = ["outside-worker", "ring"]\ninstances = ["ring(4)"]\ncollectives = ["all_gather"]\n'
+        '[[grid]]\nmodels = ["outside-worker"]\nsolvers = ["highs", "clarabel"]\n'
+        'instances = ["ring(4)"]\ncollectives = ["all_gather"]\n'
     )
     command = [sys.executable, "-m", "cwb", "compare", str(suite), "--plugin", str(plugin("outside-worker"))]
+    command += ["--plugin", str(EXAMPLES / "clarabel_solver.py")]
     done = subprocess.run([*command, "-o", str(tmp_path / "out"), "-q"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "out" / "records.jsonl").read_text().splitlines()
-    assert {json.loads(line)["model"]: json.loads(line)["status"] for line in lines} == {
-        "outside-worker": "optimal",
-        "ring": "feasible",
+    records = [json.loads(line) for line in lines]
+    assert {(record["model"], record["solver"], record["status"]) for record in records} == {
+        ("outside-worker", "highs", "optimal"),
+        ("outside-worker", "clarabel", "optimal"),
     }
 
 
@@ -137,3 +144,24 @@ def test_a_broken_entry_point_is_left_out_with_a_warning(monkeypatch):
         assert "ring" in registry.names()
     assert registry.get("ring").name == "ring"
     registry._installed.cache_clear()
+
+
+def test_an_installed_package_brings_a_solver(monkeypatch):
+    """A solver that an entry point names is listed and found beside the built-in ones, and its name is taken."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    point = EntryPoint("own", "clarabel_solver:SOLVER", "cwb.solvers")
+    monkeypatch.setattr(registry, "entry_points", lambda group: (point,) if group == "cwb.solvers" else ())
+    registry._installed.cache_clear()
+    try:
+        assert registry.solver_names() == (*solvers.names(), "clarabel")
+        assert registry.solver("clarabel").title == "Clarabel"
+        with pytest.raises(InputError, match=r"unknown solver 'clarabl'.*clarabel"):
+            registry.solver("clarabl")
+    finally:
+        registry._installed.cache_clear()
+
+
+def test_a_solver_of_one_s_own_takes_no_name_of_another():
+    """A solver that is called like a built-in one is refused."""
+    with pytest.raises(InputError, match="name of another"):
+        cwb.register(solvers.get("highs"))

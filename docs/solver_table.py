@@ -1,0 +1,60 @@
+"""Write the table of what each solver offers into the page on solvers: ``python docs/solver_table.py``.
+
+It is made of the adapters' own capabilities; ``tests/docs/test_pages.py`` compares.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cwb import solvers
+from cwb.core.solver import Capability
+
+PAGE = Path(__file__).with_name("solvers.md")
+
+#: What a capability is, behind its name.
+WORDS = {
+    Capability.LP: "linear programs",
+    Capability.MIP: "integer variables",
+    Capability.CONVEX_QP: "convex quadratic objectives",
+    Capability.NONCONVEX_QP: "any quadratic objective",
+    Capability.QUADRATIC_CONSTRAINTS: "quadratic constraints",
+    Capability.MIP_START: "starts from given values",
+    Capability.PROGRESS: "reports the state of the search",
+    Capability.INTERRUPT: "stops when asked",
+    Capability.DUALS: "dual values",
+    Capability.RESOLVE: (
+        "a linear model is changed and solved again (HiGHS goes on from its last basis, the others start anew)"
+    ),
+}
+
+
+def offer(capability: Capability, can: Capability) -> str:
+    """What a solver offers of a capability."""
+    if capability not in can:
+        return ""
+    if capability is Capability.CONVEX_QP and Capability.MIP in can and Capability.NONCONVEX_QP not in can:
+        return "yes, without integer variables"
+    return "yes"
+
+
+def table() -> str:
+    """The table, in Markdown."""
+    shown = [*map(solvers.get, solvers.names()), solvers.get("pyomo:NAME")]
+    titles = [solver.title for solver in shown[:-1]] + ["`pyomo:NAME`"]
+    lines = [f"| capability | {' | '.join(titles)} |", "|---" * (len(shown) + 1) + "|"]
+    for capability, words in WORDS.items():
+        cells = [f"`{str(capability.name).lower().replace('_', '-')}`: {words}"]
+        cells += [offer(capability, solver.capabilities) for solver in shown]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def written(page: str) -> str:
+    """The page with the table as it is now."""
+    return re.sub(r"^\| capability \|.*\n(\|.*\n)+", lambda _: table(), page, flags=re.MULTILINE)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
