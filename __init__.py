@@ -177,11 +177,19 @@ def simulate(instance: Instance | str | Path, answer: Answer, mode: str | None =
     return run(loaded, answer, chosen, **settings)
 
 
-def compare(suite: str | Path, output: str | Path, progress: Callable[[str], None] | None = None) -> list[RunRecord]:
-    """Run every cell of a suite, as ``cwb compare`` does, and append the records to ``output/records.jsonl``."""
+def compare(
+    suite: str | Path,
+    output: str | Path,
+    progress: Callable[[str], None] | None = None,
+    seeds: int | None = None,
+) -> list[RunRecord]:
+    """Run every cell of a suite, as ``cwb compare`` does, and append the records to ``output/records.jsonl``.
+
+    With ``seeds``, every run is made with so many seeds, from 0, instead of the suite's.
+    """
     from pathlib import Path as PathType
 
     from .core.budget import silent
     from .harness.suite import run_suite
 
-    return run_suite(suite, PathType(output), progress or silent)
+    return run_suite(suite, PathType(output), progress or silent, seeds=seeds)

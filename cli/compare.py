@@ -43,6 +43,9 @@ _REASONS = 5
     type=click.Choice(["failed", "limit", "all"]),
     help="Run again what is recorded: errors and refused answers, runs that a limit ended, or everything.",
 )
+@click.option(
+    "--seeds", type=click.IntRange(1, 1000), help="Every run with so many seeds, from 0, instead of the suite's."
+)
 @click.option("--jobs", "-j", type=click.IntRange(1, 10_000), help="Threads of runs at a time.  [default: the cores]")
 @click.option("--time-limit", metavar="TIME", help="Per run, instead of the suite's: 60, '60 s', '5 min'.")
 @click.option(
@@ -63,6 +66,7 @@ def compare(
     output: Path,
     dry_run: bool,
     retry: tuple[str, ...],
+    seeds: int | None,
     jobs: int | None,
     time_limit: str | None,
     grace: str,
@@ -83,14 +87,14 @@ def compare(
     """
     from ..harness.plan import cells
     from ..harness.suite import Settings, plan_of, run_cells
-    from ..harness.suite_file import load_suite
+    from ..harness.suite_file import load_suite, with_seeds
     from ..harness.task import Limits
 
     limits = Limits(
         parse_duration(time_limit, "--time-limit"), _memory(memory), parse_duration(grace, "--grace") or 0.0
     )
     settings = Settings(limits, retry, executor, jobs)
-    plan, ledger = cells(load_suite(suite)), output / "records.jsonl"
+    plan, ledger = cells(with_seeds(load_suite(suite), seeds)), output / "records.jsonl"
     if dry_run:
         _print_plan(*plan_of(plan, ledger, settings))
         return ExitStatus.OK

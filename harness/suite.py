@@ -16,7 +16,7 @@ from .executors import open_executor
 from .interrupt import stop_on_interrupt
 from .ledger import Claims, Ledger
 from .plan import Cell, cells
-from .suite_file import load_suite
+from .suite_file import load_suite, with_seeds
 from .task import Limits, Task, tasks
 
 __all__ = ["Settings", "SuiteResult", "Tally", "plan_of", "run_cell", "run_cells", "run_suite"]
@@ -140,9 +140,15 @@ def run_cells(
 
 
 def run_suite(
-    spec: str | Path, output: Path, progress: Callable[[str], None] = silent, settings: Settings | None = None
+    spec: str | Path,
+    output: Path,
+    progress: Callable[[str], None] = silent,
+    settings: Settings | None = None,
+    seeds: int | None = None,
 ) -> list[RunRecord]:
     """Run every cell of a suite that ``output/records.jsonl`` has no record of, and give the records of all of them.
+
+    With ``seeds``, every run is made with so many seeds instead of the suite's.
 
     Raises
     ------
@@ -151,7 +157,7 @@ def run_suite(
     KeyboardInterrupt
         If Ctrl-C ended it; the records up to there are written.
     """
-    plan, ledger = cells(load_suite(spec)), output / "records.jsonl"
+    plan, ledger = cells(with_seeds(load_suite(spec), seeds)), output / "records.jsonl"
     if run_cells(plan, ledger, progress, settings).interrupted:
         raise KeyboardInterrupt
     last = {record.key: record for record in read_records(ledger)}

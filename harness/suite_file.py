@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from importlib.resources import files
@@ -219,6 +219,14 @@ def load_suite(spec: str | Path) -> Suite:
     close = get_close_matches(name, shipped_suites(), n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise InputError(f"no such file; the suites of cwb are {', '.join(shipped_suites())}{hint}", source=str(spec))
+
+
+def with_seeds(suite: Suite, seeds: int | None) -> Suite:
+    """A suite with the seeds 0, 1, … in every grid, so many; None leaves it as it is."""
+    if seeds is None:
+        return suite
+    grids = [grid.model_copy(update={"seeds": list(range(seeds))}) for grid in suite.file.grid]
+    return replace(suite, file=suite.file.model_copy(update={"grid": grids}))
 
 
 def is_file(path: Path) -> bool:

@@ -21,6 +21,7 @@ TABLES: Mapping[str, str] = {
     "sizes": "sizes:SPEC",
     "exact-heuristic": "exact_heuristic:SPEC",
     "solvers": "solvers:SPEC",
+    "seeds": "seeds:SPEC",
     "summary": "summary:SPEC",
 }
 

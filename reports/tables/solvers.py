@@ -48,7 +48,7 @@ def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
         shared = [runs for _, runs in sorted(by_task.items()) if set(runs) == solvers]
         longest = max((s for runs in shared for r in runs.values() if (s := own_seconds(r)) is not None), default=0.0)
         for runs in shared:
-            times = {solver: own_seconds(record) if _solved(record) else None for solver, record in runs.items()}
+            times = {solver: own_seconds(record) if solved(record) else None for solver, record in runs.items()}
             for solver, record in runs.items():
                 entries.append(_entry(model, solver, record, times, longest))
     return entries
@@ -70,19 +70,32 @@ def _task(record: RunRecord) -> _Task:
     )
 
 
-def _solved(record: RunRecord) -> bool:
-    """Whether a run did what its method is for: a proof, or of a heuristic an answer, that the verifier accepted."""
-    if record.verified is not True or own_seconds(record) is None:
+def solved(record: RunRecord) -> bool:
+    """Whether a run did what its method is for.
+
+    A proof, or of a heuristic an answer, that the verifier accepted; or a bound alone that a solver attests, of which
+    there is nothing to verify.
+    """
+    if record.verified is False or own_seconds(record) is None:
         return False
+    if record.verified is None:
+        return record.status == "optimal" and record.proof == ATTESTED
     return record.status == "optimal" or (record.status == "feasible" and record.kind != "exact")
+
+
+def seconds_or_limit(record: RunRecord, longest: float) -> float:
+    """Own time of a run that was solved; its limit, or without one the longest time, of one that was not."""
+    mine, limit = own_seconds(record), number(record.limits.get("time_limit_s"))
+    if mine is not None and solved(record):
+        return mine
+    return longest if limit is None else limit
 
 
 def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | None], longest: float) -> RecordPlace:
     mine = times[solver]
     others = [seconds for other, seconds in times.items() if other != solver and seconds is not None]
-    limit = number(record.limits.get("time_limit_s"))
     facts: dict[str, float | None] = {
-        "time": mine if mine is not None else limit if limit is not None else longest,
+        "time": seconds_or_limit(record, longest),
         "tasks": 1.0,
         "solved": float(mine is not None),
         "attested": float(mine is not None and record.proof == ATTESTED),
@@ -101,8 +114,10 @@ def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | 
     return RecordPlace(record, (model, solver), facts=facts)
 
 
-_SECONDS = NumberFormat("fixed", 3)
-_COUNT = NumberFormat("fixed", 0)
+FAILURES = "A task that was not solved counts with its time limit, or without one with the longest time of the model."
+
+SECONDS = NumberFormat("fixed", 3)
+COUNT = NumberFormat("fixed", 0)
 
 SPEC = TableSpec(
     name="solvers",
@@ -112,22 +127,20 @@ SPEC = TableSpec(
     keys=(Key("model", "Model"), Key("solver", "Solver")),
     groups=ALONE,
     columns=(
-        Column("tasks", "Tasks", fact("tasks"), _COUNT, over=total, every=True),
-        Column("solved", "Solved", fact("solved"), _COUNT, best="largest", over=total, every=True),
-        Column("attested", "Attested", fact("attested"), _COUNT, over=total, every=True),
-        Column(
-            "time_s", "Time (SGM)", fact("time"), _SECONDS, "s", "smallest", over=shifted_geometric_mean, every=True
-        ),
-        Column("time_low_s", "from", fact("time"), _SECONDS, "s", over=sgm_low, every=True, optional=True),
-        Column("time_high_s", "to", fact("time"), _SECONDS, "s", over=sgm_high, every=True, optional=True),
-        Column("win", "Win", fact("win"), _COUNT, over=total, every=True),
-        Column("tie", "Tie", fact("tie"), _COUNT, over=total, every=True),
-        Column("loss", "Loss", fact("loss"), _COUNT, over=total, every=True),
+        Column("tasks", "Tasks", fact("tasks"), COUNT, over=total, every=True),
+        Column("solved", "Solved", fact("solved"), COUNT, best="largest", over=total, every=True),
+        Column("attested", "Attested", fact("attested"), COUNT, over=total, every=True),
+        Column("time_s", "Time (SGM)", fact("time"), SECONDS, "s", "smallest", over=shifted_geometric_mean, every=True),
+        Column("time_low_s", "from", fact("time"), SECONDS, "s", over=sgm_low, every=True, optional=True),
+        Column("time_high_s", "to", fact("time"), SECONDS, "s", over=sgm_high, every=True, optional=True),
+        Column("win", "Win", fact("win"), COUNT, over=total, every=True),
+        Column("tie", "Tie", fact("tie"), COUNT, over=total, every=True),
+        Column("loss", "Loss", fact("loss"), COUNT, over=total, every=True),
         Column(
             "unsupported",
             "Refused",
             fact("unsupported"),
-            _COUNT,
+            COUNT,
             over=total,
             every=True,
             optional=True,
@@ -136,7 +149,7 @@ SPEC = TableSpec(
     ),
     notes=(
         f"SGM is the shifted geometric mean, shift {SHIFT_S:g} s, over the tasks that all solvers of the model took on; "
-        f"{BOOTSTRAP}. A task that was not solved counts with its time limit, or without one with the longest time of the model.",
+        f"{BOOTSTRAP}. {FAILURES}",
         "Solved is proved optimal, of a heuristic answered, and verified; Attested counts those whose bound is the solver's word.",
         f"Win, Tie, Loss: own time against the fastest "
         f"other solver, a tie within {TIE:.0%}; what was not solved is a loss.".replace("%", " percent"),

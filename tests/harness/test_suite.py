@@ -21,7 +21,7 @@ from cwb.harness.ledger import Claims, Ledger
 from cwb.harness.plan import Cell, cells
 from cwb.harness.run import Request
 from cwb.harness.suite import Settings, Tally, plan_of, run_cells, run_suite
-from cwb.harness.suite_file import load_suite, shipped_suites
+from cwb.harness.suite_file import load_suite, shipped_suites, with_seeds
 from cwb.harness.task import Task
 from cwb.instances import load
 
@@ -85,6 +85,14 @@ def test_formulations_of_a_grid(write: Write) -> None:
     assert not [name for name in models('["*"]') if "/" in name]
     with pytest.raises(InputError, match=r"unknown 'mcf/flaw'; expected one of .*mcf/flow"):
         models('["mcf/flaw"]')
+
+
+def test_seeds_instead_of_the_suite_s(write: Write) -> None:
+    """A suite may be planned with a number of seeds, which replace its own in every grid."""
+    suite = load_suite(write(GRID + "seeds = [7]\n" + GRID))
+    assert [cell.request.seed for cell in cells(suite)] == [7, 0]
+    assert [cell.request.seed for cell in cells(with_seeds(suite, 3))] == [0, 1, 2]
+    assert with_seeds(suite, None) is suite
 
 
 def test_collectives_of_a_grid(write: Write) -> None:

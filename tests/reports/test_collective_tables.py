@@ -109,7 +109,7 @@ def test_seeds_are_averaged(make_run: Make) -> None:
     assert any("Student's t" in note for note in table.notes)
 
 
-@pytest.mark.parametrize("name", sorted(set(TABLES) - {"libra-perf", "summary", "solvers"}))
+@pytest.mark.parametrize("name", sorted(set(TABLES) - {"libra-perf", "summary", "solvers", "seeds"}))
 def test_all_columns_are_of_the_same_runs(name: str, make_run: Make) -> None:
     """Over several seeds every number of a row is the mean of the same runs, in whatever order they came."""
     spec = get(name)
@@ -274,6 +274,59 @@ def test_an_answer_without_proof_is_not_solved(make_run: Make) -> None:
     assert [cell(table, row, "solved").text for row in table.rows] == ["0", "0", "1", "1"]
     with pytest.raises(InputError, match="at least two solvers"):
         build(get("solvers"), records[:1])
+
+
+def test_a_bound_alone_that_a_solver_attests_is_solved(make_run: Make) -> None:
+    """A relaxation without an answer has nothing to verify: it is solved in its own time, and attested."""
+    made: dict[str, Any] = {"clock": "bound", "kind": "relaxation", "status": "optimal", "verified": None}
+    made |= {"bound": 1e-5, "proof": "attested", "seconds": {"solve": 2.0}}
+    table = build(get("solvers"), [make_run("flow", 1e-5, solver=name, **made) for name in ("highs", "scip")])
+    for row in table.rows:
+        assert [cell(table, row, name).text for name in ("solved", "attested", "tie")] == ["1", "1", "1"]
+        assert cell(table, row, "time_s").value == pytest.approx(2.0)
+
+
+def test_seeds(make_run: Make) -> None:
+    """Means over all tasks with failures at the limit, the range of the means of seeds, excess, and ties to the digit."""
+    made: dict[str, Any] = {"clock": "flow"}
+    times = {1: ((1.0, 4.0), (2.0, None)), 2: ((1.5, 1.5), (1.5, 1.5))}
+    objectives = {1: ((1e-5, 3e-5), (1e-5, None)), 2: ((1e-5, 2e-5), (2e-5, 2e-5))}
+    records = [
+        make_run(
+            "gost",
+            objectives[trees][k][seed],
+            f"torus({2 + k},{2 + k})",
+            seed=seed,
+            options={"heads": trees},
+            seconds={"search": times[trees][k][seed]} if times[trees][k][seed] else {},
+            **made,
+        )
+        for trees in times
+        for k in (0, 1)
+        for seed in (0, 1)
+    ]
+    records.append(make_run("gost", 1e-9, "torus(4,4)", seed=0, options={"heads": 1}, **made))
+    table = build(get("seeds"), records)
+    first, second = table.rows
+    assert [row.labels[1] for row in table.rows] == ["heads=1", "heads=2"]
+    counts = ("tasks", "seeds", "failed", "best", "tied")
+    assert [cell(table, first, name).text for name in counts] == ["4", "2", "1", "2", "1"]
+    assert [cell(table, second, name).text for name in counts] == ["4", "2", "0", "3", "1"]
+    assert cell(table, first, "time_s").value == pytest.approx(shifted_geometric_mean([1.0, 4.0, 2.0, 60.0]))
+    assert cell(table, first, "time_least_s").value == pytest.approx(shifted_geometric_mean([1.0, 2.0]))
+    assert cell(table, first, "time_largest_s").value == pytest.approx(shifted_geometric_mean([4.0, 60.0]))
+    assert cell(table, second, "time_s").value == pytest.approx(1.5)
+    assert cell(table, second, "time_s").best
+    assert cell(table, first, "excess").value == pytest.approx((0 + 2 + 0) / 3)
+    assert cell(table, first, "excess_largest").value == pytest.approx(2.0)
+    assert cell(table, second, "excess").value == pytest.approx((0 + 1 + 1 + 1) / 4)
+
+
+def test_one_seed_is_no_row(make_run: Make) -> None:
+    """A method that was run with one seed, or whose settings share one alone, has no row."""
+    records = [make_run("gost", seed=0), make_run("gost", seed=1, options={"heads": 2}), make_run("ring", seed=3)]
+    with pytest.raises(InputError, match="at least two seeds"):
+        build(get("seeds"), records)
 
 
 def test_sizes(make_run: Make) -> None:
