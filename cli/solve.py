@@ -63,6 +63,11 @@ MAX_PRINTED_EDGES = 100_000
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
 @click.option("--log-file", type=click.Path(dir_okay=False), help="Where the solver writes its log.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write the answer to this file.")
+@click.option(
+    "--write-model",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the last model that the solver was handed to this file, .mps or .lp.",
+)
 @click.option("--append", type=click.Path(dir_okay=False, path_type=Path), help="Append the record to this JSONL file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as one JSON object on stdout.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
@@ -85,6 +90,7 @@ def solve(
     threads: int,
     log_file: str | None,
     output: Path | None,
+    write_model: Path | None,
     append: Path | None,
     as_json: bool,
     quiet: bool,
@@ -102,23 +108,28 @@ def solve(
     from ..core.record import append_record
     from ..harness import Request, registry
     from ..harness.cell import run_loading
+    from ..harness.last_model import LastModel
     from ..harness.plan import Cell
     from ..harness.request import Listener
 
     if (model is None) == (formulation is None):
         raise click.UsageError("expected --model or --formulation, one of the two")
     model = registry.formulation(formulation).name if formulation else model or ""
-    for path in (output, append):
+    for path in (output, write_model, append):
         if path is not None and not path.parent.is_dir():
             raise InputError("its folder does not exist", source=str(path))
     limit_s, own = parse_duration(time_limit, "--time-limit"), parse_solver_options(solver_options)
     request = Request(model, solver, parse_options(options), seed, threads, limit_s, gap, log_file, own)
     with located(source=instance), libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
-        done = run_loading(Cell(instance, request, collective, size, chunks), listener=Listener(progress))
+        kept = None if write_model is None else LastModel(write_model)
+        listener = Listener(progress) if kept is None else Listener(progress, handed=kept)
+        done = run_loading(Cell(instance, request, collective, size, chunks), listener=listener)
     record = done.record
     if record.solver is None and (own or context.get_parameter_source("solver") is ParameterSource.COMMANDLINE):
         asked = " ".join([f"--solver {solver}", *(f"-S {pair}" for pair in solver_options)])
         click.echo(f"cwb: {asked}: {model} has called no solver", err=True)
+    if kept is not None and not kept.write():
+        click.echo(f"cwb: {write_model} is not written: {model} has solved no model", err=True)
     if output is not None and done.instance is not None and done.answer is not None:
         record = replace(record, answer=write_answer(output, done.instance, done))
     if as_json:

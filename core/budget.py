@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from .answers import Answer
@@ -67,6 +67,11 @@ def unheard(incumbent: Incumbent) -> None:
     del incumbent
 
 
+def unkept(model: Callable[[], Any]) -> None:
+    """Keep no model."""
+    del model
+
+
 class NoClock:
     """A clock that stands still, for solvers called by hand."""
 
@@ -108,6 +113,9 @@ class Budget:
         Shows lines while the run goes on.
     tell : callable
         Takes in an :class:`Incumbent` whenever there is a better one.
+    handed : callable
+        Called before every solve with a function that gives the arrays of the model that is solved
+        (:class:`~cwb.solvers.matrix.MatrixModel`).
     stop : threading.Event
         Set when the user asks to stop (Ctrl-C): finish with the best answer at hand.
     """
@@ -120,6 +128,7 @@ class Budget:
     clock: Clock = field(default_factory=NoClock)
     progress: Progress = silent
     tell: Callable[[Incumbent], None] = unheard
+    handed: Callable[[Callable[[], Any]], None] = unkept
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property

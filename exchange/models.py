@@ -1,4 +1,4 @@
-"""Pyomo models as MPS and LP files, for other solvers."""
+"""Models as MPS and LP files, for other solvers."""
 
 from __future__ import annotations
 

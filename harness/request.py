@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.budget import Incumbent, Progress, silent, unheard
+from ..core.budget import Incumbent, Progress, silent, unheard, unkept
 from ..core.instance import Instance
 
 DEFAULT_SOLVER = "highs"
@@ -62,6 +62,8 @@ class Listener:
         Takes in every better :class:`~cwb.core.budget.Incumbent`.
     posed : callable
         Called with the problem as the method has it.
+    handed : callable
+        Called before every solve with a function that gives the arrays of the model.
     answered : callable
         Called when the method is done and verification begins.
     """
@@ -69,6 +71,7 @@ class Listener:
     progress: Progress = silent
     tell: Callable[[Incumbent], None] = unheard
     posed: Callable[[Instance], None] = lambda _: None
+    handed: Callable[[Callable[[], Any]], None] = unkept
     answered: Callable[[], None] = lambda: None
 
 

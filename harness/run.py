@@ -116,6 +116,7 @@ def run(
         clock=clock,
         progress=listener.progress,
         tell=listener.tell,
+        handed=listener.handed,
         stop=stop or threading.Event(),
     )
     outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener)

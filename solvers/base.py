@@ -13,7 +13,7 @@ import atexit
 import importlib.util
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -304,8 +304,17 @@ class Adapter(ABC):
         return session, matrix
 
 
-def run_session(session: Session, matrix: MatrixModel, worker: Worker, budget: Budget) -> SessionResult:
-    """Run a session under guard; without columns or with a contradiction there is nothing to run."""
+def run_session(
+    session: Session,
+    matrix: MatrixModel,
+    worker: Worker,
+    budget: Budget,
+    whole: Callable[[], MatrixModel] | None = None,
+) -> SessionResult:
+    """Run a session under guard; without columns or with a contradiction there is nothing to run.
+
+    ``whole`` gives the model as it is solved, where the solver alone has all of it.
+    """
     settled = matrix.settled()
     if settled is not None:
         return SessionResult(settled, matrix.empty_point(), bound=matrix.offset, message=matrix.contradiction or "")
@@ -315,6 +324,7 @@ def run_session(session: Session, matrix: MatrixModel, worker: Worker, budget: B
     if limit_s is not None and limit_s <= 0:
         return SessionResult(Termination.TIME_LIMIT, message="no time was left for the solve")
 
+    budget.handed(whole or (lambda: matrix))
     track = session.track
     track.cancel.clear()
     shown: str | None = None

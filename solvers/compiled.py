@@ -62,6 +62,7 @@ class Compiled:
         self._row = {id(c): i for i, c in enumerate(matrix.rows)}
         self._constant = matrix.body_constants()
         self._nonzeros = matrix.size.nonzeros
+        self._added: list[tuple[NDArray[np.int32], NDArray[Any]]] = []
         self._duals: Sequence[float] | None = None
         self._scale = 1.0
         self._last_tuple: tuple[object, NDArray[np.int32]] = (None, np.zeros(0, dtype=np.int32))
@@ -90,7 +91,7 @@ class Compiled:
 
     def run(self, budget: Budget) -> tuple[SessionResult, str]:
         """Solve the model as it is now; the outcome and the solver's version."""
-        matrix = self._matrix.with_settled_bounds()
+        matrix = self.assembled()
         session = self._adapter.open(budget, self._options)
         session.keeps_duals = not matrix.is_mixed_integer
         session.track.sign = matrix.sign
@@ -101,6 +102,19 @@ class Compiled:
             outcome = run_session(session, matrix, worker, budget)
         self._scale = matrix.cost_scale
         return outcome, session.version
+
+    def assembled(self) -> MatrixModel:
+        """The model as it is now, with all rows and columns, in arrays that do not change any more."""
+        A, added = self._matrix.A, self._added
+        ends = np.cumsum([0, *(len(columns) for columns, _ in added)])
+        columns = np.concatenate([np.zeros(0, dtype=np.int32), *(columns for columns, _ in added)])
+        data = np.concatenate([np.zeros(0), *(coefficients for _, coefficients in added)])
+        width = len(self._matrix.columns)
+        old = sp.csr_array((A.data, A.indices, A.indptr), shape=(A.shape[0], width))
+        new = sp.csr_array((data, columns, ends), shape=(len(added), width))
+        self._replace(A=sp.csr_array(sp.vstack([old, new], format="csr")))
+        self._added = []
+        return self._matrix.with_settled_bounds()
 
     def add_constraint(self, constraint: Any) -> None:
         """Add a linear Pyomo constraint that was created after compiling.
@@ -119,6 +133,7 @@ class Compiled:
         lower = -inf if constraint.lb is None else constraint.lb - constant
         upper = inf if constraint.ub is None else constraint.ub - constant
         self.native_row(lower, upper, columns, coefficients)
+        self._added.append((columns, coefficients))
         matrix = self._matrix
         self._row[id(constraint)] = len(matrix.rows)
         self._constant.append(constant)
@@ -240,16 +255,10 @@ class Compiled:
         self._matrix = replace(self._matrix, **changes)
 
     def native_row(self, lower: float, upper: float, columns: NDArray[np.int32], coefficients: NDArray[Any]) -> None:
-        """Add a row to what is solved."""
-        del lower, upper
-        row = sp.csr_array((coefficients, columns, [0, len(columns)]), shape=(1, len(self._matrix.columns)))
-        self._replace(A=sp.csr_array(sp.vstack([self._matrix.A, row], format="csr")))
+        """Add a row, which :meth:`assembled` will have."""
 
     def native_column(self, lower: float, upper: float, *, is_integer: bool) -> None:
-        """Add a column to what is solved, in no row."""
-        del lower, upper, is_integer
-        A = self._matrix.A
-        self._replace(A=sp.csr_array((A.data, A.indices, A.indptr), shape=(A.shape[0], A.shape[1] + 1)))
+        """Add a column in no row, which the arrays will have."""
 
     def native_costs(self, c: NDArray[np.float64]) -> None:
         """Replace the costs, which the arrays have already."""

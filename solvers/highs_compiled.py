@@ -52,7 +52,7 @@ class HighsCompiled(Compiled):
             raise CwbError("HiGHS did not stop in an earlier solve of this compiled model: compile the model again")
         session = self._session
         session.threads = budget.threads
-        outcome = run_session(session, self._matrix, self._worker, budget)
+        outcome = run_session(session, self._matrix, self._worker, budget, self.assembled)
         self._scale = session.scale
         return outcome, session.version
 

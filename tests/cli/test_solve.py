@@ -118,3 +118,16 @@ def test_it_can_be_nested(capfd):
         pass
     print("here", flush=True)
     assert capfd.readouterr().out == "here\n"
+
+
+def test_the_last_model_is_written(tmp_path):
+    """``--write-model`` writes what the solver was handed, and says in one line where it was handed nothing."""
+    path, none = tmp_path / "last.lp", tmp_path / "none.mps"
+    asked = ("ring(4)", "--collective", "all_gather", "-q", "--write-model")
+    result = CliRunner().invoke(
+        solve, ["--formulation", "forestcoll/optimum", *asked, str(path)], standalone_mode=False
+    )
+    assert (result.return_value, path.read_text().count("\nst\n")) == (0, 1)
+    result = CliRunner().invoke(solve, ["--model", "forestcoll", *asked, str(none)], standalone_mode=False)
+    assert (result.return_value, none.exists()) == (0, False)
+    assert result.stderr == f"cwb: {none} is not written: forestcoll has solved no model\n"
