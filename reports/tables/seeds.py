@@ -15,7 +15,7 @@ from ..runs import OWN_SECONDS, LedgerRun, runs_of, shown, stated
 from ..spec import ALONE, Column, Key, RecordPlace, TableSpec
 from ..statistics import SHIFT_S, shifted_geometric_mean, total
 from .collective import SOLVER, fact
-from .solvers import COUNT, FAILURES, SECONDS, seconds_or_limit, solved
+from .solvers import COUNT, FAILURES, SECONDS, seconds_or_limit, solved, solver_label
 
 
 class _Task(NamedTuple):
@@ -27,7 +27,7 @@ class _Task(NamedTuple):
 
 
 class _Setting(NamedTuple):
-    """What is tuned: options of the method's own, and the solver."""
+    """What is tuned: options of the method's own, and the solver with its options."""
 
     options: str
     solver: str | None
@@ -48,7 +48,7 @@ def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
 
 def _setting(record: RunRecord) -> _Setting:
     own = {name: value for name, value in record.options.items() if name not in stated(record)}
-    return _Setting(shown(own) or "defaults", record.solver)
+    return _Setting(shown(own) or "defaults", None if record.solver is None else solver_label(record))
 
 
 def _of_model(model: str, runs: _Runs) -> list[RecordPlace]:

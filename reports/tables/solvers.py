@@ -34,10 +34,10 @@ def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
         if record.solver is None:
             continue
         if record.status == "unsupported":
-            entry = RecordPlace(record, (record.model, _solver(record)), facts={"unsupported": 1.0})
+            entry = RecordPlace(record, (record.model, solver_label(record)), facts={"unsupported": 1.0})
             refused.setdefault(record.model, []).append(entry)
         else:
-            tasks.setdefault(record.model, {}).setdefault(_task(record), {})[_solver(record)] = record
+            tasks.setdefault(record.model, {}).setdefault(_task(record), {})[solver_label(record)] = record
     entries: list[RecordPlace] = []
     for model, by_task in tasks.items():
         solvers = {solver for runs in by_task.values() for solver in runs}
@@ -54,7 +54,7 @@ def _entries(records: Sequence[RunRecord]) -> list[RecordPlace]:
     return entries
 
 
-def _solver(record: RunRecord) -> str:
+def solver_label(record: RunRecord) -> str:
     """Name of the solver, with the options that it was given."""
     return f"{record.solver} ({shown(record.solver_options)})" if record.solver_options else str(record.solver)
 

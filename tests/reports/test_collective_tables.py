@@ -322,6 +322,15 @@ def test_seeds(make_run: Make) -> None:
     assert cell(table, second, "excess").value == pytest.approx((0 + 1 + 1 + 1) / 4)
 
 
+def test_options_of_a_solver_are_settings(make_run: Make) -> None:
+    """A solver with options of its own is another setting."""
+    made: dict[str, Any] = {"solver": "highs", "kind": "exact", "status": "optimal"}
+    records = [
+        make_run("sccl", seed=seed, solver_options=own, **made) for own in ({}, {"presolve": "off"}) for seed in (0, 1)
+    ]
+    assert [row.labels[2] for row in build(get("seeds"), records).rows] == ["highs", "highs (presolve=off)"]
+
+
 def test_one_seed_is_no_row(make_run: Make) -> None:
     """A method that was run with one seed, or whose settings share one alone, has no row."""
     records = [make_run("gost", seed=0), make_run("gost", seed=1, options={"heads": 2}), make_run("ring", seed=3)]
