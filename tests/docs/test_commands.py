@@ -6,15 +6,18 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 
 import click
 import cwb
 import pytest
+from cwb import solvers
 from cwb.cli.main import cwb as program
+from cwb.cli.main import run
 from cwb.cli.options import parse_duration, parse_options
 from cwb.core.errors import ExitStatus, InputError, located
 from cwb.core.fields import validated
@@ -212,6 +215,51 @@ def test_the_readme_shows_what_its_schedule_takes(blocks, tmp_path, monkeypatch)
         else:
             assert line in printed, line
     assert text.count("│") > 10
+
+
+def same(shown: str, printed: str) -> bool:
+    """Whether a line was printed as it is shown, but for spaces, the last digits, and seconds, which have three decimals."""
+    pairs = list(zip_longest(shown.replace(",", " ").split(), printed.replace(",", " ").split(), fillvalue=""))
+    return all(
+        a == b or all(re.fullmatch(r"\(?\d+\.\d{3}\)?", text) for text in (a, b)) or near(a, b) for a, b in pairs
+    )
+
+
+def near(shown: str, printed: str) -> bool:
+    """Whether two texts are numbers that differ by less than solvers do."""
+    try:
+        return float(printed) == pytest.approx(float(shown), rel=1e-6, abs=1e-4)
+    except ValueError:
+        return False
+
+
+@pytest.mark.slow
+def test_the_way_from_outside_is_as_shown(blocks, root, tmp_path, monkeypatch, capfd):
+    """Every command of the page on models and solvers of one's own runs, one after the other, and prints what is shown."""
+    pytest.importorskip("clarabel")
+    for name in (*solvers.names(), "pyomo:cbc", "pyomo:glpk"):
+        if not solvers.get(name).installed().ok:
+            pytest.skip(f"{name} is not installed")
+    shutil.copytree(root / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if not path.startswith(str(root / "examples"))])
+    printed, commands = [], 0
+    for page, text in blocks("console"):
+        if page != "docs/own-models.md":
+            continue
+        for line in text.splitlines():
+            if line.startswith("$ cwb "):
+                with pytest.raises(SystemExit) as ended:
+                    run(shlex.split(line)[2:])
+                captured = capfd.readouterr()
+                printed, commands = (captured.out + captured.err).splitlines(), commands + 1
+                assert ended.value.code == (ExitStatus.UNSUPPORTED if "unsupported" in captured.err else 0), line
+            elif not line.startswith("$ "):
+                assert any(same(line, other) for other in printed), f"{line!r} not in\n" + "\n".join(printed)
+    assert commands >= 10
+    assert (tmp_path / "mine.tex").read_text().count("my-flow") == 1
+    assert (tmp_path / "my-flow" / "my_flow.py").read_text() == (root / "examples/my_flow/my_flow.py").read_text()
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])
