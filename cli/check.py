@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import ExitStatus, InputError
+from .streams import echo
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
@@ -53,7 +54,7 @@ def check(file: Path, instance: str | None, as_json: bool) -> int:
     proof, missed = proof_of(read, right=report.ok, completion_s=completion.seconds if completion else None)
     violations = [*map(str, report.violations), *missed]
     if as_json:
-        click.echo(json.dumps(_verdict(file, read, report, proof, completion, violations), allow_nan=False))
+        echo(json.dumps(_verdict(file, read, report, proof, completion, violations), allow_nan=False))
     else:
         _show(file, read, report, proof, completion, violations)
     return int(ExitStatus.VERIFICATION_FAILED if violations else ExitStatus.OK)
@@ -135,31 +136,31 @@ def _show(
     file: Path, read: ScheduleFile, report: Report, proof: Proof, completion: Completion | None, violations: list[str]
 ) -> None:
     for line in violations:
-        click.echo(line)
+        echo(line)
     for warning in report.warnings[:3]:
-        click.echo(f"warning: {warning}")
+        echo(f"warning: {warning}")
     demand = read.instance.demand
     what = f"{demand.collective.value} of {read.instance.npus} ranks" if demand else read.instance.name
     proved = "" if proof.bound_s is None else f"; its certificate proves {float(proof.bound_s):.9g} s"
     if violations:
         total = max(sum(n for kind, n in report.counts.items() if kind != "useless"), len(violations))
         told = "1 violation" if total == 1 else f"{total} violations"
-        click.echo(f"{file}: WRONG, {told} in a schedule of {what}{proved}")
+        echo(f"{file}: WRONG, {told} in a schedule of {what}{proved}")
         return
-    click.echo(f"{file}: right, a schedule of {what}{proved}")
+    echo(f"{file}: right, a schedule of {what}{proved}")
     if (cut := cut_of(read)) is not None and proof.bound_s is not None:
         rate = f"{float(cut.bandwidth_Bps / 10**9):.9g} GB/s"
-        click.echo(f"cut: {cut.nodes} of {cut.of} nodes, {cut.ranks} of {read.instance.npus} ranks; {rate} leave it")
+        echo(f"cut: {cut.nodes} of {cut.of} nodes, {cut.ranks} of {read.instance.npus} ranks; {rate} leave it")
     if completion is not None:
         told = completion.why if completion.seconds is None else f"{completion.seconds:.9g} s, {completion.model}"
-        click.echo(f"completion time: {told}")
+        echo(f"completion time: {told}")
     if proof.bound_s is not None and read.instance.timing is not None:
         from ..schedules.questions import question_of
 
-        click.echo(f"the bound is of the objective: {question_of(read.instance, read.answer)['question']}")
+        echo(f"the bound is of the objective: {question_of(read.instance, read.answer)['question']}")
     if proof.time_s is not None:
-        click.echo(f"flow time: {float(proof.time_s):.9g} s, of the most loaded link, latency left out")
+        echo(f"flow time: {float(proof.time_s):.9g} s, of the most loaded link, latency left out")
     if proof.gap == 0:
-        click.echo(f"optimal (flow, latency left out): flow time and bound are the same fraction, {proof.time_s} s")
+        echo(f"optimal (flow, latency left out): flow time and bound are the same fraction, {proof.time_s} s")
     elif proof.gap is not None:
-        click.echo(f"gap: {float(proof.gap):.3%}, exactly {proof.gap} of the flow time")
+        echo(f"gap: {float(proof.gap):.3%}, exactly {proof.gap} of the flow time")

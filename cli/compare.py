@@ -12,6 +12,7 @@ from ..core.errors import ExitStatus, located
 from ..core.units import UnitKind, parse
 from .compare_progress import comparison_on_stderr
 from .options import parse_duration, plugged
+from .streams import echo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +101,7 @@ def compare(
         return ExitStatus.OK
     with comparison_on_stderr(quiet=quiet) as (progress, watch):
         comparison = run_cells(plan, ledger, progress, settings, watch)
-    click.echo(summary(comparison, ledger))
+    echo(summary(comparison, ledger))
     return exit_status(comparison)
 
 
@@ -115,9 +116,9 @@ def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> None:
     """Print a line for each run; those that have a record are marked."""
     keys = {task.key for task in due}
     for task in everything:
-        click.echo(f"{task.cell}{'' if task.key in keys else '  [recorded]'}")
+        echo(f"{task.cell}{'' if task.key in keys else '  [recorded]'}")
     recorded = f", {len(everything) - len(due)} of them recorded" if len(due) < len(everything) else ""
-    click.echo(f"{len(everything)} runs planned{recorded}", err=True)
+    echo(f"{len(everything)} runs planned{recorded}", err=True)
 
 
 def summary(comparison: SuiteResult, ledger: Path) -> str:

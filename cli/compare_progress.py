@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..core.budget import Progress, silent
+from .streams import console, echo
 
 if TYPE_CHECKING:
     from ..harness.suite import Tally
@@ -35,7 +36,7 @@ def _plain_lines() -> tuple[Progress, Watch]:
         latest[:] = [tally]
 
     def progress(line: str) -> None:
-        print(f"{line} [{told(latest[0])}]" if latest else line, file=sys.stderr, flush=True)
+        echo(f"{line} [{told(latest[0])}]" if latest else line, err=True)
 
     return progress, watch
 
@@ -43,17 +44,16 @@ def _plain_lines() -> tuple[Progress, Watch]:
 @contextmanager
 def _on_terminal() -> Iterator[tuple[Progress, Watch]]:
     """Show a bar under the lines."""
-    from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
-    console = Console(stderr=True)
+    printed = console(err=True)
     with Bars(
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         BarColumn(),
         TimeElapsedColumn(),
         TextColumn("{task.description}"),
-        console=console,
+        console=printed,
         transient=True,
     ) as bars:
         bar = bars.add_task("starting")
@@ -61,7 +61,7 @@ def _on_terminal() -> Iterator[tuple[Progress, Watch]]:
         def watch(tally: Tally) -> None:
             bars.update(bar, total=tally.total, completed=tally.done + tally.others, description=told(tally))
 
-        yield lambda line: console.print(line, markup=False, highlight=False), watch
+        yield printed.print, watch
 
 
 def told(tally: Tally) -> str:

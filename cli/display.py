@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from ..core.fabric import Fabric
 from ..core.instance import Instance
 from ..core.record import ATTESTED, RunRecord
+from .streams import console
 
 
 def show_record(instance: Instance | None, record: RunRecord) -> None:
@@ -17,11 +17,11 @@ def show_record(instance: Instance | None, record: RunRecord) -> None:
 
     There is no instance where it was not loaded in time.
     """
-    console = Console(highlight=False, markup=False)  # a message may have [brackets]
+    printed = console()
     network = None if instance is None else instance.network
     if record.answer is not None and isinstance(network, Fabric) and "bandwidth_GBps" in record.metrics:
-        console.print(allocation_table(network, record))
-    console.print(summary_table(record))
+        printed.print(allocation_table(network, record))
+    printed.print(summary_table(record))
 
 
 def allocation_table(fabric: Fabric, record: RunRecord) -> Table:

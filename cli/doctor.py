@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ..core.errors import CwbError, ExitStatus
+from .streams import console, echo
 
 #: The smallest value of the test model, found by hand.
 _EXPECTED = 9.0
@@ -21,7 +22,6 @@ def doctor() -> int:
     import platform
     from importlib import metadata
 
-    from rich.console import Console
     from rich.table import Table
 
     from .. import solvers
@@ -38,13 +38,13 @@ def doctor() -> int:
         if test == "solved":
             working.add(name)
         table.add_row(name + (" (default)" if name == solvers.DEFAULT else ""), version, licence, test)
-    console = Console(highlight=False, markup=False, emoji=False)
-    console.print(versions)
-    console.print(table)
-    console.print("Other solvers that Pyomo can drive are used as pyomo:NAME.")
+    printed = console()
+    printed.print(versions)
+    printed.print(table)
+    printed.print("Other solvers that Pyomo can drive are used as pyomo:NAME.")
     if solvers.DEFAULT in working:
         return ExitStatus.OK
-    click.echo(f"cwb: the default solver, {solvers.DEFAULT}, does not work", err=True)
+    echo(f"cwb: the default solver, {solvers.DEFAULT}, does not work", err=True)
     return ExitStatus.SOLVER_MISSING
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..core.errors import InputError
+from .streams import echo
 
 
 @click.group(no_args_is_help=False)
@@ -28,7 +29,7 @@ def schema(name: str, output: Path | None) -> None:
 
     text = schema_text(name)
     if output is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         return
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))

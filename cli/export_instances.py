@@ -8,6 +8,7 @@ import click
 
 from ..core.errors import ExitStatus
 from .options import libraries_on_stderr, progress_on_stderr
+from .streams import echo
 
 
 @click.command("export-instances")
@@ -39,6 +40,6 @@ def export_instances(suite: str, output: Path, quiet: bool) -> int:
     with libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
         models, failures = export(plan, output, progress)
     for failure in failures:
-        click.echo(f"not exported: {failure}", err=True)
-    click.echo(f"{len(models)} models of {len(plan)} runs: {output}")
+        echo(f"not exported: {failure}", err=True)
+    echo(f"{len(models)} models of {len(plan)} runs: {output}")
     return ExitStatus.OK if models else ExitStatus.FAILURE

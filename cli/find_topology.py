@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import ExitStatus, InputError
+from .streams import echo
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
@@ -76,7 +77,7 @@ def find_topology(**given: Any) -> int:
     if given["picture"]:
         _draw(given["picture"], found)
     if given["as_json"]:
-        click.echo(json.dumps(found, allow_nan=False))
+        echo(json.dumps(found, allow_nan=False))
     else:
         show(found)
     return int(ExitStatus.OK if right else ExitStatus.VERIFICATION_FAILED)

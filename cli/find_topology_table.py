@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InputError
 from ..core.units import exact
+from .streams import console
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
@@ -65,7 +66,6 @@ def _row(job: Job, choice: Choice, rate: float | None) -> dict[str, Any]:
 
 def show(found: dict[str, Any]) -> None:
     """Print the frontier as a table, with the lower bound below and what is best."""
-    from rich.console import Console
     from rich.table import Table
 
     title = f"{found['nodes']:,} nodes of degree {found['degree']}: the best of the families searched"
@@ -92,17 +92,17 @@ def show(found: dict[str, Any]) -> None:
     table.add_row(
         "lower bound", str(bound["T_L"]), bound["T_B"], ratio, f"{bound['all_reduce_s'] * 1e6:,.1f}", "", "", ""
     )
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = max(console.width, WIDTH)
-    console.print(table)
+    printed = console()
+    if not printed.is_terminal:
+        printed.width = max(printed.width, WIDTH)
+    printed.print(table)
     for row in found["frontier"]:
         if row["also"]:
-            console.print(f"as good as {row['topology']}: {', '.join(row['also'])}")
-    console.print(f"* best of these for {_job(found)}; networks of other kinds may be better")
+            printed.print(f"as good as {row['topology']}: {', '.join(row['also'])}")
+    printed.print(f"* best of these for {_job(found)}; networks of other kinds may be better")
     if made := found.get("schedule"):
         verdict = "verified" if made["verified"] else f"WRONG: {made['violations'][0]}"
-        console.print(f"{made['collective']}: {made['steps']} steps, {made['sends']:,} sends, {verdict}")
+        printed.print(f"{made['collective']}: {made['steps']} steps, {made['sends']:,} sends, {verdict}")
 
 
 def _job(found: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ import click
 from ..core.errors import InputError, located
 from ..core.files import write_whole
 from .options import parse_options, plugged
+from .streams import echo
 
 #: Rows and columns up to which a model is printed.
 MAX_PRINTED = 2000
@@ -65,15 +66,15 @@ def formulate(
                 f"expected at most {MAX_PRINTED:,} of each, or use -o",
                 source="--print",
             )
-        click.echo(write_model(model, ".lp").decode(), nl=False)
+        echo(write_model(model, ".lp").decode(), nl=False)
         return
     if output is not None:
         write_whole(output, write_model(model, output.suffix))
     about = {"formulation": declared.name, "class": declared.model_class, "instance": instance, **vars(size)}
     if as_json:
-        click.echo(json.dumps(about))
+        echo(json.dumps(about))
         return
-    click.echo(
+    echo(
         f"{declared.name}: {declared.model_class}, {size.variables:,} variables ({size.integers:,} integer), "
         f"{size.constraints:,} constraints, {size.nonzeros:,} nonzeros" + (f"; {output}" if output else "")
     )

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..core.errors import InputError
+from .streams import echo
 
 _FILE = click.Path(path_type=Path)
 
@@ -51,7 +52,7 @@ def libra(
     files = LibraFiles(network, workload, communicator, cost_model)
     data = import_libra(files, total_bandwidth=total_bandwidth, name=name)
     write_whole(output, readable_json(data).encode())
-    click.echo(f"{output}: {data['name']}, {data['network']['npus']:,} NPUs", err=True)
+    echo(f"{output}: {data['name']}, {data['network']['npus']:,} NPUs", err=True)
 
 
 @importing.command()
@@ -83,7 +84,7 @@ def teccl(input_file: Path, as_drawn: bool, schedule: Path | None, name: str | N
         _write_teccl_schedule(data, input_file, schedule, output)
         return
     write_whole(output, readable_json(data).encode())
-    click.echo(f"{output}: {data['name']}, {data['network']}", err=True)
+    echo(f"{output}: {data['name']}, {data['network']}", err=True)
 
 
 def _write_teccl_schedule(data: dict[str, Any], input_file: Path, schedule: Path, output: Path) -> None:
@@ -98,7 +99,7 @@ def _write_teccl_schedule(data: dict[str, Any], input_file: Path, schedule: Path
     timed = schedule_in_epochs(found.instance, found.chunks, found.sends)
     write_schedule(output, found.instance, timed, extra={"source": f"{schedule.name}, a schedule of microsoft/TE-CCL"})
     epochs = finish_epochs(found.instance, timed)
-    click.echo(f"{output}: {len(timed.sends):,} sends, {epochs} epochs; the file says {found.epochs}", err=True)
+    echo(f"{output}: {len(timed.sends):,} sends, {epochs} epochs; the file says {found.epochs}", err=True)
 
 
 @importing.command()
@@ -128,4 +129,4 @@ def wan(
     data = import_wan(source, Defaults(bandwidth, capacity_unit, latency), name)
     write_whole(output, readable_json(data).encode())
     network = data["network"]
-    click.echo(f"{output}: {data['name']}, {len(network['nodes']):,} sites, {len(network['links']):,} links", err=True)
+    echo(f"{output}: {data['name']}, {len(network['nodes']):,} sites, {len(network['links']):,} links", err=True)

@@ -10,6 +10,7 @@ import click
 
 from ..core.solver import Capability
 from .options import plugged
+from .streams import echo
 
 #: One line of a listing; the keys are the headings.
 Row = dict[str, str]
@@ -115,9 +116,9 @@ def listing(what: str, as_json: bool) -> None:
     """
     rows = list(LISTINGS[what]())
     if as_json:
-        click.echo(json.dumps(rows))
+        echo(json.dumps(rows))
         return
     # Plain columns: a line for each name is what grep and cut want, and costs no import.
     width = {key: max(len(key), *(len(row[key]) for row in rows)) for key in rows[0]}
     for row in ({key: key for key in width}, *rows):
-        click.echo("  ".join(f"{row[key]:<{width[key]}}" for key in width).rstrip())
+        echo("  ".join(f"{row[key]:<{width[key]}}" for key in width).rstrip())

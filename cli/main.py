@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 import click
 
 from ..core.errors import CwbError, ExitStatus
+from .signals import INTERRUPTED, stopped_by_signals
+from .streams import StdoutError, echo, give_up, open_closed
 
 #: Command name to module and attribute.
 COMMANDS = {
@@ -37,8 +39,22 @@ COMMANDS = {
 }
 
 
+class _Ended(Exception):
+    """An interrupt or a failed stream, carried past click, which would print something of its own."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
 class LazyGroup(click.Group):
     """A group whose commands live in modules of their own."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, OSError) as error:
+            raise _Ended(error) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands in the order of a user's work."""
@@ -73,39 +89,57 @@ def cwb(ctx: click.Context, debug: bool) -> None:
 def run(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with the documented status."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    open_closed()
+    with stopped_by_signals() as received:
+        status = _status(arguments)
+    if received and status == INTERRUPTED:
+        status = 128 + received[-1]
+    give_up()
+    sys.exit(status)
+
+
+def _status(arguments: list[str]) -> int:
+    """Run a command, tell in one line what went wrong, and give the exit status."""
     debug = "--debug" in arguments
     try:
         result: Any = cwb.main(args=arguments, prog_name="cwb", standalone_mode=False)
-        status = int(result) if isinstance(result, int) else 0
+        return int(result) if isinstance(result, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        status = error.exit_code
+        echo(error.format_message(), err=True)
+        return error.exit_code
     except click.ClickException as error:
         _say(error.format_message(), error.ctx if isinstance(error, click.UsageError) else None)
-        status = error.exit_code
-    except click.exceptions.Abort:
-        status = 130
-    except CwbError as error:
-        if debug:
-            raise
-        _say(str(error))
-        status = int(error.exit_status)
-    except KeyboardInterrupt:
-        _say("interrupted")
-        status = 130
-    except BrokenPipeError:
-        status = int(ExitStatus.FAILURE)
-        sys.stderr.close()
+        return error.exit_code
+    except (click.exceptions.Abort, KeyboardInterrupt) as error:
+        return _failed(error, debug=False)
+    except _Ended as ended:
+        return _failed(ended.error, debug=debug)
     except Exception as error:
-        if debug:
-            raise
-        _say(f"internal error: {type(error).__name__}: {error} (--debug shows where)")
-        status = int(ExitStatus.FAILURE)
-    sys.exit(status)
+        return _failed(error, debug=debug)
+
+
+def _failed(error: BaseException, *, debug: bool) -> int:
+    """Tell an error, and give its exit status."""
+    if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
+        _say("interrupted")
+        return INTERRUPTED
+    if debug:
+        raise error
+    if isinstance(error, StdoutError) and error.seen_enough:
+        return int(error.exit_status)
+    if isinstance(error, CwbError):
+        _say(str(error))
+        return int(error.exit_status)
+    if isinstance(error, OSError):
+        where = "" if error.filename is None else f"{error.filename}: "
+        _say(f"{where}{(error.strerror or str(error)).lower()}")
+        return int(ExitStatus.FAILURE)
+    _say(f"internal error: {type(error).__name__}: {error} (--debug shows where)")
+    return int(ExitStatus.FAILURE)
 
 
 def _say(message: str, ctx: click.Context | None = None) -> None:
     """Print one error line, and for a wrong use how to find the right one."""
     line = " ".join(message.split())
     hint = f" (see '{ctx.command_path} --help')" if ctx is not None else ""
-    click.echo(f"cwb: error: {line}{hint}", err=True)
+    echo(f"cwb: error: {line}{hint}", err=True)

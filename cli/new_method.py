@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from ..core.errors import InputError
+from .streams import echo
 
 #: The folder that is copied, under ``examples/``, and its files: a method of that name.
 TEMPLATE = "my-flow"
@@ -42,7 +43,7 @@ def new_method(name: str, folder: Path | None) -> None:
     if not folder.parent.is_dir():
         raise InputError("its folder does not exist", source=str(folder))
     write_template(name, folder)
-    click.echo(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+    echo(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
 
 
 def _check_name(name: str) -> None:

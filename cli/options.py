@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +13,14 @@ from typing import Any
 import click
 
 from ..core.budget import Progress, silent
-from ..core.errors import InputError
+from ..core.errors import InputError, located, shown
+from ..core.strict_json import parse_json
+from ..core.text import printable
 from ..core.units import UnitKind, parse
+from .streams import console, echo
+
+#: Keys of an object in the value of an option.
+MAX_KEYS = 1000
 
 
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
@@ -36,10 +41,11 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
             raise InputError(f"option {name!r} is given twice", source="-O")
         value: Any = text.strip()
         if value.startswith("["):
-            try:
-                value = json.loads(value)
-            except ValueError:
-                raise InputError(f"{value!r} is not a JSON list", source="-O", place=name) from None
+            with located(name, source="-O"):
+                try:
+                    value = parse_json(value.encode(errors="surrogatepass"), MAX_KEYS)
+                except InputError as error:
+                    raise InputError(f"{shown(value)} is not a JSON list: {error}") from None
         options[name] = value
     return options
 
@@ -114,13 +120,12 @@ def progress_on_stderr(*, quiet: bool) -> Iterator[Progress]:
         yield silent
         return
     if not sys.stderr.isatty():
-        yield lambda message: print(message, file=sys.stderr, flush=True)
+        yield lambda message: echo(message, err=True)
         return
-    from rich.console import Console
+    from rich.text import Text
 
-    console = Console(stderr=True)
-    with console.status("") as status:
-        yield status.update
+    with console(err=True).status("") as status:
+        yield lambda message: status.update(Text(printable(message)))  # a text alone would be taken for markup
 
 
 @contextmanager

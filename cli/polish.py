@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..core.errors import ExitStatus, InputError
+from .streams import echo
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
@@ -46,9 +47,7 @@ def polish(file: Path, output: Path) -> int:
         return int(ExitStatus.VERIFICATION_FAILED)
     write_schedule(output, read.instance, better, read.certificate, read.extra)
     before, after = (float(answer.end_s.max(initial=0)) for answer in (read.answer, better))
-    click.echo(
-        f"{output}: {after:.9g} s, before {before:.9g} s" if after < before else f"{output}: {after:.9g} s, as before"
-    )
+    echo(f"{output}: {after:.9g} s, before {before:.9g} s" if after < before else f"{output}: {after:.9g} s, as before")
     return int(ExitStatus.OK)
 
 
@@ -58,5 +57,5 @@ def _right(instance: Instance, answer: Schedule, file: Path) -> bool:
 
     report = verify(instance, answer)
     if not report.ok:
-        click.echo(f"{file}: wrong: {report.violations[0]}", err=True)
+        echo(f"{file}: wrong: {report.violations[0]}", err=True)
     return report.ok

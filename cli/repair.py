@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
 
 from ..core.errors import ExitStatus, InputError, located
 from .options import libraries_on_stderr, parse_duration, parse_options, progress_on_stderr
+from .streams import echo
 
 
 @click.command()
@@ -72,11 +72,10 @@ def repair(
     if output is not None and done.instance is not None and done.answer is not None:
         write_answer(output, done.instance, done)
     if as_json:
-        click.echo(json.dumps({**record.to_json(), "answer": shown_answer(record, done)}, allow_nan=False))
+        echo(json.dumps({**record.to_json(), "answer": shown_answer(record, done)}, allow_nan=False))
     else:
         show_record(read.instance, record)
     if record.exit_status != ExitStatus.OK:
         reason = "; ".join(record.violations) or record.message or record.status
-        click.echo(f"cwb: {record.status}: {reason}", err=True)
-    sys.stdout.flush()
+        echo(f"cwb: {record.status}: {reason}", err=True)
     return record.exit_status

@@ -8,6 +8,7 @@ import click
 
 from ..core.errors import InputError
 from ..core.files import write_whole
+from .streams import echo
 from .table import RECORDS
 
 
@@ -37,4 +38,4 @@ def report(records: tuple[Path, ...], output: Path, title: str) -> None:
     if output.suffix.lower() not in (".html", ".htm"):
         raise InputError("a report is a page; expected a name that ends in .html", source=str(output))
     write_whole(output, make(load_records(records or RECORDS), title).encode())
-    click.echo(str(output))
+    echo(str(output))

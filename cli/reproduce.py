@@ -12,6 +12,7 @@ from ..core.errors import ExitStatus
 from ..core.files import write_whole
 from ..core.published import Finding
 from .options import parse_duration, progress_on_stderr
+from .streams import echo
 
 
 @click.command()
@@ -57,13 +58,13 @@ def reproduce(
 
     if paper is None:
         for name in papers():
-            click.echo(f"{name}: {load_paper(name).title}")
+            echo(f"{name}: {load_paper(name).title}")
         return ExitStatus.OK
     published = load_paper(paper)
     rows = chosen(published, table)
     if listed:
         for name in dict.fromkeys(row.table for row in rows):
-            click.echo(f"{name}: {sum(row.table == name for row in rows)} rows")
+            echo(f"{name}: {sum(row.table == name for row in rows)} rows")
         return ExitStatus.OK
     form = _form(form, output)
     limit_s = parse_duration(time_limit, "--time-limit")
@@ -77,10 +78,10 @@ def reproduce(
 
         text = FORMATS[form](table_of(published, findings))
     if output is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
     else:
         write_whole(output, text.encode())
-    click.echo(", ".join(f"{count} {name}" for name, count in counts(findings).items() if count), err=True)
+    echo(", ".join(f"{count} {name}" for name, count in counts(findings).items() if count), err=True)
     return ExitStatus.OK if all(finding.explained for finding in findings) else ExitStatus.FAILURE
 
 

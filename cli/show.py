@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .streams import console
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import RenderableType
@@ -27,11 +29,9 @@ def show(what: str) -> None:
     cwb show bfb/lp
     cwb show torus
     """
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False, emoji=False)
+    printed = console()
     for part in _parts(what):
-        console.print(part)
+        printed.print(part)
 
 
 def _parts(what: str) -> list[RenderableType]:

@@ -14,6 +14,7 @@ from ..core.errors import ExitStatus, InputError
 from ..core.pipelining import LatencyModel
 from ..core.trace import SimulationMode
 from ..core.units import UnitKind, parse
+from .streams import console, echo
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
@@ -159,7 +160,7 @@ def simulate(
     proof, violations = proof_of(read, right=True, completion_s=None if known is None else known.seconds)
     found |= {"proved_bound_s": None if proof.bound_s is None else float(proof.bound_s), "violations": violations}
     if as_json:
-        click.echo(json.dumps(found, allow_nan=False))
+        echo(json.dumps(found, allow_nan=False))
     else:
         show(found)
     return int(ExitStatus.VERIFICATION_FAILED if violations else ExitStatus.OK)
@@ -249,7 +250,6 @@ def measures(
 
 def show(found: dict[str, Any]) -> None:
     """Print the measures as tables."""
-    from rich.console import Console
     from rich.table import Table
 
     from ..core.units import TIMES, amount
@@ -279,8 +279,8 @@ def show(found: dict[str, Any]) -> None:
     for link in found["busiest_links"]:
         used = "n/a" if link["utilization"] is None else f"{link['utilization']:.1%}"
         busiest.add_row(str(link["link"]), link["source"], link["target"], f"{link['busy_s'] * 1e6:,.6g}", used)
-    console = Console(highlight=False, markup=False)
-    console.print(summary)
-    console.print(busiest)
+    printed = console()
+    printed.print(summary)
+    printed.print(busiest)
     for line in found["violations"]:
-        console.print(line, soft_wrap=True)
+        printed.print(line, soft_wrap=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from .options import (
     plugged,
     progress_on_stderr,
 )
+from .streams import echo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,23 +127,22 @@ def solve(
     record = done.record
     if record.solver is None and (own or context.get_parameter_source("solver") is ParameterSource.COMMANDLINE):
         asked = " ".join([f"--solver {solver}", *(f"-S {pair}" for pair in solver_options)])
-        click.echo(f"cwb: {asked}: {model} has called no solver", err=True)
+        echo(f"cwb: {asked}: {model} has called no solver", err=True)
     if kept is not None and not kept.write():
-        click.echo(f"cwb: {write_model} is not written: {model} has solved no model", err=True)
+        echo(f"cwb: {write_model} is not written: {model} has solved no model", err=True)
     if output is not None and done.instance is not None and done.answer is not None:
         record = replace(record, answer=write_answer(output, done.instance, done))
+    if append is not None:  # before anything is printed: a closed stdout loses nothing
+        append_record(append, record)
     if as_json:
-        click.echo(json.dumps({**record.to_json(), "answer": shown_answer(record, done)}, allow_nan=False))
+        echo(json.dumps({**record.to_json(), "answer": shown_answer(record, done)}, allow_nan=False))
     else:
         from .display import show_record
 
         show_record(done.instance, record)
-    if append is not None:
-        append_record(append, record)
     if record.exit_status != ExitStatus.OK:
         reason = "; ".join(record.violations) or record.message or record.status
-        click.echo(f"cwb: {record.shown_status}: {reason}", err=True)
-    sys.stdout.flush()
+        echo(f"cwb: {record.shown_status}: {reason}", err=True)
     return record.exit_status
 
 
@@ -178,9 +177,10 @@ def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str,
         certificate = done.certificate
         extra = {"model": record.model, "bound_s": record.bound}
         pieces = record.metrics.get("pieces") if isinstance(done.answer, TreePacking) else None
-        write_schedule(path, instance, done.answer, certificate, extra, pieces)
-        with path.open("rb") as stream:
-            return {"path": str(path), "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
+        return {
+            "path": str(path),
+            "sha256": write_schedule(path, instance, done.answer, certificate, extra, pieces),
+        }
     data = {
         "schema": "cwb-answer/1",
         "instance": record.instance,

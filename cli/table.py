@@ -8,6 +8,7 @@ import click
 
 from ..core.errors import InputError
 from ..core.files import write_whole
+from .streams import echo
 
 RECORDS = (Path("results"),)
 
@@ -52,6 +53,6 @@ def table(name: str | None, records: tuple[Path, ...], form: str | None, output:
     finished = build(spec, load_records(records or RECORDS))
     text = latex.standalone(finished) if standalone else FORMATS[form](finished)
     if output is None:
-        click.echo(text.encode(errors="backslashreplace"), nl=False)
+        echo(text, nl=False)
     else:
         write_whole(output, text.encode(errors="backslashreplace"))

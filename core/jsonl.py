@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import InputError
-from .files import write_whole
+from .files import NO_LINK, write_whole
 
 if sys.platform != "win32":
     import fcntl
@@ -30,7 +31,8 @@ class Appendable:
     def append(self, line: bytes) -> None:
         """Append a line, which ends with its newline; what a full disk takes of it is cut off again.
 
-        A last line without its end is healed first: completed if it is whole, else moved aside.
+        Devices and pipes are written to as they are. A last line without its end is healed first: completed if it is
+        whole, else moved aside.
 
         Raises
         ------
@@ -39,6 +41,10 @@ class Appendable:
         OSError
             If it takes nothing of it.
         """
+        if not stat.S_ISREG(os.fstat(self.descriptor).st_mode):
+            with os.fdopen(os.dup(self.descriptor), "wb") as stream:
+                stream.write(line)
+            return
         self._heal_tail()
         end = os.lseek(self.descriptor, 0, os.SEEK_END)
         try:
@@ -93,8 +99,10 @@ def locked(path: Path) -> Iterator[Appendable]:
 
 
 def _open(path: Path) -> int:
+    if is_stream(path):
+        return os.open(path, os.O_WRONLY)  # nothing to lock, and nothing to heal
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         if lock(descriptor, wait=True) and is_open(descriptor, path):
             return descriptor
         os.close(descriptor)  # replaced by another file while the lock was waited for
@@ -112,6 +120,11 @@ def lock(descriptor: int, *, wait: bool) -> bool:
         except BlockingIOError:
             return False
     return True
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a name is that of a device or a pipe."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def is_open(descriptor: int, path: Path) -> bool:
@@ -140,7 +153,7 @@ def heal(path: Path) -> int:
     InputError
         If the files cannot be written; nothing is lost then.
     """
-    if not path.exists():
+    if not path.exists() or is_stream(path):
         return 0
     try:
         with locked(path) as file:
@@ -172,7 +185,8 @@ def is_object(line: bytes) -> bool:
 
 def move_aside(path: Path, lines: list[bytes]) -> None:
     """Append lines to the file of what is broken, before they are taken away."""
-    with path.with_name(path.name + BROKEN).open("ab") as aside:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | NO_LINK
+    with os.fdopen(os.open(path.with_name(path.name + BROKEN), flags, 0o666), "ab") as aside:
         aside.write(b"".join(line if line.endswith(b"\n") else line + b"\n" for line in lines))
         aside.flush()
         os.fsync(aside.fileno())

@@ -10,6 +10,7 @@ from typing import Any
 
 from .errors import ExitStatus, InputError
 from .jsonl import locked
+from .strict_json import parse_json
 
 SCHEMA = "cwb-record/1"
 
@@ -18,6 +19,8 @@ RECOMPUTED, ATTESTED, NONE = PROOFS = ("recomputed", "attested", "none")
 
 #: A line longer than this is not a record; nothing larger is taken into memory.
 MAX_LINE_BYTES = 64 * 2**20
+
+_MAX_KEYS = 2**16
 
 
 @dataclass(frozen=True)
@@ -173,9 +176,9 @@ def read_records(path: Path) -> Iterator[RunRecord]:
                     number += 1
                     place = f"line {number}"
                     try:
-                        data = json.loads(line)
-                    except (ValueError, RecursionError):
-                        raise InputError("not JSON", source=str(file), place=place) from None
+                        data = parse_json(line, _MAX_KEYS)
+                    except InputError as error:
+                        raise InputError(error.problem, source=str(file), place=place) from None
                     yield RunRecord.from_json(data, source=str(file), place=place)
         except OSError as error:
             raise InputError(error.strerror or "cannot be read", source=str(file)) from None

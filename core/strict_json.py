@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
-from .errors import InputError
+from .errors import InputError, shown
+
+#: Values of a text: lists and objects take twenty times the memory of their two characters.
+MAX_VALUES = 2**23
+
+#: Digits of an integer; one of more is no number for a computer.
+MAX_DIGITS = 99
+
+_MANY_DIGITS = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def parse_json(raw: bytes, max_keys: int) -> Any:
+def parse_json(raw: bytes, max_keys: int, max_values: int = MAX_VALUES) -> Any:
     """Read a JSON text.
 
     Parameters
@@ -17,6 +27,8 @@ def parse_json(raw: bytes, max_keys: int) -> Any:
         The text; its size is for the caller to bound.
     max_keys : int
         Keys that one object may have: each that is wrong costs memory before the first is reported.
+    max_values : int
+        Values that it may have in all; refused before they are in memory.
 
     Raises
     ------
@@ -34,16 +46,45 @@ def parse_json(raw: bytes, max_keys: int) -> Any:
             result[key] = value
         return result
 
+    if sum(map(raw.count, (b",", b"[", b"{"))) > max_values:
+        raise InputError(f"more than {max_values:,} values")
+    parse_int = _few_digits if _MANY_DIGITS.search(raw) else None
     try:
-        return json.loads(raw, parse_constant=_no_constant, object_pairs_hook=checked)
+        value = json.loads(raw, parse_constant=_no_constant, parse_int=parse_int, object_pairs_hook=checked)
+        if _SURROGATE.search(raw):
+            refuse_surrogates(value)
     except json.JSONDecodeError as error:
         raise InputError(f"not JSON: {error.msg.lower()}", place=f"line {error.lineno}, column {error.colno}") from None
     except UnicodeDecodeError:
         raise InputError("not JSON: not UTF-8 text") from None
     except RecursionError:
         raise InputError("not JSON that cwb reads: nested too deeply") from None
-    except ValueError:
-        raise InputError("not JSON that cwb reads: a number has thousands of digits") from None
+    return value
+
+
+def _few_digits(text: str) -> int:
+    if len(text.lstrip("-")) > MAX_DIGITS:
+        raise InputError(f"an integer of {len(text.lstrip('-')):,} digits; expected at most {MAX_DIGITS}")
+    return int(text)
+
+
+def refuse_surrogates(value: Any) -> None:
+    """Refuse halves of surrogate pairs, which are no characters and cannot be written.
+
+    Raises
+    ------
+    InputError
+        If there is one in a text of the data.
+    """
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            waiting += [*part.keys(), *part.values()]
+        elif isinstance(part, list):
+            waiting += part
+        elif isinstance(part, str) and re.search("[\ud800-\udfff]", part):
+            raise InputError(f"{shown(part)} has half of a surrogate pair, which is no character")
 
 
 def _no_constant(name: str) -> Any:

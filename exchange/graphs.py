@@ -13,7 +13,6 @@ are limited before and after parsing, and neither XML nor GML may be nested deep
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError, shown
+from ..core.strict_json import parse_json
 from .text import read_text
 from .xml import MAX_ELEMENTS, Element, local, outermost, parse_xml, texts
 
 MAX_BYTES = 32 * 2**20
 MAX_SITES, MAX_EDGES = 20_000, 200_000
 _MAX_DEPTH = 32
+_MAX_KEYS = 10_000
 
 _LATITUDE, _LONGITUDE = ("Latitude", "latitude", "lat"), ("Longitude", "longitude", "lon", "long", "lng")
 
@@ -141,11 +142,7 @@ def _graph(name: str, nodes: Sequence[Any], node_place: str, links: Sequence[Any
 
 
 def _json_text(text: str, name: str) -> Graph:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON: {str(error)[:80]}") from None
-    return from_node_link(data, name)
+    return from_node_link(parse_json(text.encode(), _MAX_KEYS), name)
 
 
 def _node(entry: Any, place: str, key: str) -> Site:

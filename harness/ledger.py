@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.errors import ExitStatus, InputError
+from ..core.files import NO_LINK
 from ..core.jsonl import heal, is_open, lock, locked
 from ..core.record import RunRecord, to_line
 from .failure import not_json
@@ -167,7 +168,7 @@ class Claims:
         while True:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK, 0o666)
                 taken = lock(descriptor, wait=False)
             except FileNotFoundError:  # the folder has just been removed by the other
                 continue

@@ -1,6 +1,7 @@
 """Tables as CSV for other programs: one line a row, text in quotes, every number in full and in base units.
 
 A missing number is ``nan``, which every reader of numbers takes; the column ``<group>_status`` says why it is missing.
+Text that a spreadsheet would take for a formula, since it begins with ``=``, ``+``, ``-`` or ``@``, has a ``'`` before it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ import csv
 import io
 from math import nan
 
+from ..core.text import printable
+from .spec import Label
 from .table import Table
+
+#: What a formula of a spreadsheet begins with.
+_FORMULA = ("=", "+", "-", "@")
 
 
 def render(table: Table) -> str:
@@ -23,8 +29,18 @@ def render(table: Table) -> str:
         header += [f"{prefix}status", *(prefix + column.name for column in spec.columns)]
     writer.writerow(header)
     for row in table.rows:
-        line: list[str | float] = [nan if label is None else label for label in row.labels]
+        line: list[str | float] = [_label(label) for label in row.labels]
         for status, cells in zip(row.statuses, row.cells, strict=True):
             line += [status, *(nan if cell.value is None else cell.value for cell in cells)]
         writer.writerow(line)
     return stream.getvalue()
+
+
+def _label(label: Label) -> str | float:
+    """A label as text that is nothing but text, or as a number."""
+    if label is None:
+        return nan
+    if not isinstance(label, str):
+        return label
+    text = printable(label)
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..core.errors import InputError
 from ..core.record import RunRecord
+from ..core.text import printable
 from .labels import label_text, natural
 from .marks import MISSING, mark_of
 from .numbers import number
@@ -86,7 +87,7 @@ class Table:
 
     def label_texts(self, row: Row) -> tuple[str, ...]:
         """Texts of the shown labels of a row."""
-        return tuple(label_text(self.spec.keys[i], row.labels[i]) for i in self.shown)
+        return tuple(printable(label_text(self.spec.keys[i], row.labels[i])) for i in self.shown)
 
 
 def build(spec: TableSpec, records: Sequence[RunRecord]) -> Table:
@@ -243,4 +244,4 @@ def _notes(rows: Sequence[Row], found: _Found, spec: TableSpec) -> tuple[str, ..
     notes += [*spec.remarks(entries), *([legend + "."] if legend else [])]
     if spec.footers and marks:
         notes.append("The last rows are over the cells that have a number.")
-    return tuple(dict.fromkeys(notes))
+    return tuple(dict.fromkeys(map(printable, notes)))

@@ -10,15 +10,17 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from sys import float_info
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from ..core.bounds import Certificate
 from ..core.collective import Demand
 from ..core.errors import InputError, located, shown
+from ..core.files import written
 from ..core.instance import Instance, plain
 from ..core.schedule import Schedule, StepSchedule
 from ..core.timing import Timing
@@ -79,7 +81,7 @@ def write_schedule(
     certificate: Certificate | None = None,
     extra: Mapping[str, Any] | None = None,
     pieces: int | None = None,
-) -> None:
+) -> str:
     """Write a schedule file, whole or not at all.
 
     Parameters
@@ -96,6 +98,11 @@ def write_schedule(
         Plain data to keep with it, such as the method and its options.
     pieces : int, optional
         Number of equal pieces that every tree is cut into; of a packing of trees alone.
+
+    Returns
+    -------
+    str
+        SHA-256 of the file.
 
     Raises
     ------
@@ -119,27 +126,34 @@ def write_schedule(
         "certificate": None if certificate is None else certificate.to_json(),
         "extra": dict(extra or {}),
     }
-    temporary = path.with_name(f".{path.name}.partial")
-    try:
-        _write(temporary, data, compressed=path.suffix == ".gz")
-        temporary.replace(path)
-    except OSError as error:
-        raise InputError((error.strerror or "cannot be written").lower(), source=str(path)) from None
-    except InputError as error:
-        raise error.at(source=str(path)) from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    with located(source=str(path)), written(path) as stream:
+        hashed: Any = _Hashed(stream)
+        if path.suffix == ".gz":
+            with gzip.GzipFile(filename="", fileobj=hashed, mode="wb", mtime=0, compresslevel=6) as compressed:
+                _write(compressed, data)
+        else:
+            _write(hashed, data)
+    return str(hashed.sha256.hexdigest())
 
 
-def _write(path: Path, data: Any, *, compressed: bool) -> None:
+class _Hashed:
+    """A stream that is written to, and the digest of what was written: a pipe cannot be read again."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self.flush = stream, stream.flush
+        self.sha256 = sha256()
+
+    def write(self, part: bytes) -> int:
+        self.sha256.update(part)
+        return self._stream.write(part)
+
+
+def _write(stream: _Hashed | gzip.GzipFile, data: Any) -> None:
     size = 0
-    with path.open("wb") as plain:
-        stream = gzip.GzipFile(filename="", fileobj=plain, mode="wb", mtime=0, compresslevel=6) if compressed else plain
-        with stream:
-            for piece in _pieces(data):
-                size += stream.write(piece.encode())
-                if size > MAX_BYTES:
-                    raise InputError(f"more than {MAX_BYTES:,} bytes of text; no reader takes it")
+    for piece in _pieces(data):
+        size += stream.write(piece.encode())
+        if size > MAX_BYTES:
+            raise InputError(f"more than {MAX_BYTES:,} bytes of text; no reader takes it")
 
 
 def _pieces(value: Any) -> Iterator[str]:

@@ -182,7 +182,7 @@ NUMBERS = [
     ("1e999", "inf is wrong; input should be a finite number"),
     ("-1", "-1 is wrong"),
     ("0", "0 is wrong"),
-    ("9" * 5000, "a number has thousands of digits"),
+    ("9" * 5000, "an integer of 5,000 digits"),
 ]
 
 

@@ -127,3 +127,11 @@ def test_no_file(tmp_path: Path) -> None:
     assert heal(tmp_path / "a.jsonl") == 0
     with pytest.raises(InputError, match="is a directory"):
         heal(tmp_path)
+
+
+def test_devices_are_written_to_as_they_are() -> None:
+    """Records can be appended to a device, which has no lines to heal and stays what it is."""
+    path = Path("/dev/null")
+    append(path, b'{"a": 1}\n')
+    assert heal(path) == 0
+    assert path.is_char_device()

@@ -122,11 +122,12 @@ BOMB = '<!DOCTYPE l [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><graphml><graph><node
         ("a.json", '{"nodes": [{"id": 0, "lat": 99, "lon": 0}], "edges": []}', "no latitude and longitude"),
         ("a.json", '{"nodes": [{}], "edges": []}', "expected a node with id"),
         ("a.json", '{"nodes": [], "edges": [3]}', "expected a link with source and target"),
-        ("a.json", f'{{"nodes": [{{"id": 0, "pos": [1, 1{"0" * 400}]}}], "edges": []}}', "no latitude and longitude"),
+        ("a.json", f'{{"nodes": [{{"id": 0, "pos": [1, 1{"0" * 400}]}}], "edges": []}}', "an integer of 401 digits"),
+        ("a.json", '{"nodes": [{"id": 0, "pos": [1, 1e400]}], "edges": []}', "no latitude and longitude"),
         (
             "a.json",
             f'{{"nodes": [{{"id": 0}}], "edges": [{{"source": 0, "target": 0, "capacity": 1{"0" * 400}}}]}}',
-            "expected a number of at least 0",
+            "an integer of 401 digits",
         ),
         (
             "a.json",

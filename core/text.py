@@ -1,0 +1,29 @@
+"""Text of files and people, written so that a terminal, a log or a table takes it for text and nothing else."""
+
+from __future__ import annotations
+
+import re
+
+#: Controls, by which a terminal is told to do things; what turns the direction of text around or cannot be seen; halves
+#: of surrogate pairs. Line feeds and tabs are in a class of their own.
+_UNSAFE = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f"
+)
+_IN_LINES = re.compile(f"[{_UNSAFE}]")
+_IN_A_LINE = re.compile(f"[\t\n{_UNSAFE}]")
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    r"""Write characters that are not to be seen as Python does: an escape is ``\x1b``.
+
+    Parameters
+    ----------
+    text : str
+        What may come from a file.
+    lines : bool
+        Whether it is more than one line: line feeds and tabs stay.
+    """
+    if text.isprintable():
+        return text
+    return (_IN_LINES if lines else _IN_A_LINE).sub(lambda found: found[0].encode("unicode_escape").decode(), text)
