@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from .core.answers import Answer
     from .core.bounds import Certificate
+    from .core.explanation import Explanation
     from .core.formulation import Formulation
     from .core.instance import Instance
     from .core.method import Method
@@ -23,7 +24,18 @@ if TYPE_CHECKING:
     from .core.verdict import Verdict
     from .solvers.base import Adapter
 
-__all__ = ["Formulation", "Method", "compare", "formulation", "load", "register", "simulate", "solve", "verify"]
+__all__ = [
+    "Formulation",
+    "Method",
+    "compare",
+    "explain",
+    "formulation",
+    "load",
+    "register",
+    "simulate",
+    "solve",
+    "verify",
+]
 
 
 def load(spec: str | Path) -> Instance:
@@ -99,6 +111,49 @@ def solve(
     )
     request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, solver_options or {})
     return run_one(loaded, request, progress or silent)
+
+
+def explain(
+    instance: Instance | str | Path,
+    model: str,
+    *,
+    collective: str | None = None,
+    size: str | None = None,
+    solver: str = "highs",
+    time_limit_s: float | None = None,
+    **options: Any,
+) -> Explanation:
+    """Say why an instance has no answer, as ``cwb solve --explain`` does.
+
+    Parameters
+    ----------
+    instance : Instance, str or Path
+        The instance or what :func:`load` takes.
+    model : str
+        Name of a formulation, or of a method that one explains.
+    collective, size, solver, time_limit_s, **options
+        As of :func:`solve`; without a limit, the search for clashing conditions ends after a minute.
+
+    Returns
+    -------
+    Explanation
+        ``print(explanation.text())`` shows it.
+
+    Raises
+    ------
+    InputError
+        If a name is wrong.
+    SolverUnavailable
+        If the solver is missing.
+    """
+    from .core.instance import Instance as InstanceType
+    from .harness import Request
+    from .harness.demand import with_demand
+    from .harness.explain import explain as explained
+
+    known = instance if isinstance(instance, InstanceType) else load(instance)
+    request = Request(model, solver, options, time_limit_s=time_limit_s)
+    return explained(with_demand(known, collective, size, chunks=None), request)
 
 
 def formulation(name: str) -> Formulation:

@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ..core.budget import Progress
+    from ..core.explanation import Explanation
     from ..core.instance import Instance
     from ..core.record import RunRecord
     from ..harness import FinishedRun
+    from ..harness.plan import Cell
 
 #: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
 MAX_PRINTED_EDGES = 100_000
@@ -70,6 +73,7 @@ MAX_PRINTED_EDGES = 100_000
 )
 @click.option("--append", type=click.Path(dir_okay=False, path_type=Path), help="Append the record to this JSONL file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as one JSON object on stdout.")
+@click.option("--explain", "explained", is_flag=True, help="Where there is no answer, name conditions that clash.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @plugged
 @click.pass_context
@@ -93,6 +97,7 @@ def solve(
     write_model: Path | None,
     append: Path | None,
     as_json: bool,
+    explained: bool,
     quiet: bool,
 ) -> int:
     """Solve INSTANCE with one method and verify the answer.
@@ -123,8 +128,12 @@ def solve(
     with located(source=instance), libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
         kept = None if write_model is None else LastModel(write_model)
         listener = Listener(progress) if kept is None else Listener(progress, handed=kept)
-        done = run_loading(Cell(instance, request, collective, size, chunks), listener=listener)
+        cell = Cell(instance, request, collective, size, chunks)
+        done = run_loading(cell, listener=listener)
+        explanation = explanation_of(cell, done, progress) if explained else None
     record = done.record
+    if explanation is not None:
+        record = replace(record, explanation=explanation.to_json())
     if record.solver is None and (own or context.get_parameter_source("solver") is ParameterSource.COMMANDLINE):
         asked = " ".join([f"--solver {solver}", *(f"-S {pair}" for pair in solver_options)])
         echo(f"cwb: {asked}: {model} has called no solver", err=True)
@@ -140,10 +149,24 @@ def solve(
         from .display import show_record
 
         show_record(done.instance, record)
+        if explanation is not None:
+            echo(explanation.text())
     if record.exit_status != ExitStatus.OK:
         reason = "; ".join(record.violations) or record.message or record.status
         echo(f"cwb: {record.shown_status}: {reason}", err=True)
     return record.exit_status
+
+
+def explanation_of(cell: Cell, done: FinishedRun, progress: Progress) -> Explanation | None:
+    """Say why a run has no answer; None if it has one, or its instance was not loaded in time."""
+    from ..harness.explain import explain
+    from ..harness.task import loaded
+
+    if done.record.answer is not None:
+        echo("cwb: --explain: there is an answer", err=True)
+    if done.record.answer is not None or done.instance is None:
+        return None
+    return explain(loaded(cell), cell.request, progress)
 
 
 def shown_answer(record: RunRecord, done: FinishedRun) -> Mapping[str, Any] | None:

@@ -6,7 +6,7 @@ It can be listed, built, written to a file, and solved on any solver that offers
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from importlib import import_module
 from operator import or_
@@ -61,6 +61,12 @@ def unchanged(index: Any, objective: float) -> float:
     return objective
 
 
+def nothing_named(index: Any) -> Mapping[str, Callable[[Any], str]]:
+    """Give no names to what constraints are indexed by."""
+    del index
+    return {}
+
+
 class Formulation:
     """A declared model: index sets and parameters apart from the algebra, and how an answer is read out of it.
 
@@ -102,6 +108,11 @@ class Formulation:
         As of :class:`~cwb.core.method.Method`.
     rel_gap : float
         Relative gap at which a search stops unless the run says otherwise.
+    explains : iterable of str
+        Methods that have no answer where the model has no solution; by default the one that it agrees with.
+    labels : callable or str, optional
+        ``labels(index)`` gives names of what constraints are indexed by, a function for each argument of their rules:
+        with ``{"e": ...}`` a row of link 3 is shown as ``e=3 (a->b)``.
     """
 
     def __init__(
@@ -125,6 +136,8 @@ class Formulation:
         dual: bool = False,
         restricted_to: Callable[[Any], str] = nothing_more,
         rel_gap: float = 1e-6,
+        explains: Iterable[str] = (),
+        labels: Callable[[Any], Mapping[str, Callable[[Any], str]]] | str = nothing_named,
     ) -> None:
         self.name = name
         self.needs = frozenset(needs) | {"linear"}
@@ -136,6 +149,8 @@ class Formulation:
         self.bounds, self.dual, self.restricted_to = bounds is not False, dual, restricted_to
         self._bounds = bounds
         self._index, self._build, self._extract, self._value = index, build, extract, value
+        self.explains = tuple(explains) or ((agrees_with,) if agrees_with else ())
+        self._labels = labels
 
     def __repr__(self) -> str:
         return f"Formulation({self.name!r})"
@@ -240,6 +255,11 @@ class Formulation:
         """What the model's objective bounds in the unit of the run."""
         value = _called(self._value)(index, objective)
         return None if value is None else float(value)
+
+    def labels(self, index: Any) -> Mapping[str, Callable[[Any], str]]:
+        """Functions that name what constraints are indexed by, for each argument of their rules."""
+        named: Mapping[str, Callable[[Any], str]] = _called(self._labels)(index)
+        return named
 
     def is_bound(self, index: Any) -> bool:
         """Whether the model of an index proves something of every answer."""

@@ -50,6 +50,8 @@ class RunRecord:
         method, or ``none`` where there is no bound. A bound of which a record does not say it is taken for attested.
     solver_options : mapping of str to object
         Options that the solver was given by its own names.
+    explanation : mapping or None
+        Why there is no answer, where that was asked: an :class:`~cwb.core.explanation.Explanation`.
     """
 
     cwb_version: str
@@ -88,6 +90,7 @@ class RunRecord:
     environment: Mapping[str, Any] = field(default_factory=dict)
     proof: str = NONE
     solver_options: Mapping[str, Any] = field(default_factory=dict)
+    explanation: Mapping[str, Any] | None = None
     schema: str = SCHEMA
 
     def __post_init__(self) -> None:

@@ -103,11 +103,20 @@ class Track:
 
 
 @dataclass(frozen=True)
+class NativeConflict:
+    """Rows, and lower and upper bounds of columns, that a solver says exclude one another."""
+
+    rows: Sequence[int]
+    lower: Sequence[int]
+    upper: Sequence[int]
+
+
+@dataclass(frozen=True)
 class SessionResult:
     """What a session found: as in :class:`~cwb.core.solver.SolverResult`, minimized, values not loaded yet.
 
     ``duals`` are those of the rows of a linear program, times the factor of the costs: changes of the optimum per unit
-    of a right-hand side.
+    of a right-hand side. ``conflict`` is why the model is infeasible, where that was asked and the solver tells.
     """
 
     termination: Termination
@@ -117,6 +126,7 @@ class SessionResult:
     iterations: int | None = None
     message: str = ""
     duals: Sequence[float] | None = None
+    conflict: NativeConflict | None = None
 
 
 class Session(ABC):
@@ -130,6 +140,8 @@ class Session(ABC):
     track: Track
     keeps_duals = False
     """Whether outcomes of linear programs bring dual values."""
+    tells_conflict = False
+    """Whether the outcome of an infeasible model brings what excludes one another, where the solver has that."""
 
     @abstractmethod
     def load(self, matrix: MatrixModel, *, start: bool) -> None:

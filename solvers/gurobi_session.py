@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import signal
+from dataclasses import replace
 from typing import Any
 
 import gurobipy as gp
@@ -20,7 +21,7 @@ from gurobipy import GRB
 from ..core.budget import Budget
 from ..core.errors import CwbError, SolverUnavailable
 from ..core.solver import SolverOptions, Termination
-from .base import Session, SessionResult, Track
+from .base import NativeConflict, Session, SessionResult, Track
 from .gurobi import SOLVER
 from .matrix import INFINITY, MatrixModel
 from .options import Offered, checked, elsewhere, not_taken, unknown
@@ -198,7 +199,8 @@ class GurobiSession(Session):
             outcome.termination is Termination.UNBOUNDED and self.matrix.is_mixed_integer
         )
         if not unclear:
-            return outcome
+            told = self.tells_conflict and outcome.termination is Termination.INFEASIBLE
+            return replace(outcome, conflict=self._conflict()) if told else outcome
         self.model.setObjective(0.0)
         without_costs = self._optimize(limit_s)
         if without_costs.termination is Termination.OPTIMAL:
@@ -221,6 +223,18 @@ class GurobiSession(Session):
         finally:
             _give_ctrl_c_back()
         return self._read()
+
+    def _conflict(self) -> NativeConflict | None:
+        """Gurobi's irreducible infeasible subset of a model without quadratic rows."""
+        if self.matrix.quadratic_rows:
+            return None
+        try:
+            self.model.computeIIS()
+            rows = [i for index, added in self._linear_rows for i in index[np.flatnonzero(added.IISConstr)].tolist()]
+            lower, upper = (np.flatnonzero(told).tolist() for told in (self.x.IISLB, self.x.IISUB))
+        except gp.GurobiError:
+            return None
+        return NativeConflict(sorted(set(rows)), lower, upper)
 
     def _read(self) -> SessionResult:
         model = self.model

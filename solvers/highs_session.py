@@ -15,6 +15,7 @@ What HiGHS does that an adapter has to know (measured with 1.11 to 1.15):
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil, inf, isfinite, log2
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 from ..core.budget import Budget
 from ..core.errors import InputError
 from ..core.solver import SolverOptions, Termination
-from .base import Session, SessionResult, Track
+from .base import NativeConflict, Session, SessionResult, Track
 from .highs import SOLVER
 from .highs_common import (
     FEASIBLE,
@@ -110,7 +111,28 @@ class HighsSession(Session):
         self._scheduler_threads = self.threads
         if self.matrix.Q is not None:
             return solve_quadratic(self.highs, self.matrix, self.scale, self.options, self.track, limit_s)
-        return self._settled(self._solve(limit_s), limit_s)
+        outcome = self._settled(self._solve(limit_s), limit_s)
+        if not self.tells_conflict or outcome.termination is not Termination.INFEASIBLE:
+            return outcome
+        left_s = None if limit_s is None else limit_s - self._last_run_s
+        return replace(outcome, conflict=self._conflict(left_s))
+
+    def _conflict(self, limit_s: float | None) -> NativeConflict | None:
+        """HiGHS's irreducible infeasible subset of a linear program; of others it may take any time."""
+        if self.matrix.is_mixed_integer:
+            return None
+        set_option(self.highs, "iis_strategy", int(highspy.IisStrategy.kIisStrategyIrreducible))
+        set_option(self.highs, "iis_time_limit", inf if limit_s is None else max(limit_s, 1e-3))
+        status, found = self.highs.getIis()
+        if status != highspy.HighsStatus.kOk or not found.valid_:
+            return None
+        kinds = highspy.IisBoundStatus
+        bounds = list(zip(found.col_index_, found.col_bound_, strict=True))
+        return NativeConflict(
+            list(found.row_index_),
+            [j for j, bound in bounds if bound in (int(kinds.kIisBoundStatusLower), int(kinds.kIisBoundStatusBoxed))],
+            [j for j, bound in bounds if bound in (int(kinds.kIisBoundStatusUpper), int(kinds.kIisBoundStatusBoxed))],
+        )
 
     def ask(self) -> None:
         """Ask to stop. A callback at every simplex iteration is expensive, so it is switched on only now."""

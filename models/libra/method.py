@@ -208,6 +208,7 @@ ALLOCATION = Formulation(
     index=f"{__package__}.problem:index",
     build=f"{__package__}.formulation:build_problem",
     extract=f"{__package__}.solve:plan_of",
+    labels=f"{__package__}.problem:labels",
     value=f"{__package__}.solve:in_units",
     needs=("nonconvex-quadratic", "quadratic-constraints"),
     options=DesignOptions,

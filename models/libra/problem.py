@@ -9,7 +9,7 @@ T(B) is exactly the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -194,6 +194,11 @@ def index(instance: Instance, options: Any) -> DesignProblem:
     """The problem of an instance that options have been folded into (``Formulation.index``)."""
     del options
     return pose_problem(instance)
+
+
+def labels(problem: DesignProblem) -> Mapping[str, Callable[[Any], str]]:
+    """The constraints of the design in the words of who wrote them (``Formulation.labels``)."""
+    return {"c": lambda number: problem.constraints[number - 1].label}
 
 
 def pose_problem(instance: Instance) -> DesignProblem:

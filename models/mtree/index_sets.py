@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...algorithms.bounds.schedule_bounds import network_of
 from ...algorithms.trees.gbst import every_tree, many_starts
 from ...algorithms.trees.one_tree import widest_tree
 from ...algorithms.trees.trees import bottlenecks, low_enough
 from ...core.budget import Budget
 from ...core.errors import InputError, Unsupported
+from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.method import Outcome
 from ...core.schedule import Floats, Ints
@@ -120,15 +123,15 @@ class OldAndNew:
         return np.concatenate([self.old, self.fresh])
 
 
-def posed(instance: Instance, height: Any, min_rate: Any = None) -> TreeProblem:
-    """The problem of an instance and limits.
+def posed(instance: Instance, height: Any, min_rate: Any = None, *, any_radius: bool = False) -> TreeProblem:
+    """The problem of an instance and limits; with ``any_radius`` also of a height at which there is no tree.
 
     Raises
     ------
     Unsupported
         If no tree respects them.
     """
-    problem = tree_problem(instance, height, min_rate, Budget())
+    problem = tree_problem(instance, height, min_rate, Budget(), any_radius=any_radius)
     if isinstance(problem, Outcome):
         raise Unsupported(problem.message)
     return problem
@@ -181,17 +184,26 @@ def tree_count(instance: Instance, options: PatternOptions) -> TreeCount:
 def link_prices(instance: Instance, options: PricingOptions) -> LinkPrices:
     """Prices as they are given, by default 1 (``Formulation.index``).
 
+    Where no tree is low enough the model has no solution; ``cwb solve --explain`` says why.
+
     Raises
     ------
     InputError
         If there is not one for every pair of sites that is joined.
     """
-    problem = posed(instance, options.height)
+    problem = posed(instance, options.height, any_radius=True)
     prices = options.prices or [1.0] * len(problem.wan)
     if len(prices) != len(problem.wan):
         text = f"{len(prices)} prices for {len(problem.wan)} links between sites; expected one for each"
         raise InputError(text, source="-O", place="prices")
     return LinkPrices(problem, np.array(prices, dtype=np.float64))
+
+
+def price_labels(index: LinkPrices) -> Mapping[str, Callable[[Any], str]]:
+    """Names of sites and of links between them (``Formulation.labels``)."""
+    wan, topology = index.problem.wan, network_of(index.problem.instance)
+    ends = list(zip(wan.tail.tolist(), wan.head.tolist(), strict=True))
+    return network_labels(topology, v=range(wan.nodes), e=ends)
 
 
 def old_and_all(instance: Instance, options: RepairModelOptions) -> OldAndNew:

@@ -90,9 +90,16 @@ def wan_problem(instance: Instance, budget: Budget) -> WanProblem:
 
 
 def tree_problem(
-    instance: Instance, height: int | Fraction | None, min_rate: Fraction | None, budget: Budget
+    instance: Instance,
+    height: int | Fraction | None,
+    min_rate: Fraction | None,
+    budget: Budget,
+    *,
+    any_radius: bool = False,
 ) -> TreeProblem | Outcome:
     """Read an instance and the limits; an outcome says why no tree respects them.
+
+    With ``any_radius`` a height is taken at which there is no tree.
 
     Raises
     ------
@@ -112,7 +119,7 @@ def tree_problem(
     radius, tree = lowest_tree(wan, limit, usable)
     if tree is None:
         return Outcome(Status.INFEASIBLE, message=f"the links{shown} do not join all sites")
-    if radius > limit.most:
+    if radius > limit.most and not any_radius:
         asked = limit.shown(limit.most)
         text = f"no spanning tree has a height of at most {asked}{' over links' + shown if shown else ''}"
         return Outcome(Status.INFEASIBLE, message=f"{text}; the smallest feasible height is {limit.shown(radius)}")

@@ -130,6 +130,7 @@ ROUNDS = Formulation(
     index=f"{__package__}.problem:index",
     build=f"{__package__}.formulation:build",
     extract=f"{__package__}.problem:schedule_of",
+    labels=f"{__package__}.problem:labels",
     needs=("integers",),
     options=RoundOptions,
     supports=supports,

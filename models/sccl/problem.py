@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...algorithms.bounds.schedule_bounds import network_of
 from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, needed_sends, step_schedule
 from ...core.errors import InputError, Unsupported
+from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.schedule import StepSchedule
 from ...core.topology import Topology
@@ -119,3 +121,14 @@ def schedule_of(model: Any, problem: PosedSteps) -> StepSchedule:
         )
     ]
     return step_schedule(problem.instance.sha256, chunks_of(problem.instance), sends)
+
+
+def labels(index: PosedSteps) -> Mapping[str, Callable[[Any], str]]:
+    """Names of nodes, edges and the chunks' sources (``Formulation.labels``)."""
+    topology = network_of(index.instance)
+    return network_labels(
+        topology,
+        n=range(len(topology.nodes)),
+        e=[(edge.source, edge.target) for edge in index.edges],
+        c=[chunk.source for chunk in index.chunks],
+    )

@@ -133,6 +133,7 @@ ROUTING = Formulation(
     index=f"{__package__}.solve:routing_of",
     build=f"{__package__}.formulations.routing:build",
     extract=f"{__package__}.solve:routed_schedule",
+    labels=f"{__package__}.solve:labels",
     needs=("integers",),
     options=RoutingOptions,
     supports=supports_copies,

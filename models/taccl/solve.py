@@ -6,7 +6,7 @@ longer way left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
@@ -19,6 +19,7 @@ from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, step_schedule
 from ...core.budget import Budget
 from ...core.errors import InputError, Unsupported
+from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.schedule import StepSchedule
@@ -314,3 +315,14 @@ def symmetric(
             raise InputError(f"shift {shift} does not map chunks to chunks", place="sketch")
         to_chunk |= dict(zip(same, image, strict=True))
     return [((c, e), (to_chunk[c], to_edge[e])) for c in to_chunk for e in to_edge]
+
+
+def labels(index: PosedRouting) -> Mapping[str, Callable[[Any], str]]:
+    """Names of nodes, edges and the chunks' sources (``Formulation.labels``)."""
+    topology = network_of(index.instance)
+    return network_labels(
+        topology,
+        n=range(len(topology.nodes)),
+        e=[(edge.source, edge.target) for edge in index.edges],
+        c=[chunk.source for chunk in index.chunks],
+    )

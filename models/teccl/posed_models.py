@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InputError, Unsupported
+from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.schedule import Schedule
 from .all_to_all_extract import exact_flows, flow_schedule
@@ -106,10 +108,13 @@ def _enough(given: int | None, default: int, least: int) -> int:
 
 
 def milp_model(instance: Instance, options: MilpModelOptions) -> MilpModel:
-    """The general form of the epochs that are given, or of twice those that are needed at least (``Formulation.index``)."""
+    """The general form of the epochs that are given, or of twice those that are needed at least (``Formulation.index``).
+
+    Of fewer epochs than cuts prove to be needed it has no solution; ``cwb solve --explain`` says why.
+    """
     problem = epoch_problem(instance)
     least = max(1, lower_bound(problem)[0], problem.diameter)
-    epochs = _enough(options.epochs, 2 * least, least)
+    epochs = options.epochs or 2 * least
     sets = index_sets(problem, epochs, hyper_edges=options.switches == "hyper-edges")
     weights = tuple(Fraction(weight) for weight in options.priorities or ())
     return MilpModel(instance, problem, epochs, least, sets, options.objective, weights)
@@ -118,6 +123,14 @@ def milp_model(instance: Instance, options: MilpModelOptions) -> MilpModel:
 def build_milp(index: MilpModel) -> Any:
     """Model ``teccl-milp`` (``Formulation.build``)."""
     return milp.build(index.sets, index.objective, index.weights)
+
+
+def milp_labels(index: MilpModel) -> Mapping[str, Callable[[Any], str]]:
+    """Names of nodes, ways, links and the chunks' sources (``Formulation.labels``)."""
+    topology, sources = index.problem.topology, [commodity.source for commodity in index.problem.commodities]
+    nodes = range(len(topology.nodes))
+    ways = [(arc.source, arc.target) for arc in index.sets.arcs]
+    return network_labels(topology, n=nodes, d=nodes, a=ways, link=topology.link_ends, q=sources, p=sources)
 
 
 def milp_is_bound(index: MilpModel) -> bool:

@@ -93,6 +93,7 @@ ILP = Formulation(
     index=f"{__package__}.solve:within",
     build=f"{__package__}.formulation:build_within",
     extract=f"{__package__}.solve:schedule_of",
+    labels=f"{__package__}.solve:labels",
     value=f"{__package__}.solve:seconds",
     needs=("integers",),
     options=HorizonOptions,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -18,6 +18,7 @@ from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget
 from ...core.collective import CollectiveKind
 from ...core.errors import Unsupported
+from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.schedule import Chunks, Schedule, sends_from_lists
@@ -307,3 +308,14 @@ def _chunks(instance: Instance) -> Chunks:
     held = chunks.needed_by
     needed = chunks.needed_by if kind is CollectiveKind.ALL_REDUCE else chunks.held_by
     return replace(chunks, held_by=held, needed_by=needed, reduced=np.ones_like(chunks.reduced))
+
+
+def labels(index: Within) -> Mapping[str, Callable[[Any], str]]:
+    """Names of nodes, edges and the chunks' sources (``Formulation.labels``)."""
+    topology = network_of(index.instance)
+    return network_labels(
+        topology,
+        n=range(len(topology.nodes)),
+        e=[(edge.source, edge.target) for edge in index.problem.edges],
+        c=[chunk.source for chunk in index.problem.chunks],
+    )

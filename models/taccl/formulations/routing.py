@@ -97,7 +97,8 @@ def delivered(m: Any, problem: RoutingProblem) -> None:
 
     @m.Constraint(needed)
     def delivered(m: Any, c: int, n: int) -> Any:
-        return pyo.quicksum(m.x[c, e] for e in _into(problem, n)) == 1
+        into = _into(problem, n)
+        return pyo.quicksum(m.x[c, e] for e in into) == 1 if into else pyo.Constraint.Infeasible
 
 
 def relayed(m: Any, problem: RoutingProblem) -> None:

@@ -1,0 +1,230 @@
+"""Which few rows and bounds of a model exclude one another.
+
+The solver's own irreducible infeasible subset, where it has one, or else all rows and bounds, are thinned out by the
+deletion filter (Chinneck and Dravnieks, 1991): a condition without which the rest is still infeasible is left out for
+good. Many are left out at a time as long as that works, then fewer. In the end the subset is solved again, alone, and
+without each of its conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+
+from ..core.budget import Budget, silent
+from ..core.errors import Unsupported
+from ..core.solver import Capability, SolverOptions, Termination
+from .base import DEFAULT_OPTIONS, Adapter, NativeConflict, SessionResult, run_session
+from .guard import time_left_s, used_again, used_once
+from .matrix import MatrixModel
+
+#: A row, or the lower or upper bound of a column, by its number.
+Part = tuple[str, int]
+ROW, LOWER, UPPER = "row", "lower", "upper"
+
+_DELETION = "deletion filter"
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A part of a model that is infeasible.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+        Rows, then bounds. Integrality is not counted: it always stays.
+    whole : bool
+        Whether integrality is needed.
+    irreducible : bool
+        Whether the rest is feasible without any one of the parts.
+    by : str
+        How it was found.
+    solves : int
+        Models that were solved.
+    """
+
+    parts: tuple[Part, ...]
+    whole: bool
+    irreducible: bool
+    by: str
+    solves: int
+
+
+def find_conflict(
+    adapter: Adapter, matrix: MatrixModel, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS
+) -> Conflict | None:
+    """Find a part of a model that is infeasible, as small as time allows.
+
+    Parameters
+    ----------
+    adapter : Adapter
+        Solves the parts.
+    matrix : MatrixModel
+        The compiled model. Its objective does not matter.
+    budget : Budget
+        When its time is over, what is left counts as needed.
+    options : SolverOptions, optional
+        Of every solve.
+
+    Returns
+    -------
+    Conflict or None
+        None if the model is feasible, or the time was over before that was known.
+
+    Raises
+    ------
+    Unsupported
+        If the model has quadratic constraints that the solver does not take, and is feasible without them.
+    """
+    if (crossed := _crossed(matrix)) is not None:
+        return Conflict(crossed, whole=False, irreducible=True, by="its bounds alone", solves=0)
+    search = _Search(adapter, matrix, budget, options)
+    every = [(ROW, i) for i in range(len(matrix.rows)) if i not in search.left_out]
+    every += [(LOWER, j) for j in np.flatnonzero(matrix.lower > -inf).tolist()]
+    every += [(UPPER, j) for j in np.flatnonzero(matrix.upper < inf).tolist()]
+    return search.found(every)
+
+
+def _crossed(matrix: MatrixModel) -> tuple[Part, ...] | None:
+    """Two sides of a row or bounds of a column that exclude every value."""
+    for lower, upper, kinds in (
+        (matrix.lower, matrix.upper, (LOWER, UPPER)),
+        (matrix.row_lower, matrix.row_upper, (ROW,)),
+    ):
+        worst = int(np.argmax(lower - upper)) if lower.size else 0
+        if lower.size and lower[worst] > upper[worst]:
+            return tuple((kind, worst) for kind in kinds)
+    return None
+
+
+class _Search:
+    """Solves parts of one model."""
+
+    def __init__(self, adapter: Adapter, matrix: MatrixModel, budget: Budget, options: SolverOptions) -> None:
+        self.adapter, self.matrix, self.budget, self.options = adapter, matrix, budget, options
+        quadratic = () if Capability.QUADRATIC_CONSTRAINTS in adapter.capabilities else matrix.quadratic_rows
+        self.left_out = {row.row for row in quadratic}
+        self.relaxed = False
+        self.solves = 0
+
+    def found(self, every: list[Part]) -> Conflict | None:
+        """The conflict among all parts."""
+        self.relaxed = True
+        start, by = self.begin(every)
+        if start is None and self.matrix.is_mixed_integer:
+            self.relaxed = False
+            start, by = self.begin(every)
+        if start is None:
+            if self.left_out and not self.budget.exhausted:
+                name = self.matrix.rows[min(self.left_out)].name
+                raise Unsupported(
+                    f"without its quadratic constraints such as {name} the model has a solution, and "
+                    f"{self.adapter.title} does not take them: use --solver scip or gurobi"
+                )
+            return None
+        rows = [part for part in start if part[0] == ROW]
+        bounds = [part for part in start if part[0] != ROW]
+        rows = thinned(rows, lambda trial: self.is_infeasible([*trial, *bounds]) is True)
+        used = set(np.unique(self.matrix.A[[i for _, i in rows]].indices).tolist()) | self._quadratic_columns(rows)
+        bounds = [part for part in bounds if part[1] in used]
+        bounds = thinned(bounds, lambda trial: self.is_infeasible([*rows, *trial]) is True)
+        parts = (*rows, *bounds)
+        needed = (self.is_infeasible([p for p in parts if p != part]) is False for part in parts)
+        irreducible = self.is_infeasible(parts) is True and all(needed)
+        return Conflict(parts, not self.relaxed, irreducible, by, self.solves)
+
+    def begin(self, every: list[Part]) -> tuple[list[Part] | None, str]:
+        """The parts to begin with, and where they are from; None if all parts together are not infeasible."""
+        outcome = self.solve(every, native=True)
+        if outcome.termination is not Termination.INFEASIBLE:
+            return None, ""
+        told = outcome.conflict
+        if told is not None:
+            parts = [(ROW, i) for i in told.rows] + [(LOWER, j) for j in told.lower] + [(UPPER, j) for j in told.upper]
+            if self.is_infeasible(parts):
+                return parts, f"IIS of {self.adapter.title}"
+        return every, _DELETION
+
+    def is_infeasible(self, parts: Sequence[Part]) -> bool | None:
+        """Whether parts of the model exclude one another; None if that is not found out in time."""
+        outcome = self.solve(parts)
+        if outcome.termination is Termination.INFEASIBLE:
+            return True
+        feasible = outcome.values is not None or outcome.termination is Termination.UNBOUNDED
+        return False if feasible else None
+
+    def solve(self, parts: Sequence[Part], *, native: bool = False) -> SessionResult:
+        """Solve parts of the model, without its objective; with the solver's own subset if it is infeasible."""
+        if self.budget.exhausted or time_left_s(self.budget) == 0.0:
+            return SessionResult(Termination.TIME_LIMIT)
+        part, columns, rows = self.restricted(parts)
+        self.solves += 1
+        if part.is_settled or not part.rows:
+            return SessionResult(part.settled() or Termination.OPTIMAL, np.zeros(len(part.columns)))
+        session = self.adapter.open(replace(self.budget, progress=silent), self.options)
+        lend = used_again if self.adapter.numbers_threads else used_once
+        with lend(self.adapter.name, session.close) as worker:
+            session.tells_conflict = native
+            session.load(part, start=False)
+            outcome = run_session(session, part, worker, self.budget)
+        if (told := outcome.conflict) is None:
+            return outcome
+        lower, upper = ([columns[k] for k in found] for found in (told.lower, told.upper))
+        return replace(outcome, conflict=NativeConflict([rows[k] for k in told.rows], lower, upper))
+
+    def restricted(self, parts: Sequence[Part]) -> tuple[MatrixModel, list[int], list[int]]:
+        """The model of some parts, and the numbers of its columns and rows in the whole one."""
+        matrix = self.matrix
+        rows = [i for kind, i in parts if kind == ROW]
+        place = {row: k for k, row in enumerate(rows)}
+        kept = [row for row in matrix.quadratic_rows if row.row in place]
+        A = matrix.A[rows]
+        columns = sorted(set(np.unique(A.indices).tolist()) | self._quadratic_columns(parts))
+        lower, upper = np.full(len(matrix.columns), -inf), np.full(len(matrix.columns), inf)
+        for bounds, given, kind in ((lower, matrix.lower, LOWER), (upper, matrix.upper, UPPER)):
+            chosen = [j for of, j in parts if of == kind]
+            bounds[chosen] = given[chosen]
+        part = replace(
+            matrix,
+            columns=[matrix.columns[j] for j in columns],
+            rows=[matrix.rows[i] for i in rows],
+            c=np.zeros(len(columns)),
+            offset=0.0,
+            Q=None,
+            A=A[:, columns],
+            row_lower=matrix.row_lower[rows],
+            row_upper=matrix.row_upper[rows],
+            quadratic_rows=tuple(replace(q, row=place[q.row], Q=q.Q[:, columns][columns, :]) for q in kept),
+            lower=lower[columns],
+            upper=upper[columns],
+            integer=np.zeros(len(columns), dtype=bool) if self.relaxed else matrix.integer[columns],
+            unused=[],
+            contradiction=None,
+        )
+        return part, columns, rows
+
+    def _quadratic_columns(self, parts: Sequence[Part]) -> set[int]:
+        """Columns in the quadratic parts of rows."""
+        rows = {i for kind, i in parts if kind == ROW}
+        found = [np.flatnonzero(np.diff(q.Q.tocsc().indptr)) for q in self.matrix.quadratic_rows if q.row in rows]
+        return set(np.concatenate(found).tolist()) if found else set()
+
+
+def thinned(parts: Sequence[Part], can_do: Callable[[list[Part]], bool]) -> list[Part]:
+    """Leave out parts as long as the rest will do: first many at a time, then one by one."""
+    kept, size = list(parts), max(1, len(parts) // 2)
+    while kept:
+        first = 0
+        while first < len(kept):
+            rest = kept[:first] + kept[first + size :]
+            if can_do(rest):
+                kept = rest
+            else:
+                first += size
+        if size == 1:
+            break
+        size = max(1, min(size // 2, len(kept)))
+    return kept
