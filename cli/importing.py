@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..core.errors import InputError
+from .importing_machines import MACHINES
 from .streams import echo
 
 _FILE = click.Path(path_type=Path)
@@ -130,3 +131,7 @@ def wan(
     write_whole(output, readable_json(data).encode())
     network = data["network"]
     echo(f"{output}: {data['name']}, {len(network['nodes']):,} sites, {len(network['links']):,} links", err=True)
+
+
+for command in MACHINES:
+    importing.add_command(command)

@@ -1,0 +1,159 @@
+"""Networks of ASTRA-sim's analytical backend: YAML or JSON with a building block for each dimension.
+
+``topology`` lists ``Ring``, ``FullyConnected`` and ``Switch``, ``npus_count`` their sizes, ``bandwidth`` and ``latency``
+what each link has. What means something else here:
+
+* A GB is 2³⁰ bytes there (``common/NetworkFunction.cpp``): 50 GB/s become 50 GiB/s. Latencies are in ns.
+* The bandwidth is that of a link. Here it is that of an NPU in a dimension: twice that of a link of a ring of three and
+  more, n - 1 times that of a fully connected block.
+* A switch is two links away, each with the latency. Here it is that of both.
+
+``logical-dims``, as the files for ns-3 have them, are sizes alone: blocks, bandwidths and latencies must be said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import InputError, located, shown
+from ..core.strict_json import parse_json
+from ..core.units import UnitKind, exact, parse
+from .machine import checked_instance
+from .text import MAX_YAML_BYTES, read_text, read_yaml
+
+MAX_DIMENSIONS = 16
+_BLOCKS = {"Ring": "RI", "FullyConnected": "FC", "Switch": "SW"}
+_SIZE = re.compile(r"[0-9]{1,9}\Z")
+_DECIMAL = re.compile(r"[0-9]{1,12}(?:\.[0-9]{0,12})?(?:[eE][+-]?[0-9]{1,2})?\Z")
+
+
+def import_astra(
+    path: Path,
+    *,
+    blocks: Sequence[str] = (),
+    bandwidth: Sequence[str] = (),
+    latency: Sequence[str] = (),
+    fabric: bool = False,
+    name: str | None = None,
+) -> dict[str, Any]:
+    """Make an instance of a network file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; JSON if its name ends so, else YAML.
+    blocks, bandwidth, latency : sequence of str
+        For each dimension what a file of ``logical-dims`` does not say; the rates and latencies of a link.
+    fabric : bool
+        Whether the network is one of dimensions, for bandwidth designs and multi-rail methods, and not a graph.
+    name : str or None
+        Name of the instance; by default the file's.
+
+    Raises
+    ------
+    InputError
+        If the file is wrong, or does not say enough.
+    """
+    with located(source=str(path)):
+        data = parse_json(read_text(path, MAX_YAML_BYTES).encode(), 1000) if path.suffix == ".json" else read_yaml(path)
+        if not isinstance(data, dict):
+            raise InputError("expected an object")
+        given = {"--blocks": blocks, "--bandwidth": bandwidth, "--latency": latency}
+        read = _logical(data, given) if "logical-dims" in data else _analytical(data, given)
+        network = _network(*read, fabric=fabric)
+        said = "as given" if "logical-dims" in data else "those of the file, where a GB is 2^30 bytes"
+        about = f"{'_'.join(f'{block}({n})' for block, n in zip(*read[:2], strict=True))}, imported."
+        told = f"{path.name}, a network of ASTRA-sim; rates and latencies are {said}"
+        return checked_instance(network, name=name or path.stem, description=about, source=told)
+
+
+_Dimensions = tuple[list[str], list[int], list[Fraction], list[Fraction]]
+
+
+def _analytical(data: Mapping[str, Any], given: Mapping[str, Sequence[str]]) -> _Dimensions:
+    """Blocks, sizes, rates and latencies of a file of the analytical backend."""
+    for option, values in given.items():
+        if values:
+            raise InputError("the file says it; expected only with logical-dims", source=option)
+    topology = _list(data, "topology")
+    blocks = [_block(word, f"topology[{i}]") for i, word in enumerate(topology)]
+    sizes = _sizes(data, "npus_count", len(blocks))
+    rates = [rate * 2**30 for rate in _numbers(data, "bandwidth", len(blocks), positive=True)]
+    latencies = [ns / 10**9 for ns in _numbers(data, "latency", len(blocks), positive=False)]
+    return blocks, sizes, rates, latencies
+
+
+def _logical(data: Mapping[str, Any], given: Mapping[str, Sequence[str]]) -> _Dimensions:
+    """Sizes of a file for ns-3; all else is given."""
+    sizes = _sizes(data, "logical-dims", None)
+    for option, values in given.items():
+        if len(values) != len(sizes):
+            wanted = f"expected {option} for each of its {len(sizes)} dimensions"
+            raise InputError(f"logical-dims are sizes alone: {len(values)} are given; {wanted}")
+    blocks = [_block(word, "--blocks") for word in given["--blocks"]]
+    with located("--bandwidth"):
+        rates = [parse(text, UnitKind.RATE, allow_zero=False) for text in given["--bandwidth"]]
+    with located("--latency"):
+        return blocks, sizes, rates, [parse(text, UnitKind.TIME) for text in given["--latency"]]
+
+
+def _network(
+    blocks: list[str], sizes: list[int], rates: list[Fraction], latencies: list[Fraction], *, fabric: bool
+) -> str | dict[str, Any]:
+    """The fabric: bandwidths of an NPU, latencies between two of them."""
+    share = [
+        n - 1 if block == "FC" else 2 if block == "RI" and n > 2 else 1 for block, n in zip(blocks, sizes, strict=True)
+    ]
+    hops = [2 if block == "SW" else 1 for block in blocks]
+    dims = "_".join(f"{block}({n})" for block, n in zip(blocks, sizes, strict=True))
+    bandwidth = [_shortest_rate(rate * n) for rate, n in zip(rates, share, strict=True)]
+    latency = [exact(time * n * 10**9, "ns") for time, n in zip(latencies, hops, strict=True)]
+    if fabric:
+        return {"dimensions": dims, "bandwidth": bandwidth, "latency": latency}
+    quoted = [", ".join(f"'{text}'" for text in texts) for texts in (bandwidth, latency)]
+    return f"fabric('{dims}', bandwidth=[{quoted[0]}], latency=[{quoted[1]}])"
+
+
+def _shortest_rate(rate: Fraction) -> str:
+    return min((exact(rate / scale, unit) for unit, scale in (("GiB/s", 2**30), ("GB/s", 10**9))), key=len)
+
+
+def _list(data: Mapping[str, Any], key: str) -> list[Any]:
+    values = data.get(key)
+    if not isinstance(values, list) or not 0 < len(values) <= MAX_DIMENSIONS:
+        raise InputError(f"{shown(values)}; expected a list of 1 to {MAX_DIMENSIONS}", place=key)
+    return values
+
+
+def _block(word: object, place: str) -> str:
+    if word not in _BLOCKS:
+        raise InputError(f"{shown(word)}; expected {', '.join(_BLOCKS)}", place=place)
+    return _BLOCKS[str(word)]
+
+
+def _sizes(data: Mapping[str, Any], key: str, count: int | None) -> list[int]:
+    texts = [str(value) if type(value) in (int, str) else "" for value in _list(data, key)]
+    for index, text in enumerate(texts):
+        if not _SIZE.match(text) or int(text) < 2:
+            raise InputError(f"{shown(data[key][index])}; expected an integer from 2", place=f"{key}[{index}]")
+    if count not in (None, len(texts)):
+        raise InputError(f"{len(texts)} entries for {count} dimensions", place=key)
+    return [int(text) for text in texts]
+
+
+def _numbers(data: Mapping[str, Any], key: str, count: int, *, positive: bool) -> list[Fraction]:
+    values = _list(data, key)
+    if len(values) != count:
+        raise InputError(f"{len(values)} entries for {count} dimensions", place=key)
+    texts = [
+        repr(value) if type(value) in (int, float) else value if isinstance(value, str) else "" for value in values
+    ]
+    for index, text in enumerate(texts):
+        if not _DECIMAL.match(text) or (positive and not Fraction(text)):
+            expected = "above 0" if positive else "of at least 0"
+            raise InputError(f"{shown(values[index])}; expected a number {expected}", place=f"{key}[{index}]")
+    return [Fraction(text) for text in texts]

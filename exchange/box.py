@@ -1,0 +1,214 @@
+"""Boxes of GPUs as they are read from other programs.
+
+A :class:`Box` has GPUs, links, and parts that only pass on: NVSwitches, PCIe switches, CPUs and NICs. A
+:class:`Layout` says how many boxes there are, which NICs join them, and what stands in no file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+
+from ..core.errors import InputError, shown
+from ..core.units import UnitKind, parse
+from ..instances.generators.nvidia import HYBRID_CUBE_MESH
+
+LATENCY, NIC_LATENCY = "0.7 us", "1.3 us"
+
+_TIMES = re.compile(r"(?:([0-9]{1,4}) *[x×*] *)?(.{1,80})\Z")
+
+
+class Role(Enum):
+    """What a part does that is no GPU."""
+
+    SWITCH = "switch"
+    PCIE = "pcie"
+    CPU = "cpu"
+    NIC = "nic"
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A link in one direction.
+
+    Parameters
+    ----------
+    source, target : str
+        Names of its ends.
+    rate_Bps : Fraction
+        Bytes per second.
+    pcie : bool
+        Whether it is part of the PCIe tree, and no link of its own between GPUs.
+    """
+
+    source: str
+    target: str
+    rate_Bps: Fraction
+    pcie: bool = False
+
+
+@dataclass(frozen=True)
+class Box:
+    """A machine.
+
+    Parameters
+    ----------
+    gpus : tuple of str
+        Names in the order of their ranks.
+    parts : mapping
+        All other nodes, with their roles.
+    cables : tuple of Cable
+        Links.
+    ports : mapping
+        Rate of the network port of every NIC in bytes per second, None where it is not known.
+    chosen : bool
+        Whether the file says which GPU uses which NIC.
+    """
+
+    gpus: tuple[str, ...]
+    parts: Mapping[str, Role]
+    cables: tuple[Cable, ...]
+    ports: Mapping[str, Fraction | None] = field(default_factory=dict)
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class Times:
+    """A number of links and the rate of one, such as ``12 x 25 GB/s``; the number may be left out."""
+
+    count: int | None
+    rate_Bps: Fraction
+
+    @classmethod
+    def read(cls, text: str, *, counted: bool = False) -> Times:
+        """Read a text.
+
+        Raises
+        ------
+        InputError
+            If it is no rate, or has no number where ``counted`` asks for one.
+        """
+        found = _TIMES.match(text.strip())
+        count = int(found[1]) if found and found[1] else None
+        if found is None or count == 0 or (counted and count is None):
+            raise InputError(f"{shown(text)}; expected such as '12 x 25 GB/s'")
+        return cls(count, parse(found[2], UnitKind.RATE, allow_zero=False))
+
+
+class Wiring(Enum):
+    """How NVLinks join the GPUs of a box."""
+
+    SWITCH = "switch"
+    MESH = "mesh"
+    HYBRID_CUBE_MESH = "hybrid-cube-mesh"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How boxes are joined, and what is left out.
+
+    Parameters
+    ----------
+    boxes : int
+        Number of equal boxes.
+    nic : Times or None
+        Rate of a NIC, where the file does not say it or is not believed, and how many of them a box uses.
+    nics : tuple of str
+        NICs that may be used; all unless given.
+    rails : bool
+        Whether NIC i of every box is on a switch of its own.
+    pcie : bool
+        Whether the whole PCIe tree stays.
+    latency, nic_latency : str
+        Between two GPUs, and between two NICs.
+    """
+
+    boxes: int = 1
+    nic: Times | None = None
+    nics: tuple[str, ...] = ()
+    rails: bool = False
+    pcie: bool = False
+    latency: str = LATENCY
+    nic_latency: str = NIC_LATENCY
+
+
+def wired(gpus: Sequence[str], links: Times, wiring: Wiring) -> tuple[dict[str, Role], list[Cable]]:
+    """Join GPUs by their NVLinks.
+
+    Parameters
+    ----------
+    gpus : sequence of str
+        Their names.
+    links : Times
+        How many a GPU has, and the rate of one.
+    wiring : Wiring
+        Where they lead.
+
+    Raises
+    ------
+    InputError
+        If so many links cannot lead there.
+    """
+    count, peers = links.count or 1, len(gpus) - 1
+    if wiring is Wiring.SWITCH:
+        return {"nvswitch": Role.SWITCH}, [c for g in gpus for c in both(g, "nvswitch", links.rate_Bps * count)]
+    if wiring is Wiring.MESH:
+        if not peers or count % peers:
+            raise InputError(f"{count} links of a GPU are no mesh of {len(gpus)} GPUs; expected a multiple of {peers}")
+        pairs = {(i, j): count // peers for j in range(len(gpus)) for i in range(j)}
+    else:
+        if (count, peers) != (6, 7):
+            raise InputError(f"{len(gpus)} GPUs of {count} links; a hybrid cube mesh has 8 of 6")
+        pairs = dict(HYBRID_CUBE_MESH)
+    return {}, [c for (i, j), n in pairs.items() for c in both(gpus[i], gpus[j], links.rate_Bps * n)]
+
+
+def likely_wiring(gpus: int, links: int) -> Wiring:
+    """The only wiring that so many links allow, since a mesh has the same number for every pair.
+
+    Raises
+    ------
+    InputError
+        If there are several: asks for ``--wiring``.
+    """
+    if gpus > 1 and links % (gpus - 1) == 0:
+        raise InputError(f"{links} NVLinks of {gpus} GPUs can be a mesh or lead to a switch; expected --wiring")
+    if (gpus, links) == (8, 6):
+        raise InputError("6 NVLinks of 8 GPUs can be a hybrid cube mesh or lead to a switch; expected --wiring")
+    return Wiring.SWITCH
+
+
+def both(one: str, other: str, rate: Fraction, *, pcie: bool = False) -> list[Cable]:
+    """A link in each direction."""
+    return [Cable(one, other, rate, pcie), Cable(other, one, rate, pcie)]
+
+
+def merged(cables: Iterable[Cable]) -> tuple[Cable, ...]:
+    """Links with equal ends as one of their summed rate, in the order of the first of each."""
+    rates: dict[tuple[str, str, bool], Fraction] = {}
+    for c in cables:
+        key = (c.source, c.target, c.pcie)
+        rates[key] = rates.get(key, Fraction(0)) + c.rate_Bps
+    return tuple(Cable(source, target, rate, pcie) for (source, target, pcie), rate in rates.items())
+
+
+def join_all(gpus: Sequence[str], cables: Iterable[Cable]) -> bool:
+    """Whether every GPU reaches every other one."""
+    ahead: dict[str, list[str]] = {}
+    back: dict[str, list[str]] = {}
+    for c in cables:
+        ahead.setdefault(c.source, []).append(c.target)
+        back.setdefault(c.target, []).append(c.source)
+    return all(set(gpus) <= _reached(gpus[0], of) for of in (ahead, back))
+
+
+def _reached(start: str, ahead: Mapping[str, Sequence[str]]) -> set[str]:
+    seen, waiting = {start}, [start]
+    while waiting:
+        fresh = [name for name in ahead.get(waiting.pop(), ()) if name not in seen]
+        seen.update(fresh)
+        waiting += fresh
+    return seen

@@ -1,0 +1,255 @@
+"""Networks of boxes of GPUs, as instances.
+
+* Where NVLink or xGMI joins all GPUs, the PCIe tree is left out but for the ways from the GPUs to the NICs. Otherwise
+  the GPUs use it for each other, and it stays; so it does where ``pcie`` is asked for.
+* Each GPU uses the NICs with the widest way, of these the nearest; NICs that no GPU uses are left out, and so are all
+  in a single box.
+* Without rails the NICs of all boxes are on one switch; with rails, NIC i of every box is on switch i.
+* All switches only pass on: they cannot store.
+
+Latencies are those of TE-CCL (section 6.1) unless said otherwise: 0.7 us between GPUs, half of it for each link of
+an NVSwitch, a PCIe switch or a CPU; 1.3 us from NIC to NIC, half for each link of the network between them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from ..core.errors import InputError, located, shown
+from ..core.fields import validated
+from ..core.units import UnitKind, exact, parse
+from ..instances.build import build_instance
+from ..instances.loader import find_workload, network_from_text
+from ..instances.schema import InstanceFile
+from .box import LATENCY, NIC_LATENCY, Box, Cable, Layout, Role, Times, both, join_all, merged
+from .link_rates import GB
+
+MAX_GPUS, MAX_PARTS = 1024, 4096
+
+#: Nodes and links of all boxes: what an instance file can hold.
+MAX_SIZE = 200_000
+
+
+def imported(box: Box, layout: Layout, *, name: str, source: str) -> dict[str, Any]:
+    """Make the data of an instance, checked by building it.
+
+    Parameters
+    ----------
+    box : Box
+        The machine.
+    layout : Layout
+        How many there are, and how they are joined.
+    name : str
+        Of the instance.
+    source : str
+        Where GPUs, links and rates come from; what the layout says is added.
+
+    Raises
+    ------
+    InputError
+        If the layout lacks something, or the network is not connected.
+    """
+    if len(box.gpus) > MAX_GPUS or len(box.parts) > MAX_PARTS:
+        raise InputError(
+            f"{len(box.gpus):,} GPUs and {len(box.parts):,} parts; expected at most {MAX_GPUS:,} and {MAX_PARTS:,}"
+        )
+    if not box.gpus:
+        raise InputError("no GPU; expected at least one")
+    names = Counter([*box.gpus, *box.parts])
+    if (name_twice := next((n for n, count in names.items() if count > 1), None)) is not None:
+        raise InputError(f"two nodes are named {shown(name_twice)}")
+    gpus, boxes = len(box.gpus), layout.boxes
+    about = f"A box of {gpus} GPUs" if boxes == 1 else f"{gpus * boxes:,} GPUs in {boxes:,} boxes"
+    told = f"{source}; latencies are {layout.latency} between GPUs"
+    told += f" and {layout.nic_latency} between NICs" if boxes > 1 else ""
+    told += " (TE-CCL, section 6.1)" if (layout.latency, layout.nic_latency) == (LATENCY, NIC_LATENCY) else ""
+    network = network_of(box, layout)
+    return checked_instance(network, name=name, description=f"{about}, imported.", source=told)
+
+
+def checked_instance(network: dict[str, Any] | str, *, name: str, description: str, source: str) -> dict[str, Any]:
+    """Data of an instance of a network, checked by building it; the caller names the file in errors."""
+    data = {"schema": "cwb-instance/1", "name": name, "description": description, "source": source, "network": network}
+    file = validated(lambda: InstanceFile.model_validate(data))
+    build_instance(file, name, find_workload, network_from_text)
+    return data
+
+
+def network_of(box: Box, layout: Layout) -> dict[str, Any]:
+    """Nodes and links of all boxes, as an instance file has them."""
+    ports: dict[str, Fraction] = {}
+    ways: set[tuple[str, str]] = set()
+    if layout.boxes > 1:
+        box, ports, ways = _with_nics(box, layout)
+    nics = {name for name, role in box.parts.items() if role is Role.NIC} - set(ports)
+    cables = [c for c in box.cables if not {c.source, c.target} & nics]
+    whole = layout.pcie or not join_all(box.gpus, [c for c in cables if not c.pcie])
+    kept = [c for c in cables if whole or not c.pcie or (c.source, c.target) in ways]
+    kept = _without_dead_ends(kept, {*box.gpus, *ports})
+    if not join_all(box.gpus, kept):
+        raise InputError("its links do not join all GPUs")
+    ends = {end for c in kept for end in (c.source, c.target)}
+    parts = {name: role for name, role in box.parts.items() if name in ends}
+    return _all_boxes(replace(box, parts=parts, cables=merged(kept)), ports, layout)
+
+
+def _all_boxes(box: Box, ports: Mapping[str, Fraction], layout: Layout) -> dict[str, Any]:
+    """Repeat the box, and join the NICs."""
+    rails = [f"rail{i}" for i in range(len(ports))] if layout.rails else ["network"] * bool(ports)
+    count = layout.boxes
+    size = count * (len(box.gpus) + len(box.parts) + len(box.cables) + len(ports)) + len(rails)
+    if size > MAX_SIZE:
+        raise InputError(
+            f"{count:,} boxes have {size:,} nodes and links; expected at most {MAX_SIZE:,}", source="--boxes"
+        )
+    inside, outside = _half(layout.latency, "--latency"), _half(layout.nic_latency, "--nic-latency")
+    prefix = [f"box{b}." if count > 1 else "" for b in range(count)]
+    nodes: list[dict[str, Any]] = [{"name": p + gpu} for p in prefix for gpu in box.gpus]
+    nodes += [_relay(p + part) for p in prefix for part in box.parts]
+    nodes += [_relay(rail) for rail in rails]
+    links: list[dict[str, Any]] = []
+    for p in prefix:
+        for one, other, rate, two_ways in _pairs(box.cables):
+            roles = {box.parts.get(end) for end in (one, other)}
+            steps = 0 if Role.NIC in roles else 2 if roles == {None} else 1
+            links.append(_link(p + one, p + other, rate, inside * steps, two_ways))
+        for i, (nic, rate) in enumerate(ports.items()):
+            links.append(_link(p + nic, rails[i % len(rails)], rate, outside, True))
+    return {"nodes": nodes, "links": links}
+
+
+def _pairs(cables: Iterable[Cable]) -> Iterator[tuple[str, str, Fraction, bool]]:
+    """Links with their rates; those that are alike in both directions once."""
+    rates = {(c.source, c.target, c.pcie): c.rate_Bps for c in cables}
+    told: set[tuple[str, str, bool]] = set()
+    for (source, target, pcie), rate in rates.items():
+        if (source, target, pcie) in told:
+            continue
+        alike = rates.get((target, source, pcie)) == rate
+        if alike:
+            told.add((target, source, pcie))
+        yield source, target, rate, alike
+
+
+def _link(source: str, target: str, rate: Fraction, latency: Fraction, two_ways: bool) -> dict[str, Any]:
+    times = {"bandwidth": exact(rate / GB, "GB/s"), "latency": exact(latency * 10**6, "us")}
+    return {"source": source, "target": target, **times, **({"bidirectional": True} if two_ways else {})}
+
+
+def _relay(name: str) -> dict[str, Any]:
+    return {"name": name, "kind": "switch", "buffer": "0 B"}
+
+
+def _half(text: str, option: str) -> Fraction:
+    with located(source=option):
+        return parse(text, UnitKind.TIME) / 2
+
+
+_WithNics = tuple[Box, dict[str, Fraction], set[tuple[str, str]]]
+
+
+def _with_nics(box: Box, layout: Layout) -> _WithNics:
+    """The box, the NICs that are used with their rates, and the links on ways to them."""
+    for name in layout.nics:
+        if name not in box.ports:
+            expected = f"expected some of {', '.join(box.ports)}" if box.ports else "the file names none"
+            raise InputError(f"no NIC is named {shown(name)}; {expected[:200]}", source="--nics")
+    names = [n for n in box.ports if not layout.nics or n in layout.nics]
+    if not names:
+        return _made_nics(box, layout.nic)
+    ports: dict[str, Fraction] = {}
+    for name in names:
+        rate = layout.nic.rate_Bps if layout.nic else box.ports[name]
+        if rate is None:
+            raise InputError(f"the rate of NIC {shown(name)} is not in the file; expected --nic such as '400 Gb/s'")
+        ports[name] = rate
+    ways, used = _ways_to_nics(box, ports)
+    if not used:
+        raise InputError("no way leads from a GPU to a NIC")
+    if layout.nic and layout.nic.count not in (None, len(used)):
+        found = f"the GPUs are nearest to {len(used)} NICs ({', '.join(used)[:120]}), not to {layout.nic.count}"
+        raise InputError(f"{found}; expected their number, or --nics with the names of those in use", source="--nic")
+    return box, {name: ports[name] for name in names if name in used}, ways
+
+
+def _made_nics(box: Box, nic: Times | None) -> _WithNics:
+    """NICs that are in no file: spread evenly over the GPUs, with links as fast as they are."""
+    if nic is None or nic.count is None:
+        raise InputError("the file names no NIC; expected --nic with their number, such as '8 x 400 Gb/s'")
+    gpus, count = len(box.gpus), nic.count
+    if gpus % count and count % gpus:
+        raise InputError(f"{count} NICs cannot be shared evenly by {gpus} GPUs", source="--nic")
+    names = [f"nic{i}" for i in range(count)]
+    more = max(gpus, count)
+    ends = [(box.gpus[i * gpus // more], names[i * count // more]) for i in range(more)]
+    links = [cable for gpu, name in ends for cable in both(gpu, name, nic.rate_Bps, pcie=True)]
+    parts = {**box.parts, **dict.fromkeys(names, Role.NIC)}
+    box = replace(box, parts=parts, cables=(*box.cables, *links))
+    return box, dict.fromkeys(names, nic.rate_Bps), {(c.source, c.target) for c in links}
+
+
+def _ways_to_nics(box: Box, ports: Mapping[str, Fraction]) -> tuple[set[tuple[str, str]], list[str]]:
+    """Links of the ways from every GPU to the NICs that are reached best, and these NICs; all NICs that do not choose."""
+    if box.chosen:
+        return {(c.source, c.target) for c in box.cables if c.pcie}, list(ports)
+    ahead: dict[str, list[Cable]] = {}
+    for c in box.cables:
+        if c.pcie:
+            ahead.setdefault(c.source, []).append(c)
+    ways: set[tuple[str, str]] = set()
+    used: dict[str, None] = {}
+    ends = {*box.gpus, *(name for name, role in box.parts.items() if role is Role.NIC)}
+    for gpu in box.gpus:
+        before = _shortest_ways(gpu, ahead, ends)
+        reached = {nic: _way(nic, before) for nic in ports if nic in before}
+        scores = {nic: (-min(ports[nic], *(c.rate_Bps for c in way)), len(way)) for nic, way in reached.items()}
+        for nic, score in scores.items():
+            if score == min(scores.values()):
+                used[nic] = None
+                ways |= {end for c in reached[nic] for end in ((c.source, c.target), (c.target, c.source))}
+    return ways, [nic for nic in ports if nic in used]
+
+
+def _shortest_ways(start: str, ahead: Mapping[str, Sequence[Cable]], ends: set[str]) -> dict[str, Cable]:
+    """Last link of a shortest way to every node; ways pass through no other GPU and no NIC."""
+    before: dict[str, Cable] = {}
+    waiting = deque([start])
+    while waiting:
+        here = waiting.popleft()
+        if here in ends and here != start:
+            continue
+        for c in ahead.get(here, ()):
+            if c.target != start and c.target not in before:
+                before[c.target] = c
+                waiting.append(c.target)
+    return before
+
+
+def _way(end: str, before: Mapping[str, Cable]) -> list[Cable]:
+    way: list[Cable] = []
+    while end in before:
+        way.append(before[end])
+        end = before[end].source
+    return way
+
+
+def _without_dead_ends(cables: list[Cable], keep: set[str]) -> list[Cable]:
+    """Links without those to parts that lead nowhere else."""
+    beside: dict[str, set[str]] = {}
+    for c in cables:
+        beside.setdefault(c.source, set()).add(c.target)
+        beside.setdefault(c.target, set()).add(c.source)
+    waiting = [name for name, others in beside.items() if len(others) < 2 and name not in keep]
+    gone: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        gone.add(name)
+        for other in beside[name] - gone:
+            beside[other].discard(name)
+            if len(beside[other]) < 2 and other not in keep:
+                waiting.append(other)
+    return [c for c in cables if not {c.source, c.target} & gone]

@@ -1,0 +1,100 @@
+"""Graphs that NCCL writes (``NCCL_GRAPH_DUMP_FILE``): the channels of its rings and trees.
+
+A ``channel`` lists the GPUs that it visits (``dev``, hexadecimal), between the NICs where it enters and leaves a box.
+Every channel of a graph uses ``speedintra`` GB/s within a box and ``speedinter`` between boxes, all at the same time:
+what the network that is made of them has is what NCCL has found, and the machine may have more.
+
+A ring (``pattern`` 4) goes around once, in one direction. Of trees (1, 2, 3), a channel is a chain that is used in both
+directions. NVLS and CollNet (5, 6) say nothing of links.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+from ..core.errors import InputError, located, shown
+from .box import Box, Cable, Role, merged
+from .link_rates import GB
+from .xml import Element
+
+MAX_CHANNELS, MAX_VISITS = 256, 2048
+
+_SPEED = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,12})?\Z")
+_RING, _CHAINS = "4", ("1", "2", "3")
+
+
+def graph_box(root: Element, wanted: int) -> Box:
+    """Read the ``graphs`` of a graph file.
+
+    Parameters
+    ----------
+    root : Element
+        The root of the file.
+    wanted : int
+        The ``id`` of the graph: 0 are the rings, 1 the trees.
+
+    Raises
+    ------
+    InputError
+        If there is no such graph, or it is wrong.
+    """
+    graphs = {graph.get("id", ""): graph for graph in root if graph.tag == "graph"}
+    graph = graphs.get(str(wanted))
+    if graph is None:
+        raise InputError(f"no graph has the id {wanted}; expected one of {', '.join(graphs)[:80]}", source="--graph")
+    with located(f"graph {wanted}"):
+        pattern = graph.get("pattern", "")
+        if pattern not in (_RING, *_CHAINS):
+            raise InputError(f"{shown(pattern)} is no ring or tree; expected from 1 to 4", place="pattern")
+        inside, outside = (_speed(graph, key) for key in ("speedintra", "speedinter"))
+        channels = [child for child in graph if child.tag == "channel"]
+        if not 0 < len(channels) <= MAX_CHANNELS:
+            raise InputError(f"{len(channels)} channels; expected from 1 to {MAX_CHANNELS}")
+        gpus: set[int] = set()
+        nics: dict[str, Fraction | None] = {}
+        cables: list[Cable] = []
+        for index, channel in enumerate(channels):
+            with located(f"channel[{index}]"):
+                visited = [_visit(child) for child in channel]
+                if len(visited) > MAX_VISITS:
+                    raise InputError(f"{len(visited):,} GPUs; expected at most {MAX_VISITS:,}")
+                cables += _channel(visited, inside, outside, ring=pattern == _RING)
+                gpus |= {number for kind, number in visited if kind == "gpu"}
+                nics |= {f"net{number}": None for kind, number in visited if kind == "net"}
+    links = merged(cables)
+    ports = {nic: sum((c.rate_Bps for c in links if c.target == nic), Fraction(0)) or None for nic in nics}
+    return Box(tuple(f"gpu{n}" for n in sorted(gpus)), dict.fromkeys(nics, Role.NIC), links, ports, chosen=True)
+
+
+def _channel(visited: Sequence[tuple[str, int]], inside: Fraction, outside: Fraction, *, ring: bool) -> list[Cable]:
+    """Links of a channel, from each node that it visits to the next."""
+    names = [f"{kind}{number}" for kind, number in visited]
+    pairs = list(pairwise(names))
+    if ring and len(names) > 1 and visited[0][0] == "gpu":
+        pairs.append((names[-1], names[0]))
+    if not ring:
+        pairs += [(b, a) for a, b in pairs]
+    cables: list[Cable] = []
+    for one, other in pairs:
+        outer = one.startswith("net") or other.startswith("net")
+        if one == other:
+            raise InputError(f"{one} follows itself")
+        cables.append(Cable(one, other, outside if outer else inside, pcie=outer))
+    return cables
+
+
+def _visit(element: Element) -> tuple[str, int]:
+    dev = element.get("dev", "")
+    if element.tag not in ("gpu", "net") or not re.match(r"(?:0x)?[0-9a-fA-F]{1,8}\Z", dev):
+        raise InputError(f"{shown(element.tag)} with dev {shown(dev)}; expected gpu or net with a hexadecimal number")
+    return element.tag, int(dev, 16)
+
+
+def _speed(graph: Element, key: str) -> Fraction:
+    text = graph.get(key, "")
+    if not _SPEED.match(text) or not Fraction(text):
+        raise InputError(f"{shown(text)}; expected a number of GB/s above 0", place=key)
+    return Fraction(text) * GB

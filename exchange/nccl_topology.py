@@ -1,0 +1,332 @@
+"""Topologies that NCCL and RCCL write (``NCCL_TOPO_DUMP_FILE``) and read (``NCCL_TOPO_FILE``).
+
+A ``system`` has CPUs (NUMA nodes), each with a tree of PCIe devices; GPUs among them list their NVLinks (``nvlink``),
+xGMI links (``xgmi``, RCCL's version 2) and links to the CPU (``c2c``), NICs their network ports (``net``). What each
+link carries follows NCCL's ``src/graph/topo.cc`` at version 2.30:
+
+* ``count`` NVLinks by compute capability, xGMI links by architecture; the target is another GPU, the local CPU
+  (``tclass`` 0x068001) or an NVSwitch (0x068000), of which all are one node. Links to GPUs that are not in the file are
+  left out.
+* A PCIe device and what it hangs on: its ``link_speed`` times ``link_width``. A ``pcilink`` joins two PCIe switches.
+* A ``net`` has ``speed`` in Mb/s; no speed counts as 10 Gb/s. Ports of one device share its PCIe link.
+* Every pair of CPUs of a host, by architecture and model.
+
+NCCL counts copies between GPUs over the PCIe of Intel CPUs with 6/5 of their size; here they count as they are.
+
+Files of clouds have the PCIe tree alone, with GPUs and NICs known by their ``class``: what NVLinks they have must then
+be said.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import InputError, located, shown
+from .box import Box, Cable, Layout, Role, Times, Wiring, both, likely_wiring, merged, wired
+from .link_rates import GB, GENERATIONS, LOCAL_Bps, Rating, between_cpus, nvlink, pcie, xgmi
+from .machine import imported
+from .nccl_graph import graph_box
+from .text import read_text
+from .xml import Element, parse_xml
+
+#: NCCL itself reads no more than 256 nodes of a kind; a dump of 72 GPUs has 0.3 MB.
+MAX_BYTES = 8 * 2**20
+MAX_CPUS, MAX_GPUS = 256, 1024
+
+_INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,18})\Z")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What a file of a cloud does not say of its NVLinks.
+
+    Parameters
+    ----------
+    generation : str or None
+        A GPU of :data:`.link_rates.GENERATIONS`.
+    nvlink : Times or None
+        NVLinks of a GPU, and the rate of one.
+    wiring : Wiring or None
+        Where they lead.
+    pcie_only : bool
+        Whether there are none.
+    """
+
+    generation: str | None = None
+    nvlink: Times | None = None
+    wiring: Wiring | None = None
+    pcie_only: bool = False
+
+
+def import_nccl(
+    path: Path, layout: Layout, rating: Rating, missing: Missing, *, graph: int = 0, name: str | None = None
+) -> dict[str, Any]:
+    """Make an instance of a topology file, or of a graph file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    layout : Layout
+        How many boxes there are, and how they are joined.
+    rating : Rating
+        Which rates links have.
+    missing : Missing
+        What the file does not say.
+    graph : int
+        Number of the graph in a graph file.
+    name : str or None
+        Name of the instance; by default the file's.
+
+    Raises
+    ------
+    InputError
+        If the file is wrong or does not say enough; names the place, the value and what was expected.
+    """
+    with located(source=str(path)):
+        root = parse_xml(read_text(path, MAX_BYTES))
+        if root.tag == "graphs":
+            box = graph_box(root, graph)
+            source = f"{path.name}, a graph that NCCL searched; rates are what its channels use"
+        elif root.tag == "system":
+            box = system_box(root, rating, missing)
+            source = f"{path.name}, a topology of NCCL; rates of links are {rating.value}, as NCCL counts"
+        else:
+            raise InputError(f"its root is {shown(root.tag)}; expected system or graphs")
+        return imported(box, layout, name=name or path.stem, source=source)
+
+
+def system_box(root: Element, rating: Rating, missing: Missing) -> Box:
+    """Read the ``system`` of a topology file."""
+    reader = _Reader(rating)
+    cpus = [child for child in root if child.tag == "cpu"]
+    if not cpus or len(cpus) > MAX_CPUS:
+        raise InputError(f"{len(cpus)} CPUs; expected from 1 to {MAX_CPUS}", place="system")
+    hosts = list(dict.fromkeys(cpu.get("host_hash", "") for cpu in cpus))
+    for index, cpu in enumerate(cpus):
+        with located(f"cpu[{index}]"):
+            host = hosts.index(cpu.get("host_hash", ""))
+            reader.read_cpu(cpu, host, f"host{host}." if len(hosts) > 1 else "")
+    reader.join_cpus()
+    reader.join_gpus()
+    if reader.bare:
+        if reader.gpus:
+            raise InputError("some GPUs are described and some are not; expected either")
+        reader.wire_bare(missing)
+    ranks = [rank for rank, _, _ in reader.order]
+    order = (
+        reader.order if len(set(ranks)) == len(ranks) else [(0, i, gpu) for i, (_, _, gpu) in enumerate(reader.order)]
+    )
+    return Box(tuple(gpu for _, _, gpu in sorted(order)), reader.parts, merged(reader.cables), reader.ports)
+
+
+@dataclass
+class _Cpu:
+    """A CPU, and what its rate to others follows from."""
+
+    name: str
+    host: int
+    element: Element
+
+
+@dataclass
+class _Gpu:
+    """A GPU that is described."""
+
+    name: str
+    host: int
+    cpu: str
+    element: Element
+    place: str
+
+
+@dataclass
+class _Reader:
+    """What has been read so far."""
+
+    rating: Rating
+    parts: dict[str, Role] = field(default_factory=dict)
+    cables: list[Cable] = field(default_factory=list)
+    ports: dict[str, Fraction | None] = field(default_factory=dict)
+    cpus: list[_Cpu] = field(default_factory=list)
+    gpus: list[_Gpu] = field(default_factory=list)
+    bare: list[str] = field(default_factory=list)
+    order: list[tuple[int, int, str]] = field(default_factory=list)
+    devices: dict[tuple[int, int], str] = field(default_factory=dict)
+    links: list[tuple[str, int, str]] = field(default_factory=list)
+
+    def read_cpu(self, element: Element, host: int, prefix: str) -> None:
+        """Read a CPU and the tree below it."""
+        cpu = _Cpu(f"{prefix}cpu{_integer(element, 'numaid')}", host, element)
+        self.cpus.append(cpu)
+        self._part(cpu.name, Role.CPU)
+        for index, child in enumerate(element):
+            with located(f"{child.tag}[{index}]"):
+                if child.tag == "pci":
+                    self._device(child, cpu, cpu.name, prefix)
+                elif child.tag == "nic":
+                    self._nic(child, cpu.name, LOCAL_Bps, prefix, f"{cpu.name}.nic")
+
+    def _part(self, name: str, role: Role) -> None:
+        if name in self.parts:
+            raise InputError(f"two parts are named {shown(name)}")
+        self.parts[name] = role
+
+    def _device(self, element: Element, cpu: _Cpu, parent: str, prefix: str) -> None:
+        """Read a PCIe device: a GPU, a NIC, or a switch with more devices."""
+        kind, busid = element.get("class", ""), _busid(element, "busid")
+        rate = pcie(element.get("link_speed", ""), _integer(element, "link_width", 0, 0, 64)).by(self.rating)
+        gpus = [child for child in element if child.tag == "gpu"]
+        nic = next((child for child in element if child.tag == "nic"), None)
+        if len(gpus) > 1:
+            raise InputError(f"{len(gpus)} GPUs are parts of one device; expected one")
+        if gpus:
+            self._gpu(gpus[0], cpu, parent, rate, prefix, busid)
+        elif nic is not None:
+            self._nic(nic, parent, rate, prefix, f"{prefix}nic-{element.get('busid')}")
+        elif kind.startswith(("0x03", "0x1200")):
+            self._undescribed_gpu(parent, rate, prefix)
+        elif kind.startswith("0x02"):
+            self._port(f"{prefix}nic{sum(p is None for p in self.ports.values())}", parent, rate, None)
+        elif not kind.startswith("0x0680"):
+            name = f"{prefix}pci-{element.get('busid')}"
+            if name in self.parts:  # RCCL's models have such: both are switches
+                name = f"{name}.{len(self.parts)}"
+            self._part(name, Role.PCIE)
+            self.devices[cpu.host, busid] = name
+            self.cables += both(name, parent, rate, pcie=True)
+            for index, child in enumerate(element):
+                with located(f"{child.tag}[{index}]"):
+                    if child.tag == "pci":
+                        self._device(child, cpu, name, prefix)
+                    elif child.tag == "pcilink":
+                        self.links.append((name, cpu.host, str(_busid(child, "target"))))
+
+    def _gpu(self, element: Element, cpu: _Cpu, parent: str, rate: Fraction, prefix: str, busid: int) -> None:
+        dev = _integer(element, "dev", None, 0, 10**6)
+        gpu = _Gpu(f"{prefix}gpu{dev}", cpu.host, cpu.name, element, f"gpu {dev}")
+        if len(self.gpus) >= MAX_GPUS:
+            raise InputError(f"more than {MAX_GPUS:,} GPUs")
+        self.gpus.append(gpu)
+        self.order.append((_integer(element, "rank", -1), len(self.order), gpu.name))
+        self.devices[cpu.host, busid] = gpu.name
+        self.cables += both(gpu.name, parent, rate, pcie=True)
+
+    def _undescribed_gpu(self, parent: str, rate: Fraction, prefix: str) -> None:
+        name = f"{prefix}gpu{len(self.bare)}"
+        if len(self.bare) >= MAX_GPUS:
+            raise InputError(f"more than {MAX_GPUS:,} GPUs")
+        self.bare.append(name)
+        self.order.append((-1, len(self.order), name))
+        self.cables += both(name, parent, rate, pcie=True)
+
+    def _nic(self, element: Element, parent: str, rate: Fraction, prefix: str, shared: str) -> None:
+        """Read the ports of a NIC; several of them share its link."""
+        nets = [net for net in element if net.tag == "net" and net.get("net", "1") != "0"]
+        if len(nets) > 1:
+            self._part(shared, Role.PCIE)
+            self.cables += both(shared, parent, rate, pcie=True)
+            parent = shared
+        for index, net in enumerate(nets):
+            with located(f"net[{index}]"):
+                speed = _integer(net, "speed", 0, -(10**9), 10**9)
+                name = net.get("name") or f"net{_integer(net, 'dev')}"
+                self._port(prefix + name, parent, rate, Fraction((speed if speed > 0 else 10_000) * GB, 8000))
+
+    def _port(self, name: str, parent: str, rate: Fraction, speed: Fraction | None) -> None:
+        self._part(name, Role.NIC)
+        self.ports[name] = speed
+        self.cables += both(name, parent, rate, pcie=True)
+
+    def join_cpus(self) -> None:
+        """Join the CPUs of a host, and PCIe switches that have a link of their own."""
+        for cpu in self.cpus:
+            for other in self.cpus:
+                if cpu is not other and cpu.host == other.host:
+                    with located(cpu.name):
+                        self.cables.append(Cable(cpu.name, other.name, _cpu_rate(cpu.element), pcie=True))
+        for name, host, busid in self.links:
+            target = self.devices.get((host, int(busid)))
+            if target is not None and target != name:
+                self.cables.append(Cable(name, target, LOCAL_Bps, pcie=True))
+
+    def join_gpus(self) -> None:
+        """Add NVLinks, xGMI links and those to the CPU."""
+        for gpu in self.gpus:
+            for index, child in enumerate(gpu.element):
+                with located(f"{gpu.place}.{child.tag}[{index}]"):
+                    if child.tag in ("nvlink", "xgmi"):
+                        self._fast_link(gpu, child)
+                    elif child.tag == "c2c":
+                        megabytes = _integer(child, "bw", None, 1, 10**9) * _integer(child, "count", None, 1, 1000)
+                        self.cables += both(gpu.name, gpu.cpu, Fraction(megabytes * GB, 1000))
+
+    def _fast_link(self, gpu: _Gpu, link: Element) -> None:
+        of = gpu.element
+        single = xgmi(of.get("gcn", "")) if link.tag == "xgmi" else nvlink(_integer(of, "sm", None, 0, 1000))
+        rate = single.by(self.rating) * _integer(link, "count", None, 1, 1000)
+        kind = link.get("tclass", "")
+        if kind.startswith(("0x03", "0x1200")):
+            target = self.devices.get((gpu.host, _busid(link, "target")))
+            if target == gpu.name:
+                raise InputError("a link from a GPU to itself")
+            if target is not None:
+                self.cables.append(Cable(gpu.name, target, rate))
+        elif kind == "0x068001":
+            self.cables += both(gpu.name, gpu.cpu, rate)
+        elif kind == "0x068000":
+            self.parts["nvswitch"] = Role.SWITCH
+            self.cables += both(gpu.name, "nvswitch", rate)
+        else:
+            expected = "expected 0x03.. or 0x1200.. (GPU), 0x068000 (NVSwitch) or 0x068001 (CPU)"
+            raise InputError(f"tclass {shown(kind)}; {expected}")
+
+    def wire_bare(self, missing: Missing) -> None:
+        """Add the NVLinks that the user has said."""
+        if missing.pcie_only:
+            return
+        links = missing.nvlink
+        if links is None and missing.generation is not None:
+            generation = GENERATIONS[missing.generation]
+            links = Times(generation.links, nvlink(generation.capability).by(self.rating))
+        if links is None:
+            raise InputError(
+                "the file has the PCIe tree alone, and says nothing of NVLinks; expected --generation such as a100,"
+                " --nvlink such as '12 x 25 GB/s' (links of a GPU), or --no-nvlink"
+            )
+        wiring = missing.wiring or likely_wiring(len(self.bare), links.count or 1)
+        parts, cables = wired(self.bare, links, wiring)
+        self.parts.update(parts)
+        self.cables += cables
+
+
+def _cpu_rate(cpu: Element) -> Fraction:
+    family, model = (_integer(cpu, key, 0) for key in ("familyid", "modelid"))
+    return between_cpus(cpu.get("arch", ""), cpu.get("vendor", ""), family, model)
+
+
+def _integer(element: Element, key: str, default: int | None = None, low: int = -(10**9), high: int = 10**9) -> int:
+    """An attribute that is an integer, decimal or hexadecimal with 0x."""
+    text = element.get(key)
+    if text is None and default is not None:
+        return default
+    if text is None or not _INTEGER.match(text):
+        raise InputError(
+            f"{shown(text)}; expected an integer" if text is not None else "missing, but required", place=key
+        )
+    value = int(text, 16) if "x" in text.lower() else int(text)
+    if not low <= value <= high:
+        raise InputError(f"{value:,}; expected an integer from {low:,} to {high:,}", place=key)
+    return value
+
+
+def _busid(element: Element, key: str) -> int:
+    """The address of a PCIe device as a number: its hexadecimal digits, whatever stands between them."""
+    digits = re.sub(r"[:.]", "", element.get(key, ""))
+    if not re.match(r"[0-9a-fA-F]{1,16}\Z", digits):
+        raise InputError(f"{shown(element.get(key))}; expected an address such as 0000:1b:00.0", place=key)
+    return int(digits, 16)

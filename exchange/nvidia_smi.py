@@ -1,0 +1,374 @@
+"""The text of ``nvidia-smi topo -m``, with that of ``nvidia-smi -L`` or ``nvidia-smi nvlink -s`` where it is there.
+
+The matrix says how each pair of GPUs and NICs is joined: ``NV#`` by so many NVLinks, else over PCIe, the nearer the
+better: ``PIX`` (one PCIe switch), ``PXB`` (several), ``PHB`` (the CPU), ``NODE`` (its NUMA node), ``SYS`` (another CPU).
+
+``NV12`` are the NVLinks that lead towards the peer, and on an NVSwitch these are all that a GPU has, for every peer.
+So the matrix is read with the number of links of a GPU: where the sum over its peers exceeds it, and all pairs are
+alike, the GPUs are on a switch; where it does not, the links are between the pairs. That number and the rate come from
+``nvlink -s`` (whose ``<inactive>`` links do not count), the product name, or the user.
+
+The text has no rates of PCIe and NICs, which the user says where they matter. Without one for PCIe, a NIC hangs on the
+GPUs that it is nearest to. Matrices of ``topo -p2p`` behind the first are not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import InputError, located, shown
+from .box import Box, Cable, Layout, Role, Times, both, join_all, merged
+from .link_rates import GB, GENERATIONS, Rating, nvlink
+from .machine import imported
+from .text import read_text
+
+MAX_BYTES = 2**20
+MAX_DEVICES = 256
+
+_ANSI = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
+_GPU = re.compile(r"GPU[0-9]{1,4}\Z")
+_TAIL = ("CPU", "NUMA")
+_LEGEND = re.compile(r"^\s*(NIC[0-9]{1,4}):\s+(\S{1,60})\s*$", re.MULTILINE)
+_NV = re.compile(r"NV([0-9]{1,3})\Z")
+_NEAR = {"PIX": 1, "PXB": 2, "PHB": 3, "NODE": 4, "SYS": 5, "SOC": 5}
+_PRODUCT = re.compile(rf"(?<![A-Za-z0-9])({'|'.join(GENERATIONS)})(?![A-Za-z0-9])", re.IGNORECASE)
+_STATUS = re.compile(r"^\s*(?:GPU ([0-9]{1,4}):|Link ([0-9]{1,2}): (?:([0-9]{1,4}(?:\.[0-9]{1,6})?) GB/s|<inactive>))")
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What the text does not say.
+
+    Parameters
+    ----------
+    rating : Rating
+        Which rates NVLinks have.
+    generation : str or None
+        A GPU of :data:`.link_rates.GENERATIONS`.
+    nvlink : Times or None
+        NVLinks of a GPU, and the rate of one.
+    pcie_Bps, cpus_Bps : Fraction or None
+        Of a PCIe link, and between two CPUs.
+    """
+
+    rating: Rating = Rating.EFFECTIVE
+    generation: str | None = None
+    nvlink: Times | None = None
+    pcie_Bps: Fraction | None = None
+    cpus_Bps: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """What ``topo -m`` prints.
+
+    Parameters
+    ----------
+    gpus, nics : tuple of str
+        Names in their order.
+    cells : mapping
+        What is written for a pair, in both orders.
+    """
+
+    gpus: tuple[str, ...]
+    nics: tuple[str, ...]
+    cells: Mapping[tuple[str, str], str]
+
+    def nvlinks(self, one: str, other: str) -> int:
+        """NVLinks between two devices."""
+        found = _NV.match(self.cells[one, other])
+        return int(found[1]) if found else 0
+
+    def near(self, one: str, other: str) -> int | None:
+        """How near two devices are over PCIe; None where NVLinks hide it."""
+        return _NEAR.get(self.cells[one, other])
+
+
+def import_nvidia_smi(
+    paths: Sequence[Path], layout: Layout, rates: Rates, *, name: str | None = None
+) -> dict[str, Any]:
+    """Make an instance of one or more texts.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files; what they say together is read.
+    layout : Layout
+        How many boxes there are, and how they are joined.
+    rates : Rates
+        What the text does not say.
+    name : str or None
+        Name of the instance; by default the first file's.
+
+    Raises
+    ------
+    InputError
+        If there is no matrix, it is wrong, or it can mean several machines.
+    """
+    with located(source=str(paths[0])):
+        text = _ANSI.sub("", "\n".join(read_text(path, MAX_BYTES) for path in paths))
+        matrix = read_matrix(text)
+        single, origin = _nvlink(matrix, text, rates)
+        parts, cables = _nvlinks(matrix, single)
+        box = _with_pcie(matrix, parts, cables, rates, layout)
+        told = f"{paths[0].name}, nvidia-smi topo -m; {origin}"
+        return imported(box, layout, name=name or paths[0].stem, source=told)
+
+
+def read_matrix(text: str) -> Matrix:
+    """Read the first matrix of a text.
+
+    Raises
+    ------
+    InputError
+        If there is none, a row or a cell is missing, or its halves differ.
+    """
+    lines = text.splitlines()
+    names: list[str] = []
+    rows: dict[str, list[str]] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if not words:
+            continue
+        if not names:
+            names = _header(words)
+        elif words[0] in names:
+            with located(f"line {number}"):
+                rows[words[0]] = _row(words, names)
+        if names and len(rows) == len(names):
+            break
+    if not names:
+        raise InputError("no matrix of nvidia-smi topo -m; expected a line such as 'GPU0 GPU1 ... CPU Affinity'")
+    missing = [row for row in names if row not in rows]
+    if missing:
+        raise InputError(f"the matrix has no row of {shown(missing[0])}; expected one for each of its columns")
+    legend = dict(_LEGEND.findall(text))
+    called = {row: row.lower() if _GPU.match(row) else legend.get(row, row) for row in names}
+    if len(set(called.values())) < len(names):
+        raise InputError("two devices have the same name")
+    cells = {(called[a], called[b]): rows[a][j] for a in names for j, b in enumerate(names)}
+    for (a, b), cell in cells.items():
+        if cell != cells[b, a]:
+            raise InputError(f"{shown(cell)} from {a} to {b}, but {shown(cells[b, a])} back; expected the same")
+        if (a == b) != (cell == "X"):
+            raise InputError(f"{shown(cell)} from {a} to {b}; expected X on the diagonal alone")
+    gpus = tuple(called[row] for row in names if _GPU.match(row))
+    return Matrix(gpus, tuple(called[row] for row in names if not _GPU.match(row)), cells)
+
+
+def _header(words: Sequence[str]) -> list[str]:
+    """Names of the columns, or none if the words are no header."""
+    if not _GPU.match(words[0]) or (len(words) > 1 and (_near_or_nv(words[1]) or words[1] == "X")):
+        return []
+    end = next((i for i, word in enumerate(words) if word in _TAIL), len(words))
+    names = list(words[:end])
+    if len(set(names)) < len(names) or len(names) > MAX_DEVICES or max(map(len, names)) > 60:
+        raise InputError(f"{len(names):,} columns; expected at most {MAX_DEVICES}, each with a name of its own")
+    return names
+
+
+def _near_or_nv(word: str) -> bool:
+    return word in _NEAR or _NV.match(word) is not None
+
+
+def _row(words: Sequence[str], names: Sequence[str]) -> list[str]:
+    cells = list(words[1 : len(names) + 1])
+    for name, cell in zip(names, cells, strict=False):
+        if cell != "X" and not _near_or_nv(cell):
+            expected = "expected X, NV#, PIX, PXB, PHB, NODE or SYS, with a space or tab behind it"
+            raise InputError(f"{shown(cell)} from {words[0]} to {name}; {expected}")
+    if len(cells) < len(names):
+        raise InputError(f"{len(cells)} cells for {len(names)} columns")
+    return cells
+
+
+@dataclass(frozen=True)
+class _Links:
+    """NVLinks of a GPU and the rate of one, for every GPU."""
+
+    count: Mapping[str, int]
+    rate_Bps: Mapping[str, Fraction]
+
+
+def _nvlink(matrix: Matrix, text: str, rates: Rates) -> tuple[_Links, str]:
+    """How many NVLinks every GPU has, how fast they are, and who says so."""
+    highest = max((matrix.nvlinks(a, b) for a in matrix.gpus for b in matrix.gpus), default=0)
+    if not highest:
+        return _Links({}, {}), "no NVLinks; rates of PCIe as given"
+    if rates.nvlink is not None:
+        count, rate, origin = rates.nvlink.count or 0, rates.nvlink.rate_Bps, "rates of NVLinks as given"
+        return _Links(dict.fromkeys(matrix.gpus, count), dict.fromkeys(matrix.gpus, rate)), origin
+    status = _status(text, matrix.gpus)
+    if status is not None:
+        share = Fraction(1) if rates.rating is Rating.NOMINAL else Fraction(4, 5)
+        count_of = {gpu: len(found) for gpu, found in status.items()}
+        rate_of = {gpu: found[0] * share for gpu, found in status.items() if found}
+        return _Links(count_of, rate_of), f"rates of NVLinks are {'' if share == 1 else '80 % of '}those of nvlink -s"
+    named = {rates.generation} if rates.generation else {word.lower() for word in _PRODUCT.findall(text)}
+    if len(named) != 1:
+        found = f"NV{highest} says neither how fast an NVLink is nor whether it leads to a switch"
+        raise InputError(
+            f"{found}; expected --generation such as h100, --nvlink such as '18 x 25 GB/s', or the text of"
+            " nvidia-smi -L or nvidia-smi nvlink -s in the file or in another one"
+        )
+    name = named.pop()
+    generation = GENERATIONS[str(name)]
+    rate = nvlink(generation.capability).by(rates.rating)
+    origin = f"rates of NVLinks are the {rates.rating.value} ones of {str(name).upper()}"
+    return _Links(dict.fromkeys(matrix.gpus, generation.links), dict.fromkeys(matrix.gpus, rate)), origin
+
+
+def _status(text: str, gpus: Sequence[str]) -> dict[str, list[Fraction]] | None:
+    """Rates of the active links of every GPU by ``nvlink -s``; None if the text has none."""
+    found: dict[str, list[Fraction]] = {}
+    linked: set[str] = set()
+    gpu = ""
+    for line in text.splitlines():
+        match = _STATUS.match(line)
+        if match is None:
+            continue
+        if match[1] is not None:
+            gpu = f"gpu{match[1]}"
+            found.setdefault(gpu, [])
+            continue
+        linked.add(gpu)
+        if match[3] is not None and Fraction(match[3]):
+            found.setdefault(gpu, []).append(Fraction(match[3]) * GB)
+    if not linked:
+        return None
+    for name in gpus:
+        if name not in linked:
+            raise InputError(f"the matrix has {name}, but nvlink -s does not; expected the text of all GPUs")
+        if len(set(found[name])) > 1:
+            rates = sorted({float(rate / GB) for rate in found[name]})
+            raise InputError(
+                f"the NVLinks of {name} have several rates: {shown(rates)} GB/s; expected one, or --nvlink"
+            )
+    return {name: found[name] for name in gpus}
+
+
+def _nvlinks(matrix: Matrix, links: _Links) -> tuple[dict[str, Role], list[Cable]]:
+    """Switches and NVLinks, group by group of GPUs that NVLinks join."""
+    parts: dict[str, Role] = {}
+    cables: list[Cable] = []
+    groups = _groups(matrix.gpus, ((a, b) for a in matrix.gpus for b in matrix.gpus if matrix.nvlinks(a, b)))
+    joined = [group for group in groups if len(group) > 1]
+    for group in joined:
+        shown_links = {(a, b): matrix.nvlinks(a, b) for a in group for b in group if a != b}
+        alike = len(set(shown_links.values())) == 1
+        over = [gpu for gpu in group if sum(shown_links[gpu, b] for b in group if b != gpu) > links.count[gpu]]
+        for gpu in group:
+            most = max(shown_links[gpu, b] for b in group if b != gpu)
+            if most > links.count[gpu]:
+                raise InputError(f"NV{most} in the row of {gpu}, but it has {links.count[gpu]} NVLinks")
+        if over and not alike:
+            total = sum(shown_links[over[0], b] for b in group if b != over[0])
+            found = f"{over[0]} has {links.count[over[0]]} NVLinks, but its row has {total}, not the same for all"
+            raise InputError(f"{found}; that is neither a switch nor a mesh")
+        if over:
+            switch = "nvswitch" if len(joined) == 1 else f"nvswitch{len(parts)}"
+            parts[switch] = Role.SWITCH
+            count = next(iter(shown_links.values()))
+            cables += [c for gpu in group for c in both(gpu, switch, links.rate_Bps[gpu] * count)]
+        else:
+            cables += [Cable(a, b, links.rate_Bps[a] * n) for (a, b), n in shown_links.items() if n]
+    return parts, cables
+
+
+def _groups(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Names in groups that pairs join, in the order of the names."""
+    first = {name: name for name in names}
+
+    def root(name: str) -> str:
+        while first[name] != name:
+            first[name] = first[first[name]]
+            name = first[name]
+        return name
+
+    for one, other in pairs:
+        first[root(other)] = root(one)
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(root(name), []).append(name)
+    return list(groups.values())
+
+
+def _with_pcie(matrix: Matrix, parts: dict[str, Role], cables: list[Cable], rates: Rates, layout: Layout) -> Box:
+    """The box, with a PCIe tree where its rate is known and NICs on their GPUs where it is not."""
+    nics: dict[str, Role] = dict.fromkeys(matrix.nics, Role.NIC)
+    ports: dict[str, Fraction | None] = dict.fromkeys(matrix.nics)
+    if rates.pcie_Bps is not None:
+        more, tree = pcie_tree(matrix, rates.pcie_Bps, rates.cpus_Bps)
+        return Box(matrix.gpus, {**parts, **more, **nics}, merged([*cables, *tree]), ports)
+    if not join_all(matrix.gpus, cables):
+        raise InputError("PCIe joins GPUs that NVLinks do not, and its rate is not in the text; expected --pcie")
+    allowed = [nic for nic in matrix.nics if not layout.nics or nic in layout.nics]
+    rate = layout.nic.rate_Bps if layout.nic else Fraction(GB)
+    used: dict[str, None] = {}
+    for gpu in matrix.gpus:
+        near = {nic: matrix.near(gpu, nic) or 0 for nic in allowed}
+        for nic in (nic for nic in allowed if near[nic] == min(near.values())):
+            used[nic] = None
+            cables = [*cables, *both(gpu, nic, rate, pcie=True)]
+    ports = {nic: None for nic in matrix.nics if nic in used or nic not in allowed}
+    return Box(matrix.gpus, {**parts, **nics}, merged(cables), ports, chosen=True)
+
+
+def pcie_tree(matrix: Matrix, rate: Fraction, cpus: Fraction | None) -> tuple[dict[str, Role], list[Cable]]:
+    """PCIe switches and CPUs, from who is how near to whom.
+
+    Parameters
+    ----------
+    matrix : Matrix
+        The relations.
+    rate : Fraction
+        Of every PCIe link in bytes per second.
+    cpus : Fraction or None
+        Between two CPUs.
+
+    Raises
+    ------
+    InputError
+        If the relations are those of no tree, or there are several CPUs and no rate between them.
+    """
+    names = [*matrix.gpus, *matrix.nics]
+    by_cpu, by_switch = (_near_groups(matrix, names, most) for most in (4, 2))
+    parts: dict[str, Role] = {f"cpu{i}": Role.CPU for i in range(len(by_cpu))}
+    cpu_of = {name: f"cpu{i}" for i, group in enumerate(by_cpu) for name in group}
+    cables: list[Cable] = []
+    for group in by_switch:
+        above = cpu_of[group[0]]
+        if len(group) > 1:
+            switch = f"pcie{sum(role is Role.PCIE for role in parts.values())}"
+            parts[switch] = Role.PCIE
+            cables += both(switch, above, rate, pcie=True)
+            above = switch
+        cables += [c for name in group for c in both(name, above, rate, pcie=True)]
+    if len(by_cpu) > 1:
+        if cpus is None:
+            raise InputError(
+                f"{len(by_cpu)} CPUs, and the rate between them is not in the text; expected --between-cpus"
+            )
+        cables += [
+            Cable(a, b, cpus, pcie=True) for a in parts for b in parts if a != b and {a, b} <= {*cpu_of.values()}
+        ]
+    return parts, cables
+
+
+def _near_groups(matrix: Matrix, names: Sequence[str], most: int) -> list[list[str]]:
+    """Devices in groups whose members are at most so far from each other."""
+    pairs = ((a, b) for a in names for b in names if (matrix.near(a, b) or 9) <= most)
+    groups = _groups(names, pairs)
+    for group in groups:
+        for a in group:
+            for b in group:
+                far = matrix.near(a, b)
+                if far is not None and far > most:
+                    found = f"{a} and {b} are joined by {matrix.cells[a, b]}, but are nearer to others by turns"
+                    raise InputError(f"{found}; that is no tree of PCIe switches")
+    return groups

@@ -1,0 +1,196 @@
+"""The text of ``rocm-smi --showtopo``.
+
+Its blocks are matrices of GPUs (weight, hops, link type) and the NUMA node of each. A pair is joined by an xGMI link
+where the type is ``XGMI`` and the weight 15, which is one hop; a weight of 30 is two. The hops that are printed are 1
+for every xGMI pair, also for those that are not joined, and are not read. Pairs of type ``PCIE`` meet at a CPU: all
+GPUs of a NUMA node at the same one.
+
+The text does not say how many xGMI links join a pair: one on MI50 to MI100 and on MI300, one, two or four on MI200.
+It has no rates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import InputError, located, shown
+from .box import Box, Cable, Layout, Role, Times, both, join_all
+from .link_rates import AMD_GENERATIONS, XGMI, Rating
+from .machine import imported
+from .text import read_text
+
+MAX_BYTES = 2**20
+MAX_GPUS = 256
+_ONE_HOP = 15
+
+_GPU = re.compile(r"GPU[0-9]{1,4}\Z")
+_TITLE = re.compile(r"=+\s*(.*?)\s*=+\s*\Z")
+_NUMA = re.compile(r"GPU\[([0-9]{1,4})\]\s*:\s*\(Topology\) Numa Node: (-?[0-9]{1,4})\s*\Z")
+_WEIGHTS, _TYPES = "weight between two gpus", "link type between two gpus"
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What the text does not say.
+
+    Parameters
+    ----------
+    rating : Rating
+        Which rates xGMI links have.
+    generation : str or None
+        A GPU of :data:`.link_rates.AMD_GENERATIONS`.
+    xgmi : Times or None
+        xGMI links of a pair, and the rate of one.
+    pcie_Bps, cpus_Bps : Fraction or None
+        Of a PCIe link, and between two CPUs.
+    """
+
+    rating: Rating = Rating.EFFECTIVE
+    generation: str | None = None
+    xgmi: Times | None = None
+    pcie_Bps: Fraction | None = None
+    cpus_Bps: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Relations:
+    """What the text says of a box.
+
+    Parameters
+    ----------
+    gpus : tuple of str
+        In their order.
+    links : tuple of (str, str)
+        Pairs that an xGMI link joins, in both orders.
+    numa : mapping
+        NUMA node of every GPU.
+    """
+
+    gpus: tuple[str, ...]
+    links: tuple[tuple[str, str], ...]
+    numa: Mapping[str, int]
+
+
+def import_rocm_smi(path: Path, layout: Layout, rates: Rates, *, name: str | None = None) -> dict[str, Any]:
+    """Make an instance of a text.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    layout : Layout
+        How many boxes there are, and how they are joined.
+    rates : Rates
+        What the text does not say.
+    name : str or None
+        Name of the instance; by default the file's.
+
+    Raises
+    ------
+    InputError
+        If the text is wrong, or does not say enough.
+    """
+    with located(source=str(path)):
+        relations = read_relations(read_text(path, MAX_BYTES))
+        parts: dict[str, Role] = {}
+        cables: list[Cable] = []
+        origin = "no xGMI links; rates of PCIe as given"
+        if relations.links:
+            rate, origin = _xgmi(rates)
+            cables += [Cable(a, b, rate) for a, b in relations.links]
+        if rates.pcie_Bps is not None:
+            parts, tree = _pcie(relations, rates.pcie_Bps, rates.cpus_Bps)
+            cables += tree
+        elif not join_all(relations.gpus, cables):
+            raise InputError("PCIe joins GPUs that xGMI does not, and its rate is not in the text; expected --pcie")
+        box = Box(relations.gpus, parts, tuple(cables))
+        told = f"{path.name}, rocm-smi --showtopo; {origin}"
+        return imported(box, layout, name=name or path.stem, source=told)
+
+
+def read_relations(text: str) -> Relations:
+    """Read the blocks of weights, link types and NUMA nodes.
+
+    Raises
+    ------
+    InputError
+        If one of the first two is missing or incomplete, or they do not fit together.
+    """
+    blocks: dict[str, list[str]] = {}
+    numa: dict[str, int] = {}
+    title = ""
+    for line in text.splitlines():
+        found = _TITLE.match(line.strip())
+        if found:
+            title = found[1].lower()
+        elif (node := _NUMA.match(line.strip())) is not None:
+            numa[f"gpu{node[1]}"] = int(node[2])
+        elif line.strip():
+            blocks.setdefault(title, []).append(line)
+    weights, types = (_matrix(blocks.get(title, []), title) for title in (_WEIGHTS, _TYPES))
+    gpus = tuple(dict.fromkeys(a for a, _ in weights))
+    if gpus != tuple(dict.fromkeys(a for a, _ in types)):
+        raise InputError("weights and link types are not of the same GPUs")
+    links: list[tuple[str, str]] = []
+    for (a, b), kind in types.items():
+        if a == b:
+            continue
+        with located(f"{a} to {b}"):
+            if (kind, weights[a, b]) != (types[b, a], weights[b, a]):
+                raise InputError(f"{shown(kind)} of weight {shown(weights[a, b])}, but not the same back")
+            if kind not in ("XGMI", "PCIE"):
+                raise InputError(f"link type {shown(kind)}; expected XGMI or PCIE")
+            if not re.match(r"[0-9]{1,6}\Z", weights[a, b]):
+                raise InputError(f"weight {shown(weights[a, b])}; expected an integer")
+            if kind == "XGMI" and int(weights[a, b]) == _ONE_HOP:
+                links.append((a, b))
+    return Relations(gpus, tuple(links), {gpu: numa.get(gpu, 0) for gpu in gpus})
+
+
+def _matrix(lines: list[str], title: str) -> dict[tuple[str, str], str]:
+    """Cells of a block: a header of GPUs, then a row for each."""
+    with located(title):
+        header = lines[0].split() if lines else []
+        if not header or not all(map(_GPU.match, header)) or len(set(header)) < len(header):
+            raise InputError("no such block; expected the text of rocm-smi --showtopo")
+        if len(header) > MAX_GPUS:
+            raise InputError(f"{len(header):,} GPUs; expected at most {MAX_GPUS}")
+        rows = {words[0]: words[1:] for words in map(str.split, lines[1:]) if words[0] in header}
+        for row in header:
+            if len(rows.get(row, ())) != len(header):
+                raise InputError(f"{len(rows.get(row, ()))} cells in the row of {row}; expected {len(header)}")
+        return {(a.lower(), b.lower()): rows[a][j] for a in header for j, b in enumerate(header)}
+
+
+def _xgmi(rates: Rates) -> tuple[Fraction, str]:
+    """Rate between two GPUs that xGMI joins, and where it comes from."""
+    if rates.xgmi is not None:
+        return rates.xgmi.rate_Bps * (rates.xgmi.count or 1), "rates of xGMI as given"
+    if rates.generation is None:
+        raise InputError(
+            "the text says neither how many xGMI links join a pair nor how fast they are; expected --generation"
+            f" ({', '.join(AMD_GENERATIONS)}) or --xgmi such as '2 x 50 GB/s'"
+        )
+    rate = XGMI[AMD_GENERATIONS[rates.generation]].by(rates.rating)
+    return rate, f"rates of xGMI are the {rates.rating.value} ones of {rates.generation.upper()}, one link for a pair"
+
+
+def _pcie(relations: Relations, rate: Fraction, cpus: Fraction | None) -> tuple[dict[str, Role], list[Cable]]:
+    """CPUs, and the PCIe links to them."""
+    nodes = sorted(set(relations.numa.values()))
+    called = {node: f"cpu{max(node, 0)}" for node in nodes}
+    if len(set(called.values())) < len(nodes):
+        raise InputError("some GPUs have the NUMA node 0, others none; expected one for all")
+    cables = [c for gpu in relations.gpus for c in both(gpu, called[relations.numa[gpu]], rate, pcie=True)]
+    if len(nodes) > 1:
+        if cpus is None:
+            raise InputError(
+                f"{len(nodes)} CPUs, and the rate between them is not in the text; expected --between-cpus"
+            )
+        cables += [Cable(called[a], called[b], cpus, pcie=True) for a in nodes for b in nodes if a != b]
+    return dict.fromkeys(called.values(), Role.CPU), cables

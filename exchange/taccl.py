@@ -1,0 +1,250 @@
+"""Topologies and sketches of the original TACCL (the public repository microsoft/taccl).
+
+A *topology* has costs for data of one size: ``alpha`` of a link and ``betas`` in microseconds, ``remote_alpha`` and
+``remote_beta`` between boxes, whose ``nics_per_node`` the connections share. Custom ones have matrices ``links`` and
+``betas`` (row: target); of the known ones the code has the links, and ``node_betas_list`` has one entry (all GPUs on a
+switch, DGX-2) or two (a hybrid cube mesh, NDv2). ``invbws`` are alpha + beta and are not read.
+
+A *sketch* has ``nnodes`` and ``internode_conn``: which GPUs send to which GPUs of all other boxes. Each connection has the
+bandwidth of the NICs over the number of connections. Two boxes are joined directly, more by a switch for every sender.
+What guides TACCL's search (strategies, symmetry, ``input_chunkup``) is not read.
+
+What means something else there:
+
+* A cost is that of data of a size which only the name says (``DGX2_1MB``). A MB is 2²⁰ bytes: the profiles for 1 KB and
+  32 KB have the same costs for a byte when a MB has 1024 KB.
+* Profiles may be multiplied by a factor, so that costs are large integers; those of 1 KB are, by 100, those of 32 KB by
+  10. The factor is in no file: ``time_unit`` is 1 us over it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import InputError, located, shown
+from ..core.strict_json import parse_json
+from ..core.units import UnitKind, exact, parse
+from ..instances.generators.nvidia import HYBRID_CUBE_MESH
+from .link_rates import GB
+from .machine import checked_instance
+from .text import read_text
+
+MAX_BYTES = 16 * 2**20
+MAX_GPUS, MAX_BOXES = 1024, 1024
+_SIZE_IN_NAME = re.compile(r"(?:^|[_-])([0-9]{1,6})(K|M|G)B\Z", re.IGNORECASE)
+_BINARY = {"K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def import_taccl(
+    path: Path,
+    *,
+    sketch: Path | None = None,
+    size: str | None = None,
+    time_unit: str = "1 us",
+    name: str | None = None,
+) -> dict[str, Any]:
+    """Make an instance of a topology, for the boxes of a sketch or for one.
+
+    Parameters
+    ----------
+    path : Path
+        The topology.
+    sketch : Path or None
+        The sketch.
+    size : str or None
+        The size of the data that has the costs; by default what the name of the topology says.
+    time_unit : str
+        What a cost of 1 is.
+    name : str or None
+        Name of the instance; by default the topology's.
+
+    Raises
+    ------
+    InputError
+        If a file is wrong, or the size is not said.
+    """
+    with located(source=str(path)):
+        data = _object(path)
+        title = str(data.get("name", ""))[:100]
+        unit = parse(time_unit, UnitKind.TIME, allow_zero=False)
+        costs = _Costs(data, _size(title, size), unit)
+        gpus = _integer(data, "gpus_per_node", 1, MAX_GPUS)
+        nodes, links = _box(costs, gpus)
+    boxes, connections = 1, dict[int, list[int]]()
+    if sketch is not None:
+        with located(source=str(sketch)):
+            boxes, connections = _sketch(_object(sketch), gpus)
+    prefix = [f"box{b}." if boxes > 1 else "" for b in range(boxes)]
+    all_nodes = [{"name": p + node} for p in prefix for node in nodes if node.startswith("gpu")]
+    all_nodes += [_relay(p + node) for p in prefix for node in nodes if not node.startswith("gpu")]
+    all_links = [{**link, **{e: p + link[e] for e in ("source", "target")}} for p in prefix for link in links]
+    if boxes > 1:
+        with located(source=str(path)):
+            relays, outside = _between(costs, prefix, connections)
+        all_nodes += [_relay(node) for node in relays]
+        all_links += outside
+    about = f"{gpus * boxes:,} GPUs in {boxes:,} {'box' if boxes == 1 else 'boxes'}, imported."
+    told = f"{path.name}{f' and {sketch.name}' if sketch else ''}, a topology of TACCL (microsoft/taccl)"
+    told += f"; costs are of {exact(costs.size_bytes, 'B')}, in units of {time_unit}"
+    network = {"nodes": all_nodes, "links": all_links}
+    with located(source=str(path)):
+        return checked_instance(network, name=name or path.stem, description=about, source=told)
+
+
+class _Costs:
+    """Costs of a topology file, as bandwidths and latencies."""
+
+    def __init__(self, data: Mapping[str, Any], size_bytes: Fraction, unit_s: Fraction) -> None:
+        self.data, self.size_bytes, self.unit_s = data, size_bytes, unit_s
+
+    def rate(self, beta: Any, place: str, share: Fraction = Fraction(1)) -> str:
+        """Bandwidth of a beta, or a share of it."""
+        cost = _number(beta, place)
+        if not cost:
+            raise InputError("0; expected a cost above 0", place=place)
+        with located(place):
+            return exact(self.size_bytes * share / (cost * self.unit_s) / GB, "GB/s")
+
+    def time(self, key: str, parts: int = 1) -> str:
+        """Latency of an alpha, or one of several equal parts of it."""
+        with located(key):
+            return exact(_number(self.data.get(key), "") * self.unit_s / parts * 10**6, "us")
+
+
+def _box(costs: _Costs, gpus: int) -> tuple[list[str], list[dict[str, Any]]]:
+    """Nodes and links of a box."""
+    names = [f"gpu{i}" for i in range(gpus)]
+    betas = costs.data.get("node_betas_list")
+    if "links" in costs.data:
+        return names, _custom(costs, names)
+    if not isinstance(betas, list) or len(betas) not in (1, 2):
+        raise InputError(f"{shown(betas)}; expected one cost or two, or links and betas", place="node_betas_list")
+    if len(betas) == 1:
+        rate, latency = costs.rate(betas[0], "node_betas_list[0]"), costs.time("alpha", 2)
+        links = [_link(gpu, "nvswitch", rate, latency, both=True) for gpu in names]
+        return [*names, "nvswitch"], links
+    if gpus != 8:
+        raise InputError(f"{gpus}; two costs are those of a hybrid cube mesh of 8", place="gpus_per_node")
+    fast = {2: costs.rate(betas[0], "node_betas_list[0]"), 1: costs.rate(betas[1], "node_betas_list[1]")}
+    alpha = costs.time("alpha")
+    return names, [_link(names[a], names[b], fast[n], alpha, both=True) for (a, b), n in HYBRID_CUBE_MESH.items()]
+
+
+def _custom(costs: _Costs, names: list[str]) -> list[dict[str, Any]]:
+    """Links of matrices whose rows are targets."""
+    matrices = {key: costs.data.get(key) for key in ("links", "betas")}
+    for key, matrix in matrices.items():
+        square = isinstance(matrix, list) and len(matrix) == len(names)
+        if not square or not all(isinstance(row, list) and len(row) == len(names) for row in matrix or ()):
+            raise InputError(f"expected {len(names)} lists of {len(names)} numbers", place=key)
+    there, betas = (matrix or [] for matrix in matrices.values())
+    alpha = costs.time("alpha")
+    links: list[dict[str, Any]] = []
+    for target in range(len(names)):
+        for source in range(len(names)):
+            if source != target and _number(there[target][source], f"links[{target}][{source}]"):
+                rate = costs.rate(betas[target][source], f"betas[{target}][{source}]")
+                links.append(_link(names[source], names[target], rate, alpha))
+    return links
+
+
+def _sketch(data: Mapping[str, Any], gpus: int) -> tuple[int, dict[int, list[int]]]:
+    """Number of boxes, and the receivers of every sender."""
+    boxes = _integer(data, "nnodes", 1, MAX_BOXES)
+    inter = data.get("internode_sketch")
+    if boxes == 1:
+        return 1, {}
+    conn = inter.get("internode_conn") if isinstance(inter, dict) else None
+    if conn in ("fully-connected", "direct-map"):
+        return boxes, {i: list(range(gpus)) if conn == "fully-connected" else [i] for i in range(gpus)}
+    place = "internode_sketch.internode_conn"
+    if not isinstance(conn, dict) or not conn:
+        raise InputError(
+            f"{shown(conn)}; expected receivers of every sender, fully-connected or direct-map", place=place
+        )
+    found: dict[int, list[int]] = {}
+    for sender, receivers in conn.items():
+        ends = [
+            int(sender) if sender.isdecimal() and len(sender) < 6 else -1,
+            *(receivers if isinstance(receivers, list) else [-1]),
+        ]
+        if (
+            len(ends) < 2
+            or not all(type(end) is int and 0 <= end < gpus for end in ends)
+            or len(set(ends[1:])) < len(ends) - 1
+        ):
+            raise InputError(f"{shown({sender: receivers})}; expected GPUs from 0 to {gpus - 1}", place=place)
+        found[ends[0]] = ends[1:]
+    return boxes, found
+
+
+def _between(
+    costs: _Costs, prefix: list[str], connections: Mapping[int, list[int]]
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """Switches and links between boxes."""
+    total = sum(map(len, connections.values()))
+    nics = _integer(costs.data, "nics_per_node", 1, 10**6)
+    if total * len(prefix) ** 2 > 10**6:
+        raise InputError(
+            f"{total:,} connections between every two of {len(prefix):,} boxes; expected a million at most"
+        )
+    beta = costs.data.get("remote_beta")
+    rate = costs.rate(beta, "remote_beta", Fraction(nics, total))
+    if len(prefix) == 2:
+        alpha = costs.time("remote_alpha")
+        return [], [
+            _link(f"{one}gpu{s}", f"{other}gpu{r}", rate, alpha)
+            for one, other in (prefix, prefix[::-1])
+            for s, receivers in connections.items()
+            for r in receivers
+        ]
+    half = costs.time("remote_alpha", 2)
+    links: list[dict[str, Any]] = []
+    for s, receivers in connections.items():
+        out = costs.rate(beta, "remote_beta", Fraction(nics * len(receivers), total))
+        links += [_link(f"{p}gpu{s}", f"network{s}", out, half) for p in prefix]
+        links += [_link(f"network{s}", f"{p}gpu{r}", rate, half) for p in prefix for r in receivers]
+    return [f"network{s}" for s in connections], links
+
+
+def _link(source: str, target: str, rate: str, latency: str, *, both: bool = False) -> dict[str, Any]:
+    link: dict[str, Any] = {"source": source, "target": target, "bandwidth": rate, "latency": latency}
+    return {**link, "bidirectional": True} if both else link
+
+
+def _relay(name: str) -> dict[str, Any]:
+    return {"name": name, "kind": "switch", "buffer": "0 B"}
+
+
+def _size(title: str, size: str | None) -> Fraction:
+    if size is not None:
+        return parse(size, UnitKind.SIZE, allow_zero=False)
+    found = _SIZE_IN_NAME.search(title)
+    if not found or not int(found[1]):
+        raise InputError(f"{shown(title)} does not say which size of data has the costs; expected --size", place="name")
+    return Fraction(int(found[1]) * _BINARY[found[2].upper()])
+
+
+def _object(path: Path) -> dict[str, Any]:
+    data = parse_json(read_text(path, MAX_BYTES).encode(), 10_000)
+    if not isinstance(data, dict):
+        raise InputError(f"{shown(data)}; expected an object")
+    return data
+
+
+def _integer(data: Mapping[str, Any], key: str, low: int, high: int) -> int:
+    value = data.get(key)
+    if type(value) is not int or not low <= value <= high:
+        raise InputError(f"{shown(value)}; expected an integer from {low} to {high:,}", place=key)
+    return value
+
+
+def _number(value: Any, place: str) -> Fraction:
+    if type(value) not in (int, float) or not isfinite(value) or not 0 <= value <= 10**12:
+        raise InputError(f"{shown(value)}; expected a number that is not negative", place=place or None)
+    return Fraction(repr(value))
