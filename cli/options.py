@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import isnan
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import click
@@ -111,6 +113,36 @@ def libraries_on_stderr() -> Iterator[None]:
             ctypes.CDLL(None).fflush(None)  # C's own buffer of stdout
         os.dup2(kept, 1)
         os.close(kept)
+
+
+@contextmanager
+def log_of_solver(path: str | None) -> Iterator[str | None]:
+    """Where the solver writes its log: a file; for ``-`` a pipe whose text goes to stderr.
+
+    Raises
+    ------
+    InputError
+        If there is no name for a pipe on this system.
+    """
+    if path != "-":
+        yield path
+        return
+    if not Path("/dev/fd").is_dir():
+        raise InputError("'-' needs /dev/fd, which this system lacks; expected a file", source="--log-file")
+    reading, writing = os.pipe()
+
+    def pass_on() -> None:
+        with open(reading, errors="replace") as lines:  # noqa: PTH123 - of a pipe
+            for line in lines:
+                print(line, end="", file=sys.stderr, flush=True)
+
+    thread = Thread(target=pass_on, name="cwb-log", daemon=True)
+    thread.start()
+    try:
+        yield f"/dev/fd/{writing}"
+    finally:
+        os.close(writing)
+        thread.join(timeout=1.0)  # an abandoned solver still holds its end
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from ..core.errors import ExitStatus, InputError, located
 from ..core.files import write_whole
 from .options import (
     libraries_on_stderr,
+    log_of_solver,
     not_nan,
     parse_duration,
     parse_options,
@@ -64,7 +65,7 @@ MAX_PRINTED_EDGES = 100_000
 @click.option("--chunks", type=click.IntRange(1, 10**9), help="Equal chunks that each rank's part is cut into.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
-@click.option("--log-file", type=click.Path(dir_okay=False), help="Where the solver writes its log.")
+@click.option("--log-file", type=click.Path(dir_okay=False), help="Where the solver writes its log; - is stderr.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write the answer to this file.")
 @click.option(
     "--write-model",
@@ -124,8 +125,14 @@ def solve(
         if path is not None and not path.parent.is_dir():
             raise InputError("its folder does not exist", source=str(path))
     limit_s, own = parse_duration(time_limit, "--time-limit"), parse_solver_options(solver_options)
-    request = Request(model, solver, parse_options(options), seed, threads, limit_s, gap, log_file, own)
-    with located(source=instance), libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
+    request = Request(model, solver, parse_options(options), seed, threads, limit_s, gap, solver_options=own)
+    with (
+        located(source=instance),
+        libraries_on_stderr(),
+        log_of_solver(log_file) as log,
+        progress_on_stderr(quiet=quiet or log_file == "-") as progress,
+    ):
+        request = replace(request, log_file=log)
         kept = None if write_model is None else LastModel(write_model)
         listener = Listener(progress) if kept is None else Listener(progress, handed=kept)
         cell = Cell(instance, request, collective, size, chunks)

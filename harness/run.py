@@ -114,7 +114,7 @@ def run(
         gap=request.gap,
         log_file=request.log_file,
         clock=clock,
-        progress=listener.progress,
+        progress=lambda message: listener.progress(f"{message}, {clock.elapsed_s():.1f} s"),
         tell=listener.tell,
         handed=listener.handed,
         stop=stop or threading.Event(),

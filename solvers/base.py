@@ -53,6 +53,10 @@ _FIELDS = {
 }
 
 
+#: The guard looks up to 20 times a second: a line is shown twice a second at most, a silent solver every 10 seconds.
+_TICKS_OF_A_LINE, _TICKS_OF_SILENCE = 10, 200
+
+
 class Track:
     """What a running solver has reported so far: written by its callbacks, read by the thread that waits.
 
@@ -90,7 +94,7 @@ class Track:
     def tell(self, nodes: int | None, best: float | None, bound: float | None) -> None:
         """Take in where a search is; the numbers are those of the minimized objective without scale."""
         self.nodes, self.bound = nodes, bound
-        objective, proved = (None if value is None else self.sign * value for value in (best, bound))
+        objective, proved = (None if value is None else self.sign * value + 0.0 for value in (best, bound))
         self.incumbent = Incumbent(objective, proved, of_solver=True)
         gap = relative_gap(best, bound)
         parts = [
@@ -339,23 +343,41 @@ def run_session(
     budget.handed(whole or (lambda: matrix))
     track = session.track
     track.cancel.clear()
-    shown: str | None = None
-
-    def tick() -> None:
-        nonlocal shown
-        line = track.line
-        if line is not None and line != shown:
-            budget.progress(line)
-            budget.tell(track.incumbent)
-            shown = line
-
+    watch = _Watch(track, matrix, budget)
     try:
-        guarded = worker.run(lambda: session.run(limit_s), budget, limit_s=limit_s, ask=session.ask, tick=tick)
+        guarded = worker.run(lambda: session.run(limit_s), budget, limit_s=limit_s, ask=session.ask, tick=watch.tick)
     finally:
         if worker.abandoned:
             atexit.register(session.fall_silent)
-    tick()
+    watch.tell()
     return _explain(guarded, track, budget)
+
+
+class _Watch:
+    """Shows what a running solver has reported, in the thread that waits."""
+
+    def __init__(self, track: Track, matrix: MatrixModel, budget: Budget) -> None:
+        self._track, self._size, self._budget = track, matrix.size, budget
+        self._shown: str | None = None
+        self._ticks = 0
+
+    def tick(self) -> None:
+        """Show a new line, but not too often; of a solver that reports nothing, now and then that it is at work."""
+        self._ticks += 1
+        if self._track.line is None:
+            if self._ticks % _TICKS_OF_SILENCE == 0:
+                size = self._size
+                self._budget.progress(f"{self._track.name}: {size.variables:,} variables, {size.constraints:,} rows")
+        elif self._shown is None or self._ticks >= _TICKS_OF_A_LINE:
+            self.tell()
+
+    def tell(self) -> None:
+        """Show the latest line, if it is new."""
+        line = self._track.line
+        if line is not None and line != self._shown:
+            self._budget.progress(line)
+            self._budget.tell(self._track.incumbent)
+            self._shown, self._ticks = line, 0
 
 
 def _explain(guarded: Guarded[SessionResult], track: Track, budget: Budget) -> SessionResult:

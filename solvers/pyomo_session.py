@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from io import StringIO
 from math import isfinite
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -173,14 +174,23 @@ class PyomoSession(Session):
                 _one_at_a_time.release()
 
     def _call(self) -> SessionResult:
-        arguments: dict[str, Any] = {"load_solutions": False, "tee": False}
+        """Solve once; the log, which Pyomo would begin anew, is appended to that of earlier solves."""
+        if self._log_file is None:
+            return self._called()
+        with TemporaryDirectory(prefix="cwb-") as folder:
+            log = Path(folder) / "log"
+            try:
+                return self._called(logfile=str(log))
+            finally:
+                if log.exists():
+                    with Path(self._log_file).open("ab") as kept:
+                        kept.write(log.read_bytes())
+
+    def _called(self, **more: Any) -> SessionResult:
+        arguments: dict[str, Any] = {"load_solutions": False, "tee": False, **more}
         if self._deadline is not None:
             left = max(0.1, self._deadline - monotonic())
             arguments["timelimit"] = round(left, 3) if self.known.takes_fractions else max(1, int(left))
-        log = None if self._log_file is None else Path(self._log_file)
-        kept = log.read_bytes() if log is not None and log.exists() else b""
-        if log is not None:
-            arguments["logfile"] = str(log)
         said = StringIO()
         # Pyomo keeps what the program has written; nothing of an earlier solve may be taken for it.
         self.solver._log, self.solver._rc = "", None
@@ -196,9 +206,6 @@ class PyomoSession(Session):
                 )
             words = " ".join(f"{error} {said.getvalue()}".split())
             return SessionResult(Termination.ERROR, message=words[:500])
-        finally:
-            if log is not None and kept:
-                log.write_bytes(kept + (log.read_bytes() if log.exists() else b""))
 
     def _read(self, results: Any) -> SessionResult:
         words = str(self.solver._log or "")

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from cwb.cli.main import cwb
 from cwb.cli.options import libraries_on_stderr
 from cwb.cli.solve import solve
+from cwb.harness import registry
 
 FOREST = ("--model", "forestcoll", "a100(boxes=1)", "--collective", "all_gather", "--json", "-q")
 
@@ -131,3 +132,15 @@ def test_the_last_model_is_written(tmp_path):
     result = CliRunner().invoke(solve, ["--model", "forestcoll", *asked, str(none)], standalone_mode=False)
     assert (result.return_value, none.exists()) == (0, False)
     assert result.stderr == f"cwb: {none} is not written: forestcoll has solved no model\n"
+
+
+@pytest.mark.parametrize("solver", ["highs", "scip", "pyomo:glpk"])
+def test_the_log_of_the_solver_can_be_watched(solver, capfd):
+    """``--log-file -`` writes the solver's log on stderr, and stdout has the record alone."""
+    if not registry.solver(solver).installed().ok:
+        pytest.skip("not installed")
+    asked = ["solve", "--formulation", "mtree/selection", "ring(4)", "--collective", "all_reduce", "--json"]
+    assert cwb.main([*asked, "--solver", solver, "--log-file", "-"], standalone_mode=False) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["status"] == "optimal"
+    assert len(err.splitlines()) > 10

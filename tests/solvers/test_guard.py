@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import exam_models
 import numpy as np
 import pyomo.environ as pe
 import pytest
@@ -19,6 +20,7 @@ from cwb.core.solver import Capability, SolverOptions, Termination
 from cwb.solvers import base, get, guard
 from cwb.solvers.base import Adapter, Session, SessionResult, Track
 from cwb.solvers.guard import StopReason, Worker
+from cwb.solvers.matrix import compile_matrix
 
 HANG_S = 30.0
 """What a test waits at most for something that should have happened long ago."""
@@ -246,3 +248,21 @@ def test_interrupt_by_a_handler_of_the_library_is_passed_on() -> None:
     )
     assert outcome.termination is Termination.INTERRUPTED
     assert budget.stop.is_set()
+
+
+def test_a_silent_solver_is_told_to_be_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a solver that reports nothing a line says now and then what it works on; new lines come not too often."""
+    monkeypatch.setattr(base, "_TICKS_OF_SILENCE", 2)
+    monkeypatch.setattr(base, "_TICKS_OF_A_LINE", 2)
+    lines: list[str] = []
+    track = base.Track("some")
+    matrix = compile_matrix(exam_models.mip())
+    watch = base._Watch(track, matrix, Budget(progress=lines.append))
+    for _ in range(4):
+        watch.tick()
+    assert lines == [f"some: {matrix.size.variables} variables, {matrix.size.constraints} rows"] * 2
+    for nodes in range(5):
+        track.tell(nodes, None, None)
+        watch.tick()
+    watch.tell()
+    assert lines[2:] == [f"some: {nodes} nodes, no solution yet" for nodes in (0, 2, 4)]
