@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import get_args
 
@@ -22,6 +23,7 @@ from cwb.cli.simulate import measures
 from cwb.core import bounds
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.formulation import Formulation
 from cwb.core.record import RunRecord
 from cwb.core.schedule import Schedule
 from cwb.core.solver import Capability
@@ -98,6 +100,35 @@ def test_every_method_and_option_is_documented(name, pages):
     assert re.search(rf"^\| `{name}` \|", pages["docs/methods/index.md"], flags=re.MULTILINE)
     for option in registry.get(name).options.model_fields:
         assert re.search(rf"^\| `{option}` \|", page, flags=re.MULTILINE), option
+
+
+def test_the_page_on_formulations_is_true(pages):
+    """Its table has a row for every formulation, with its equations and options; the code of the family cites them."""
+    table = re.findall(
+        r"^\| `([\w-]+/[\w-]+)` \| (.*?) \| (.*?) \| .+ \|$", pages["docs/formulations.md"], re.MULTILINE
+    )
+    assert [name for name, *_ in table] == list(registry.FORMULATIONS)
+    for name, equations, options in table:
+        declared = registry.formulation(name)
+        assert equations == declared.equations, name
+        assert re.findall(r"`(\w+)`", options) == list(declared.options.model_fields), name
+        code = code_of(declared)
+        for cited in citations(equations):
+            assert cited in citations(code), f"{name}: {cited}"
+
+
+def code_of(declared: Formulation) -> str:
+    """Source of the family of a formulation, without the declarations."""
+    module = import_module(declared.places["build"].partition(":")[0])
+    folder = Path(module.__file__).parent
+    files = folder.rglob("*.py") if folder.parent.name in ("models", "heuristics") else folder.parent.rglob("*.py")
+    return "\n".join(file.read_text(encoding="utf-8") for file in files if file.name != "method.py")
+
+
+def citations(text: str) -> set[str]:
+    """Numbers of equations, sections and appendices that a text names."""
+    appendices = " ".join(re.findall(r"[Aa]ppendi(?:x|ces) ((?:[A-Z]\b(?:, | and )?)+)", text))
+    return {*re.findall(r"\(\d+[a-z]?\)|\b\d+(?:\.\d+)+", text), *re.findall(r"[A-Z]\b", appendices)}
 
 
 def test_every_metric_is_documented(pages):
