@@ -5,6 +5,7 @@ Commands are imported when they are called; errors become one line and the docum
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 from typing import Any, NoReturn
@@ -95,6 +96,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     if received and status == INTERRUPTED:
         status = 128 + received[-1]
     give_up()
+    gc.freeze()  # nobody waits until a large model has been looked through for garbage
     sys.exit(status)
 
 

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from .answers import Answer
+    from .bounds import Certificate
 
 
 @dataclass
@@ -53,13 +56,16 @@ class Incumbent:
     of_solver : bool
         Whether the numbers are those of a solver's own model, which may be another one than the method's problem.
     answer : callable or None
-        Gives the answer itself, where the method can; called at once or never.
+        Gives the answer itself, where the method can; called at once, when the run is broken off, or never.
+    certificate : Certificate or None
+        What proves the bound.
     """
 
     objective: float | None = None
     bound: float | None = None
     of_solver: bool = False
     answer: Callable[[], Answer | None] | None = None
+    certificate: Certificate | None = None
 
 
 def unheard(incumbent: Incumbent) -> None:
@@ -131,8 +137,17 @@ class Budget:
     handed: Callable[[Callable[[], Any]], None] = unkept
     stop: threading.Event = field(default_factory=threading.Event)
 
+    def tell_bound(self, bound: Fraction | float, certificate: Certificate | None) -> None:
+        """Tell a bound in the unit of the method, and what proves it; it is not lost when the run is broken off."""
+        self.tell(Incumbent(bound=float(bound), certificate=certificate))
+
     @property
     def exhausted(self) -> bool:
         """Whether the run should come to an end: the time is up or the user asked for it."""
         remaining = self.clock.remaining_s()
         return self.stop.is_set() or (remaining is not None and remaining <= 0)
+
+    @property
+    def why_exhausted(self) -> str:
+        """What brought it to its end, as the beginning of a message."""
+        return "the run was stopped" if self.stop.is_set() else f"the time limit of {self.time_limit_s:g} s ran out"

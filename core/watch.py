@@ -61,10 +61,7 @@ def ask(doing: str) -> None:
     """
     budget = _BUDGET.get(_FREE)
     if budget.exhausted:
-        limit = (
-            "the run was stopped" if budget.stop.is_set() else f"the time limit of {budget.time_limit_s:g} s ran out"
-        )
-        raise OutOfTime(f"{limit} while loading the instance: {doing}")
+        raise OutOfTime(f"{budget.why_exhausted} while loading the instance: {doing}")
 
 
 def tick(doing: str) -> None:

@@ -12,6 +12,7 @@ from ..core.record import RunRecord
 from ..core.watch import watched
 from .clock import WallClock
 from .failure import failure
+from .interrupt import BrokenOff, broken_off
 from .plan import Cell
 from .request import Listener
 from .run import FinishedRun, run
@@ -53,10 +54,11 @@ def run_loading(cell: Cell, stop: threading.Event | None = None, listener: Liste
     clock = WallClock(cell.request.time_limit_s)
     budget = Budget(cell.request.time_limit_s, clock=clock, progress=listener.progress, stop=stop)
     try:
-        with clock.phase("load"), watched(budget):
+        with clock.phase("load"), watched(budget), broken_off(budget):
             instance = loaded(cell)
-    except OutOfTime as error:
+    except (OutOfTime, BrokenOff) as error:
         task = task_of(cell, (cell.instance, "", cell.collective))
-        record = failure(task, str(error), started_at, error.exit_status)
+        message = str(error) or f"{budget.why_exhausted} while loading the instance"
+        record = failure(task, message, started_at, ExitStatus.LIMIT)
         return FinishedRun(replace(record, key="", status="limit", seconds=clock.seconds()), None, None, None)
     return run(instance, cell.request, stop=stop, listener=listener, clock=clock)

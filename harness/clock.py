@@ -16,12 +16,18 @@ class WallClock:
     ----------
     time_limit_s : float or None
         Seconds from now until the run should end.
+
+    Attributes
+    ----------
+    broken_in : str or None
+        The phase that an exception has left first.
     """
 
     def __init__(self, time_limit_s: float | None = None) -> None:
         self._start = time.perf_counter()
         self._limit_s = time_limit_s
         self._phases: dict[str, float] = {}
+        self.broken_in: str | None = None
 
     @contextmanager
     def phase(self, name: str) -> Iterator[Lap]:
@@ -29,6 +35,9 @@ class WallClock:
         lap, start, used = Lap(), time.perf_counter(), time.process_time()
         try:
             yield lap
+        except BaseException:
+            self.broken_in = self.broken_in or name
+            raise
         finally:
             lap.seconds, lap.cpu_seconds = time.perf_counter() - start, time.process_time() - used
             self._phases[name] = self._phases.get(name, 0.0) + lap.seconds

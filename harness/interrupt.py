@@ -1,32 +1,145 @@
-"""Ctrl-C as a request: the first asks the run to finish with what it has, the second ends it."""
+"""How a run is brought to its end: Ctrl-C, and a watch that breaks off what does not end by itself.
+
+The first Ctrl-C and the time limit ask: methods look at their budget and finish with what they have. What does not look,
+such as the building of a model, is broken off ``GRACE_S`` later by an exception that is raised wherever the main thread
+is. Native calls cannot be broken off; solvers have a guard of their own (:mod:`~cwb.solvers.guard`).
+"""
 
 from __future__ import annotations
 
+import _thread
+import contextlib
+import logging
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from time import monotonic
 from types import FrameType
 
+from ..core.budget import Budget
+from ..solvers import guard
 
-@contextmanager
+#: Seconds that a run has to end by itself when its time is up, more than a solver has.
+GRACE_S = 2 * guard.GRACE_S
+
+#: How often the budget is looked at.
+_TICK_S = 0.05
+
+#: Files whose functions are not broken off: half an import is none, the guard keeps its own limit, and blocks are left in
+#: order.
+_WHOLE = ("<frozen importlib", guard.__file__, contextlib.__file__, __file__)
+
+
+class BrokenOff(BaseException):
+    """The run did not end by itself; like KeyboardInterrupt no error, so that nobody takes it for one."""
+
+
+@contextlib.contextmanager
 def stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
     """Set the event on the first SIGINT of the block and raise KeyboardInterrupt on the second.
 
     Signals can be handled in the main thread only; elsewhere the block runs as it is.
     """
-    if threading.current_thread() is not threading.main_thread():
+    with _interrupts(stop, None):
         yield
+
+
+@contextlib.contextmanager
+def broken_off(budget: Budget, grace_s: float = GRACE_S, stop: threading.Event | None = None) -> Iterator[None]:
+    """Set ``budget.stop`` on the first SIGINT, raise KeyboardInterrupt on the second, and watch over the time.
+
+    Outside of the main thread the block runs as it is, with the limit that the method itself keeps.
+
+    Parameters
+    ----------
+    budget : Budget
+        Whose end is kept.
+    grace_s : float
+        Seconds after it is exhausted at which the block is broken off.
+    stop : threading.Event, optional
+        What the first SIGINT sets, if it is not ``budget.stop``.
+
+    Raises
+    ------
+    BrokenOff
+        Anywhere in the block.
+    """
+    watch = _Watch(budget, grace_s)
+    with _interrupts(stop or budget.stop, watch) as is_main:
+        if is_main:
+            watch.start()
+        try:
+            yield
+        finally:
+            watch.end()
+
+
+class _Watch:
+    """Interrupts the main thread when a budget has been exhausted for so long, until it is told that the block has ended."""
+
+    def __init__(self, budget: Budget, grace_s: float) -> None:
+        self._budget, self._grace_s = budget, grace_s
+        self._ended, self._lock = threading.Event(), threading.Lock()
+        self._due = False
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="cwb-watch", daemon=True).start()
+
+    def _run(self) -> None:
+        asked_s: float | None = None
+        while not self._ended.wait(_TICK_S):
+            if not self._budget.exhausted:
+                continue
+            asked_s = monotonic() if asked_s is None else asked_s
+            with self._lock:
+                if monotonic() - asked_s >= self._grace_s and not self._ended.is_set():
+                    self._due = True
+                    _thread.interrupt_main()
+
+    def end(self) -> None:
+        """After this nothing is interrupted; what is pending is ignored."""
+        with self._lock:
+            self._ended.set()
+
+    def took(self) -> bool:
+        """Whether an interrupt is the watch's own, and no longer waits to be taken."""
+        due, self._due = self._due, False
+        return due
+
+    def has_ended(self) -> bool:
+        return self._ended.is_set()
+
+
+@contextlib.contextmanager
+def _interrupts(stop: threading.Event, watch: _Watch | None) -> Iterator[bool]:
+    """Handle SIGINT in the block, that of the user and that of the watch."""
+    if threading.current_thread() is not threading.main_thread():
+        yield False
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        if stop.is_set():
+        del number
+        if watch is not None and watch.took():
+            if not watch.has_ended() and _may_end(frame):
+                logging.disable(logging.ERROR)  # nobody wants to read which rule of a model was broken off
+                raise BrokenOff
+        elif stop.is_set():
             raise KeyboardInterrupt
-        stop.set()
+        else:
+            stop.set()
 
-    previous = signal.signal(signal.SIGINT, handle)
+    previous, silenced = signal.signal(signal.SIGINT, handle), logging.root.manager.disable
     try:
-        yield
+        yield True
     finally:
         signal.signal(signal.SIGINT, previous)
+        logging.disable(silenced)
+
+
+def _may_end(frame: FrameType | None) -> bool:
+    """Whether nothing is under way that has to be whole."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_WHOLE):
+            return False
+        frame = frame.f_back
+    return True

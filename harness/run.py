@@ -25,7 +25,8 @@ from ..schedules.contradiction import ATTESTED_TOLERANCE
 from . import registry
 from .clock import WallClock
 from .environment import cwb_version, environment, peak_rss_bytes
-from .interrupt import stop_on_interrupt
+from .found import Found
+from .interrupt import BrokenOff, broken_off
 from .noting import Noting
 from .request import DEFAULT_SOLVER, Listener, Request, plain_option
 
@@ -33,6 +34,10 @@ __all__ = ["DEFAULT_SOLVER", "FinishedRun", "Request", "run", "run_one"]
 
 #: Relative difference at which a method's claim and the verifier's number are not the same.
 CLAIM_TOLERANCE = 1e-9
+
+
+#: Seconds for putting together what a method had found that was broken off.
+ANSWER_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class FinishedRun:
         The problem as it was posed to the method and to the verifier; None where the time was over before it was
         loaded.
     answer : Answer or None
-        The answer in full; of a schedule the record has the size only.
+        The answer in full; of a schedule the record has the size only, and nothing of one that was not verified in time.
     certificate : Certificate or None
         What proves the bound.
     """
@@ -107,6 +112,7 @@ def run(
     listener = listener or Listener(progress)
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     clock = clock or WallClock(request.time_limit_s)
+    found = Found(listener.tell)
     budget = Budget(
         time_limit_s=request.time_limit_s,
         threads=request.threads,
@@ -115,47 +121,80 @@ def run(
         log_file=request.log_file,
         clock=clock,
         progress=lambda message: listener.progress(f"{message}, {clock.elapsed_s():.1f} s"),
-        tell=listener.tell,
+        tell=found.tell,
         handed=listener.handed,
         stop=stop or threading.Event(),
     )
-    outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener)
-    verdict = Verdict()
+    outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
     listener.answered()
-    if outcome.answer is not None:
-        verdict = judge(posed, outcome.answer, outcome.certificate, clock)
+    answer = outcome.answer
+    outcome, verdict = _judged(posed, outcome, budget)
     # What was refused or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
     named = solver if solver is not None and (solver.called or failed) else None
     if restriction := method.restricted_to(options):
         outcome = replace(outcome, metrics={**outcome.metrics, "restricted_to": restriction})
     record = _record(instance, posed, request, method, named, outcome, verdict, exit_status, clock, started_at)
-    return FinishedRun(record, posed, outcome.answer, outcome.certificate)
+    return FinishedRun(record, posed, answer, outcome.certificate)
 
 
 def _answer(
-    instance: Instance, method: Method, solver: Noting | None, budget: Budget, options: Any, listener: Listener
+    instance: Instance,
+    method: Method,
+    solver: Noting | None,
+    budget: Budget,
+    options: Any,
+    listener: Listener,
+    found: Found,
+    clock: WallClock,
 ) -> tuple[Outcome, Instance, ExitStatus | None]:
-    """Let the method answer; what it cannot do becomes an outcome with a reason."""
+    """Let the method answer; what it cannot do, or not in time, becomes an outcome with a reason."""
     posed = instance
-    if reason := method.supports(instance):
-        return Outcome(Status.UNSUPPORTED, message=f"{method.name}: {reason}"), posed, None
     try:
-        posed = method.pose(instance, options)
-        listener.posed(posed)
-        if solver is not None and not (found := solver.installed()).ok:
-            raise SolverUnavailable(found.message)
-        if solver is not None:
-            with located(source="-S"):
-                solver.check_options()
-        with stop_on_interrupt(budget.stop):
+        with broken_off(budget):
+            if reason := method.supports(instance):
+                return Outcome(Status.UNSUPPORTED, message=f"{method.name}: {reason}"), posed, None
+            posed = method.pose(instance, options)
+            listener.posed(posed)
+            if solver is not None and not (there := solver.installed()).ok:
+                raise SolverUnavailable(there.message)
+            if solver is not None:
+                with located(source="-S"):
+                    solver.check_options()
             return method.run(posed, solver or _NO_SOLVER, budget, options), posed, None
+    except BrokenOff:
+        return _broken_off(budget, found, clock), posed, None
     except InputError:
         raise
     except Unsupported as error:
         return Outcome(Status.UNSUPPORTED, message=str(error)), posed, None
     except CwbError as error:
         return Outcome(Status.ERROR, message=str(error)), posed, error.exit_status
+
+
+def _broken_off(budget: Budget, found: Found, clock: WallClock) -> Outcome:
+    """What a method had found that did not end by itself."""
+    place = "" if clock.broken_in is None else f" in the phase {clock.broken_in}"
+    message = f"{budget.why_exhausted}, and the method was broken off{place}"
+    try:
+        with broken_off(replace(budget, stop=threading.Event(), clock=WallClock(ANSWER_S)), 0.0, budget.stop):
+            return found.outcome(message)
+    except BrokenOff:
+        return found.bound_alone(f"{message}, and so was the writing of its last answer")
+
+
+def _judged(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome, Verdict]:
+    """Verify an answer, for as long as the run itself may take; the record leaves out what was not verified in time."""
+    if outcome.answer is None:
+        return outcome, Verdict()
+    stop = threading.Event() if budget.stop.is_set() else budget.stop  # a second Ctrl-C ends the program
+    limits = replace(budget, stop=stop, clock=WallClock(budget.time_limit_s))
+    try:
+        with broken_off(limits, 0.0, budget.stop):
+            return outcome, judge(posed, outcome.answer, outcome.certificate, budget.clock)
+    except BrokenOff:
+        message = f"{limits.why_exhausted} while the answer was verified; nothing has been checked"
+        return replace(outcome, status=Status.LIMIT, answer=None, message=message), Verdict()
 
 
 def _record(

@@ -172,11 +172,11 @@ class _RunWatch:
 def _replaces(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     """Whether an incumbent is worth more.
 
-    A method's than a solver's, then one that has an objective, then the later one.
+    One that has an objective, then a method's than a solver's, then the later one.
     """
 
     def worth(incumbent: Mapping[str, Any]) -> tuple[bool, bool]:
-        return incumbent["of"] == "method", incumbent["objective"] is not None
+        return incumbent["objective"] is not None, incumbent["of"] == "method"
 
     return worth(new) >= worth(old)
 

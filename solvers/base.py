@@ -146,6 +146,8 @@ class Session(ABC):
     """Whether outcomes of linear programs bring dual values."""
     tells_conflict = False
     """Whether the outcome of an infeasible model brings what excludes one another, where the solver has that."""
+    grace_s: float | None = None
+    """Seconds to return in after it was asked to stop; by default the guard's."""
 
     @abstractmethod
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
@@ -345,7 +347,14 @@ def run_session(
     track.cancel.clear()
     watch = _Watch(track, matrix, budget)
     try:
-        guarded = worker.run(lambda: session.run(limit_s), budget, limit_s=limit_s, ask=session.ask, tick=watch.tick)
+        guarded = worker.run(
+            lambda: session.run(limit_s),
+            budget,
+            limit_s=limit_s,
+            ask=session.ask,
+            tick=watch.tick,
+            grace_s=session.grace_s,
+        )
     finally:
         if worker.abandoned:
             atexit.register(session.fall_silent)
@@ -392,7 +401,8 @@ def _explain(guarded: Guarded[SessionResult], track: Track, budget: Budget) -> S
     if guarded.asked is None:
         # A library with a handler of its own has taken the user's Ctrl-C.
         budget.stop.set()
-    return SessionResult(why, outcome.values, outcome.bound, outcome.nodes, outcome.iterations, outcome.message)
+    message = "the time limit was reached" if why is Termination.TIME_LIMIT else outcome.message
+    return SessionResult(why, outcome.values, outcome.bound, outcome.nodes, outcome.iterations, message)
 
 
 def finish(

@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 
 from ..core.budget import Budget
 
-GRACE_S = 5.0
+GRACE_S = 0.5
 """Seconds that a solver has to return after it was asked to stop."""
 
 _FIRST_TICK_S = 0.005

@@ -67,7 +67,7 @@ _WITHOUT_SOLUTION = {Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.
 
 _PROVED = {Termination.OPTIMAL, *_WITHOUT_SOLUTION}
 
-#: Seconds that a program has to end by itself, before it is killed; fewer than the guard's grace.
+#: Seconds that a program has to end by itself, before it is killed; fewer than the grace.
 _PATIENCE_S = 3.0
 
 _one_at_a_time = threading.Lock()
@@ -75,6 +75,9 @@ _one_at_a_time = threading.Lock()
 
 class PyomoSession(Session):
     """See :class:`~cwb.solvers.base.Session`."""
+
+    grace_s = 5.0
+    """A program has a limit of whole seconds, and writes what it has found to a file when it ends."""
 
     def __init__(self, adapter: PyomoDriven, budget: Budget, options: SolverOptions) -> None:
         self.track = Track(adapter.name)

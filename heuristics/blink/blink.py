@@ -100,6 +100,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: BlinkOption
     first = best[0]
     budget.progress(f"root {first.root}: {float(first.in_turn_s):.6g} s, one way after the other")
     bound, certificate = bound_of(instance, first.ways, both=both)
+    budget.tell_bound(bound, certificate)
     found = _fastest(best if options.root == "fastest" else best[:1], instance, budget, options)
     if found is None:
         message = "the budget ended before all trees were packed; the bound holds"

@@ -44,6 +44,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MultitreeOp
     del solver
     problems = group_problems(instance)
     bound, certificate = best_bound(instance)
+    budget.tell_bound(bound, certificate)
     schedules: list[StepSchedule] = []
     heights: list[int] = []
     with budget.clock.phase("build"):

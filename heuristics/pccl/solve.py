@@ -66,6 +66,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
         network = ticked(topology, conditions.sizes, conditions.units, summed=conditions.sums.number > 0)
     with budget.clock.phase("bound"):
         bound = whole_steps(instance, cheap_bound(instance, topology))
+        budget.tell_bound(*bound)
     with budget.clock.phase("search"):
         answer = _schedule_conditions(instance.sha256, topology, conditions, network, bound, options, budget)
     reports: tuple[SolverResult, ...] = ()

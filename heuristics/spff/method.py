@@ -104,6 +104,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SpffOptions
         raise Unsupported("expected an explicit network")
     with budget.clock.phase("build"):
         bound, certificate = best_bound(instance)
+        budget.tell_bound(bound, certificate)
         chunks, columns = commodities_of(instance), chunks_of(instance)
         sends = rounds(chunks, topology, budget, longest=options.first == "longest")
     if sends is None:

@@ -110,6 +110,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacosOption
         if not reaches_all(plain, members, through_members=False):
             raise InputError("not every rank can be reached from every other one", place="network.links")
         bound_s, certificate = bound_of(instance, plain, members)
+        budget.tell_bound(bound_s, certificate)
         on_grid = bound_of(instance, replace(plain, least=plain.ticks), members)[0] if plain.rounded else bound_s
     owner = np.repeat(np.array(ranks, dtype=np.int64), demand.chunks)
     bound = ceil(on_grid / timing.epoch_s)

@@ -118,9 +118,10 @@ def define(
         return supports_groups(instance, collectives, fits)
 
     def run(instance: Instance, solver: Solver, budget: Budget, given: Any) -> Outcome:
-        del solver, budget
-        schedules = [assemble(problem, algorithm(problem, given)) for problem in group_problems(instance)]
+        del solver
         bound, certificate = best_bound(instance)
+        budget.tell_bound(bound, certificate)
+        schedules = [assemble(problem, algorithm(problem, given)) for problem in group_problems(instance)]
         schedule = merge(instance.sha256, schedules)
         return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate)
 

@@ -188,6 +188,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptio
     seconds = sum((way.seconds for way in ways), Fraction(0)) * (2 if mirrored else 1)
     budget.progress(f"bottleneck found: at least {float(seconds):.6g} s; k = {ways[0].best.k:,}")
     bound, certificate = bound_of(instance, ways, both=inward is not None and outward is not None)
+    budget.tell_bound(bound, certificate)
     solved = [_forest(way, instance, budget, options) for way in ways]
     forests = [forest for forest in solved if forest is not None]
     if len(forests) < len(ways):

@@ -18,7 +18,7 @@ from ...algorithms.forests.symmetry import find_groups
 from ...algorithms.graphs.network import Network, exact_array
 from ...algorithms.schedules.compose import reduce_then_broadcast, reverse_trees
 from ...core.bounds import Certificate, CutCertificate, PartitionCertificate
-from ...core.budget import Budget
+from ...core.budget import Budget, Incumbent
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult, Termination, resolving
@@ -151,6 +151,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
     plain = run_in_halves(instance, solver, budget, ForestOptions())
     if plain.status is not Status.FEASIBLE and not options.always_solve:
         return plain
+    budget.tell(Incumbent(plain.objective, plain.bound, answer=lambda: plain.answer, certificate=plain.certificate))
     budget.progress("reduce-scatter and all-gather in turn may not be best: solving the linear program")
     solution = solve_allreduce(instance, solver, budget, options.k)
     if solution.bound_s is None:

@@ -67,6 +67,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions
 
     problem = posed(instance, options.steps, options.rounds)
     bound, certificate = best_bound(instance)
+    budget.tell_bound(bound, certificate)
     low, high = problem.steps, options.steps or options.max_steps
     reports: list[SolverResult] = []
     message = f"no schedule of up to {high} steps was found"

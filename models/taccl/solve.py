@@ -37,6 +37,7 @@ WIDEST = 10**6
 def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOptions) -> Outcome:
     """Route, order, join (``Method.run``)."""
     bound, certificate = best_bound(instance)
+    budget.tell_bound(bound, certificate)
     problem = routing_of(instance, options)
     with budget.clock.phase("build"):
         model = routing.build(problem)

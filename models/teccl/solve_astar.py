@@ -28,6 +28,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AstarOption
     if any(problem.holds):
         raise Unsupported("a switch that can store a limited amount is in teccl-milp alone")
     low, certificate = lower_bound(problem)
+    budget.tell_bound(problem.seconds(low), certificate)
     epochs = options.round_epochs or max(SHORT, *(link.delay for link in problem.links))
     most = options.epochs
     state = RoundState(frozenset((q, c.source) for q, c in enumerate(problem.commodities)))

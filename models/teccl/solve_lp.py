@@ -6,7 +6,7 @@ from math import ceil
 from typing import Any
 
 from ...core.bounds import Certificate, SolverBound
-from ...core.budget import Budget
+from ...core.budget import Budget, Incumbent
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
@@ -27,7 +27,10 @@ MAX_COLUMNS = 5_000_000
 class LpSearch:
     """Where the search for the fewest epochs is: the bound, the best flows, every solve."""
 
-    def __init__(self, problem: EpochProblem, solver: Solver, budget: Budget, options: LpOptions, low: int) -> None:
+    def __init__(
+        self, instance: Instance, problem: EpochProblem, solver: Solver, budget: Budget, options: LpOptions, low: int
+    ) -> None:
+        self.instance = instance
         self.problem, self.solver, self.budget, self.options = problem, solver, budget, options
         self.low = low
         self.high: int | None = None
@@ -67,6 +70,8 @@ class LpSearch:
         high = max(k + self.problem.links[e].delay for flow in flows for e, k in flow.hops)
         if self.high is None or high < self.high:
             self.flows, self.high = flows, high
+            seconds = float(self.problem.seconds(high))
+            self.budget.tell(Incumbent(seconds, answer=lambda: fluid_schedule_of(self.problem, self.instance, flows)))
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: LpOptions) -> Outcome:
@@ -75,9 +80,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: LpOptions) 
     if any(problem.holds):
         raise Unsupported("a switch that can store a limited amount is in teccl-milp alone")
     low, certificate = lower_bound(problem)
+    budget.tell_bound(problem.seconds(low), certificate)
     if options.epochs is not None and options.epochs < low:
         return Outcome(Status.INFEASIBLE, message=f"{options.epochs} epochs are too few: {low} are needed at least")
-    search = LpSearch(problem, solver, budget, options, max(1, low))
+    search = LpSearch(instance, problem, solver, budget, options, max(1, low))
     if options.objective == "paper" and options.epochs is not None:
         search.within(options.epochs, "paper")
     else:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from ...core.bounds import Certificate, SolverBound
-from ...core.budget import Budget
+from ...core.budget import Budget, Incumbent
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
@@ -53,6 +53,8 @@ class MilpSearch:
         Every solve.
     stopped : bool
         Whether a solve has ended without an answer.
+    is_stage : bool
+        Whether its schedules are parts of one.
     """
 
     instance: Instance
@@ -65,6 +67,7 @@ class MilpSearch:
     high: int | None = None
     reports: list[SolverResult] = field(default_factory=list)
     stopped: bool = False
+    is_stage: bool = False
 
     def within(self, epochs: int) -> bool:
         """Look for a schedule of so many epochs.
@@ -86,6 +89,11 @@ class MilpSearch:
         epochs = finish(self.problem, sends)
         if self.high is None or epochs < self.high:
             self.sends, self.high = sends, epochs
+            if not self.is_stage:
+                seconds = float(self.problem.seconds(epochs))
+                self.budget.tell(
+                    Incumbent(seconds, answer=lambda: schedule_of(self.problem, self.instance, list(sends)))
+                )
 
     def solve(
         self, problem: EpochProblem, epochs: int, objective: str, weights: Sequence[Fraction] = ()
@@ -111,6 +119,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions
     """Find the fewest epochs, or the best by the paper's objective (``Method.run``)."""
     problem = epoch_problem(instance)
     low, certificate = lower_bound(problem)
+    budget.tell_bound(problem.seconds(low), certificate)
     search = MilpSearch(
         instance, problem, options.switches == "hyper-edges", solver, budget, max(1, low, problem.diameter)
     )
@@ -139,7 +148,7 @@ def _by_stages(search: MilpSearch) -> dict[str, object]:
         picked = [q for q, c in enumerate(search.problem.commodities) if bool(c.after) is sums]
         commodities = tuple(replace(search.problem.commodities[q], after=()) for q in picked)
         stage = replace(search.problem, commodities=commodities, begin=begin)
-        part = replace(search, problem=stage, low=max(1, lower_bound(stage)[0], stage.diameter))
+        part = replace(search, is_stage=True, problem=stage, low=max(1, lower_bound(stage)[0], stage.diameter))
         _by_fixed_lengths(part, None)
         if part.sends is None or part.high is None:
             search.stopped = True

@@ -15,7 +15,7 @@ from ...algorithms.paths.justify import BusyIntervals, justified
 from ...algorithms.schedules.commodities import chunks_of, needed_sends
 from ...algorithms.schedules.compose import transpose
 from ...core.bounds import Certificate, SolverBound
-from ...core.budget import Budget
+from ...core.budget import Budget, Incumbent
 from ...core.collective import CollectiveKind
 from ...core.errors import Unsupported
 from ...core.explanation import network_labels
@@ -50,11 +50,19 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TenOptions)
     tick = instance.timing.epoch_s
     exact = not topology.switches
     simple, certificate = epoch_bound(instance, time_expanded(parts[-1][0])) if exact else (0, None)
+    if certificate is not None:
+        budget.tell_bound(simple * tick, certificate)
     searches: list[TickSearch] = []
-    for part, _ in parts:
+    for part, backwards in parts:
         problem = time_expanded(part)
+
+        def tell(best: list[Start], problem: TimeExpanded = problem, backwards: bool = backwards) -> None:
+            if len(parts) == 1:
+                ends_s = float(finish(problem, best) * tick)
+                budget.tell(Incumbent(ends_s, answer=lambda: _schedule(instance, [(problem, best, backwards)], tick)))
+
         least = 1 if not exact else simple if len(parts) == 1 else epoch_bound(part, problem)[0]
-        searches.append(search_for(problem, least, solver, budget, options.horizon))
+        searches.append(search_for(problem, least, solver, budget, options.horizon, tell))
     found = [(s.problem, s.best, backwards) for s, (_, backwards) in zip(searches, parts, strict=True)]
     schedule = _schedule(instance, found, tick)
     if len(parts) > 1:
@@ -107,6 +115,8 @@ class TickSearch:
         Ticks that it takes.
     reports : list of SolverResult
         Every solve.
+    found : callable
+        Takes in every better schedule.
     stopped : str
         Why there is no further solve, if there is none.
     """
@@ -117,6 +127,7 @@ class TickSearch:
     low: int
     best: list[Start]
     high: int
+    found: Callable[[list[Start]], None]
     reports: list[SolverResult] = field(default_factory=list)
     stopped: str = ""
 
@@ -134,6 +145,7 @@ class TickSearch:
         if result.has_solution:
             self.best = useful(self.problem, chosen(model))
             self.high = finish(self.problem, self.best)
+            self.found(self.best)
             if result.termination is Termination.OPTIMAL:
                 self.low = max(self.low, self.high)
         elif result.termination is Termination.INFEASIBLE:
@@ -157,14 +169,22 @@ def useful(problem: TimeExpanded, starts: list[Start]) -> list[Start]:
     return sorted(kept)
 
 
-def search_for(problem: TimeExpanded, low: int, solver: Solver, budget: Budget, horizon: int | None) -> TickSearch:
+def search_for(
+    problem: TimeExpanded,
+    low: int,
+    solver: Solver,
+    budget: Budget,
+    horizon: int | None,
+    found: Callable[[list[Start]], None],
+) -> TickSearch:
     """Find the fewest ticks: the bound is tried first, since it is often met, then what halves the gap.
 
     With a horizon, one model of at most so many ticks is solved.
     """
     with budget.clock.phase("greedy"):
         best = first_schedule(problem)
-    search = TickSearch(problem, solver, budget, low, best, finish(problem, best))
+    search = TickSearch(problem, solver, budget, low, best, finish(problem, best), found)
+    found(best)
     if search.high > MAX_TICKS:
         raise Unsupported(
             f"{search.high:,} ticks, of which no more than {MAX_TICKS:,} are told apart: links differ too much"
@@ -190,13 +210,16 @@ def first_schedule(problem: TimeExpanded) -> list[Start]:
         (c for c, chunk in enumerate(problem.chunks) if chunk.targets),
         key=lambda c: -max(far[problem.chunks[c].source][n] for n in problem.chunks[c].targets),
     )
+    leaving: dict[int, list[int]] = {}
+    for e, edge in enumerate(problem.edges):
+        leaving.setdefault(edge.source, []).append(e)
     busy = BusyIntervals()
     starts: list[Start] = []
     for c in order:
         reached = {problem.chunks[c].source: 0}
         missing = set(problem.chunks[c].targets)
         while missing:
-            for tick, e in _way(problem, busy, reached, missing):
+            for tick, e in _way(problem, leaving, busy, reached, missing):
                 busy.take(problem.edges[e].links, tick, tick + problem.ticks[e])
                 reached[problem.edges[e].target] = tick + problem.ticks[e]
                 starts.append((tick, c, e))
@@ -210,12 +233,16 @@ def finish(problem: TimeExpanded, starts: list[Start]) -> int:
 
 
 def _way(
-    problem: TimeExpanded, busy: BusyIntervals, reached: Mapping[int, int], missing: set[int]
+    problem: TimeExpanded,
+    leaving: Mapping[int, Sequence[int]],
+    busy: BusyIntervals,
+    reached: Mapping[int, int],
+    missing: set[int],
 ) -> list[tuple[int, int]]:
-    """The starts that bring a chunk from where it is to the target that it can reach first; all can be reached."""
-    leaving: dict[int, list[int]] = {}
-    for e, edge in enumerate(problem.edges):
-        leaving.setdefault(edge.source, []).append(e)
+    """The starts that bring a chunk from where it is to the target that it can reach first; all can be reached.
+
+    ``leaving`` has the edges of every node.
+    """
     came: dict[int, tuple[int, int]] = {}
     done: set[int] = set()
     heap = [(tick, node, -1, -1) for node, tick in reached.items()]
