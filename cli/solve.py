@@ -114,6 +114,7 @@ def solve(
     from ..core.record import append_record
     from ..harness import Request, registry
     from ..harness.cell import run_loading
+    from ..harness.clock import WallClock
     from ..harness.last_model import LastModel
     from ..harness.plan import Cell
     from ..harness.request import Listener
@@ -147,7 +148,9 @@ def solve(
     if kept is not None and not kept.write():
         echo(f"cwb: {write_model} is not written: {model} has solved no model", err=True)
     if output is not None and done.instance is not None and done.answer is not None:
-        record = replace(record, answer=write_answer(output, done.instance, done))
+        with (clock := WallClock()).phase("write"):
+            answer = write_answer(output, done.instance, done)
+        record = replace(record, answer=answer, seconds={**clock.seconds(), **record.seconds})
     if append is not None:  # before anything is printed: a closed stdout loses nothing
         append_record(append, record)
     if as_json:

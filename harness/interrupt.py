@@ -10,6 +10,7 @@ from __future__ import annotations
 import _thread
 import contextlib
 import logging
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -25,9 +26,12 @@ GRACE_S = 2 * guard.GRACE_S
 #: How often the budget is looked at.
 _TICK_S = 0.05
 
-#: Files whose functions are not broken off: half an import is none, the guard keeps its own limit, and blocks are left in
+#: Files whose functions are not broken off: half an import is none, the guard keeps its own limit, blocks are left in
 #: order.
 _WHOLE = ("<frozen importlib", guard.__file__, contextlib.__file__, __file__)
+
+#: Nor is the compilation of kernels, which would leave numba's tables half filled for all that comes after.
+_COMPILER = f"{os.sep}numba{os.sep}"
 
 
 class BrokenOff(BaseException):
@@ -45,7 +49,7 @@ def stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def broken_off(budget: Budget, grace_s: float = GRACE_S, stop: threading.Event | None = None) -> Iterator[None]:
+def broken_off(budget: Budget, grace_s: float | None = None, stop: threading.Event | None = None) -> Iterator[None]:
     """Set ``budget.stop`` on the first SIGINT, raise KeyboardInterrupt on the second, and watch over the time.
 
     Outside of the main thread the block runs as it is, with the limit that the method itself keeps.
@@ -54,8 +58,8 @@ def broken_off(budget: Budget, grace_s: float = GRACE_S, stop: threading.Event |
     ----------
     budget : Budget
         Whose end is kept.
-    grace_s : float
-        Seconds after it is exhausted at which the block is broken off.
+    grace_s : float, optional
+        Seconds after it is exhausted at which the block is broken off; by default :data:`GRACE_S`.
     stop : threading.Event, optional
         What the first SIGINT sets, if it is not ``budget.stop``.
 
@@ -64,7 +68,7 @@ def broken_off(budget: Budget, grace_s: float = GRACE_S, stop: threading.Event |
     BrokenOff
         Anywhere in the block.
     """
-    watch = _Watch(budget, grace_s)
+    watch = _Watch(budget, GRACE_S if grace_s is None else grace_s)
     with _interrupts(stop or budget.stop, watch) as is_main:
         if is_main:
             watch.start()
@@ -91,10 +95,15 @@ class _Watch:
             if not self._budget.exhausted:
                 continue
             asked_s = monotonic() if asked_s is None else asked_s
-            with self._lock:
-                if monotonic() - asked_s >= self._grace_s and not self._ended.is_set():
-                    self._due = True
-                    _thread.interrupt_main()
+            if monotonic() - asked_s >= self._grace_s:
+                self.interrupt()
+
+    def interrupt(self) -> None:
+        """Interrupt the main thread; where it must not be broken off, nothing comes of it."""
+        with self._lock:
+            if not self._ended.is_set():
+                self._due = True
+                _thread.interrupt_main()
 
     def end(self) -> None:
         """After this nothing is interrupted; what is pending is ignored."""
@@ -139,7 +148,8 @@ def _interrupts(stop: threading.Event, watch: _Watch | None) -> Iterator[bool]:
 def _may_end(frame: FrameType | None) -> bool:
     """Whether nothing is under way that has to be whole."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith(_WHOLE):
+        place = frame.f_code.co_filename
+        if place.startswith(_WHOLE) or _COMPILER in place:
             return False
         frame = frame.f_back
     return True

@@ -11,6 +11,9 @@ from ..core.instance import Instance
 
 DEFAULT_SOLVER = "highs"
 
+#: The verifier may take as long as the run, and so many seconds at least.
+LEAST_VERIFIER_S = 60.0
+
 
 @dataclass(frozen=True)
 class Request:
@@ -43,6 +46,11 @@ class Request:
     gap: float | None = None
     log_file: str | None = None
     solver_options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def verifier_limit_s(self) -> float | None:
+        """Seconds that the verifier may take, which do not count toward the limit of the run; None without a limit."""
+        return None if self.time_limit_s is None else max(self.time_limit_s, LEAST_VERIFIER_S)
 
     def limits(self) -> dict[str, float]:
         """Limits that are set, as records say them."""

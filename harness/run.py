@@ -52,7 +52,7 @@ class FinishedRun:
         The problem as it was posed to the method and to the verifier; None where the time was over before it was
         loaded.
     answer : Answer or None
-        The answer in full; of a schedule the record has the size only, and nothing of one that was not verified in time.
+        The answer in full; of a schedule the record has the size only.
     certificate : Certificate or None
         What proves the bound.
     """
@@ -127,15 +127,14 @@ def run(
     )
     outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
     listener.answered()
-    answer = outcome.answer
-    outcome, verdict = _judged(posed, outcome, budget)
+    outcome, verdict = _judged(posed, outcome, replace(budget, time_limit_s=request.verifier_limit_s))
     # What was refused or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
     named = solver if solver is not None and (solver.called or failed) else None
     if restriction := method.restricted_to(options):
         outcome = replace(outcome, metrics={**outcome.metrics, "restricted_to": restriction})
     record = _record(instance, posed, request, method, named, outcome, verdict, exit_status, clock, started_at)
-    return FinishedRun(record, posed, answer, outcome.certificate)
+    return FinishedRun(record, posed, outcome.answer, outcome.certificate)
 
 
 def _answer(
@@ -184,7 +183,7 @@ def _broken_off(budget: Budget, found: Found, clock: WallClock) -> Outcome:
 
 
 def _judged(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome, Verdict]:
-    """Verify an answer, for as long as the run itself may take; the record leaves out what was not verified in time."""
+    """Verify an answer; one that is not verified within the limit is left out."""
     if outcome.answer is None:
         return outcome, Verdict()
     stop = threading.Event() if budget.stop.is_set() else budget.stop  # a second Ctrl-C ends the program
@@ -193,7 +192,7 @@ def _judged(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome,
         with broken_off(limits, 0.0, budget.stop):
             return outcome, judge(posed, outcome.answer, outcome.certificate, budget.clock)
     except BrokenOff:
-        message = f"{limits.why_exhausted} while the answer was verified; nothing has been checked"
+        message = f"{limits.why_exhausted} while the answer was verified; it is left out"
         return replace(outcome, status=Status.LIMIT, answer=None, message=message), Verdict()
 
 

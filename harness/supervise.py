@@ -99,6 +99,8 @@ class _RunWatch:
                     self.incumbent = event
             case "started" | "answered" as phase:
                 self.phase = phase
+                if phase == "answered":
+                    limit_s = self.task.cell.request.verifier_limit_s
                 now = time.perf_counter()
                 self.deadline_s = None if limit_s is None else now + limit_s + self.task.grace_s
                 if phase == "started":
@@ -114,7 +116,8 @@ class _RunWatch:
         if self.phase == "starting":
             return "time", f"the process had not begun after {_START_S:.0f} s"
         who = "the verifier" if self.phase == "answered" else "it"
-        limit_s = self.task.cell.request.time_limit_s or 0.0
+        request = self.task.cell.request
+        limit_s = (request.verifier_limit_s if self.phase == "answered" else request.time_limit_s) or 0.0
         return "time", f"{who} did not end after {limit_s:g} s and {self.task.grace_s:g} s of grace"
 
     def _stopped(self, child: Child, why: str, message: str) -> RunRecord:
@@ -150,7 +153,7 @@ class _RunWatch:
         """Verify the last answer that the run wrote down, in another process and for as long as a run may take."""
         if not self.spooled:
             return record
-        limit_s = self.task.cell.request.time_limit_s or _START_S
+        limit_s = self.task.cell.request.verifier_limit_s or _START_S
         judge = Child(self.task, self.folder, judge=True)
         until_s = time.perf_counter() + _START_S
         try:

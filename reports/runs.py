@@ -33,7 +33,7 @@ _STATING: tuple[tuple[str, tuple[str, ...]], ...] = (
 _LIBRA, _LIBRA_WAYS = "libra", ("gap", "algorithm")
 
 #: Phases that are not the method's: those of the verifier, compilation that happens once, and the sum of everything.
-_NOT_OWN = ("verify", "simulate", "total", "compile")
+_NOT_OWN = ("verify", "simulate", "write", "total", "compile")
 
 #: Bytes and seconds beyond this are no measurement.
 _LARGEST = 1e18

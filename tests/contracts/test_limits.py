@@ -1,0 +1,86 @@
+"""Every method and formulation keeps a limit that is counted in calls of functions in place of seconds, wherever it is."""
+
+from __future__ import annotations
+
+import _thread
+import sys
+import threading
+from types import FrameType
+from typing import Any
+from zlib import crc32
+
+import pytest
+from cwb.core.instance import Instance
+from cwb.core.record import RunRecord
+from cwb.harness import Request, interrupt, run
+from cwb.harness.request import Listener
+from formulation_exams import INSTANCES
+from method_examples import EXAMPLES, example, request
+
+#: Calls that a run may go on for after it was asked to stop, before it is broken off.
+GRACE = 300
+
+#: Calls after which a run is asked to stop are drawn for each name from so many.
+LATEST = 6000
+
+NAMES = [*EXAMPLES, *INSTANCES]
+
+
+class CountedWatch(interrupt._Watch):
+    """A watch that counts calls of functions; those of what must not be broken off are not counted after the end."""
+
+    stop_at: int
+    done = 0
+    interrupts = 0
+
+    def start(self) -> None:
+        """Count from here on, if anything is to be stopped."""
+        if self.stop_at:
+            sys.setprofile(self._count)
+
+    def _count(self, frame: FrameType, event: str, argument: Any) -> None:
+        del argument
+        self.done += event in ("call", "c_call")
+        if self.done == self.stop_at:
+            self._budget.stop.set()
+        late = self.done - self.stop_at - GRACE
+        if late >= 0 and late % 20 == 0 and not self.has_ended() and interrupt._may_end(frame):
+            type(self).interrupts += 1
+            self._due = True
+            _thread.interrupt_main()
+
+    def end(self) -> None:
+        """Count no more."""
+        sys.setprofile(None)
+        super().end()
+
+
+def posed(name: str) -> tuple[Instance, Request]:
+    """A small instance, and what is asked."""
+    if name in INSTANCES:
+        exam = INSTANCES[name][0]
+        return exam.posed(), Request(name, options=exam.options)
+    return example(name), request(name)
+
+
+def stopped(name: str, calls: int, monkeypatch: pytest.MonkeyPatch) -> tuple[RunRecord, int]:
+    """Ask a run to stop after so many calls; its record, and how often it had to be interrupted."""
+    monkeypatch.setattr(CountedWatch, "stop_at", calls, raising=False)
+    monkeypatch.setattr(CountedWatch, "interrupts", 0)
+    monkeypatch.setattr(interrupt, "_Watch", CountedWatch)
+    instance, asked = posed(name)
+    verifies = Listener(answered=lambda: monkeypatch.setattr(CountedWatch, "stop_at", 0))
+    return run(instance, asked, stop=threading.Event(), listener=verifies).record, CountedWatch.interrupts
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_limit_is_kept_wherever_a_method_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is asked to stop after some calls ends within a few hundred more, with what it had found, verified."""
+    record, interrupts = stopped(name, crc32(name.encode()) % LATEST, monkeypatch)
+    assert interrupts <= 3  # something may take the exception, but not for ever
+    assert record.status in ("optimal", "feasible", "limit", "unsupported")
+    assert record.exit_status in (0, 4, 7)
+    assert not record.violations
+    assert record.verified is not False
+    if interrupts:
+        assert "the run was stopped" in record.message
