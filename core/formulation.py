@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
+from functools import reduce, wraps
 from importlib import import_module
+from io import StringIO
+from logging import WARNING, getLogger
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from .answers import Answer, BoundOnly
 from .bounds import SolverBound
 from .budget import Budget
-from .errors import InputError, Unsupported, located
+from .errors import CwbError, InputError, Unsupported, located
 from .fields import Strict, validated
 from .instance import Instance
 from .method import Outcome, Status, always, as_it_is, in_seconds, nothing_more
@@ -23,6 +25,8 @@ from .solver import Capability, Solver, SolverOptions, SolverResult, Termination
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+_Function = Callable[..., Any]
 
 #: What a formulation may need of a solver, by the words that it is declared with.
 NEEDS = {
@@ -144,7 +148,7 @@ class Formulation:
         if unknown := self.needs - NEEDS.keys():
             raise ValueError(f"formulation {name!r} needs {sorted(unknown)}; known are {sorted(NEEDS)}")
         self.summary, self.paper, self.equations = summary, paper, equations
-        self.options, self.supports, self.pose = options, supports, pose
+        self.options, self.supports, self.pose = options, self._told(supports), self._told(pose)
         self.objective_unit, self.agrees_with, self.rel_gap = objective_unit, agrees_with, rel_gap
         self.bounds, self.dual, self.restricted_to = bounds is not False, dual, restricted_to
         self._bounds = bounds
@@ -195,7 +199,7 @@ class Formulation:
         options : pydantic.BaseModel, optional
             Of the type :attr:`options`; by default the defaults.
         """
-        return _called(self._index)(instance, self.options() if options is None else options)
+        return self._called(self._index)(instance, self.options() if options is None else options)
 
     def build(self, problem: Any, **options: Any) -> Any:
         """Build the model.
@@ -216,14 +220,15 @@ class Formulation:
         Unsupported
             If the formulation is not for such an instance.
         InputError
-            If an option is wrong, or a component of the model has a name that Pyomo reserves.
+            If an option is wrong, a component of the model has a name that Pyomo reserves, or a function from outside
+            the package fails.
         """
         if isinstance(problem, Instance):
             posed, chosen = self.posed(problem, options)
             problem = self.index(posed, chosen)
         try:
-            return _called(self._build)(problem)
-        except ValueError as error:
+            return _quietly(self._called(self._build), problem)
+        except (ValueError, InputError) as error:
             if (reserved := _RESERVED.search(str(error))) is None:
                 raise
             raise InputError(
@@ -249,21 +254,45 @@ class Formulation:
 
     def extract(self, model: Any, index: Any) -> Answer | None:
         """Read the answer out of a solved model; None where the model gives a bound alone."""
-        return None if self._extract is None else _called(self._extract)(model, index)
+        return None if self._extract is None else self._called(self._extract)(model, index)
 
     def value(self, index: Any, objective: float) -> float | None:
         """What the model's objective bounds in the unit of the run."""
-        value = _called(self._value)(index, objective)
+        value = self._called(self._value)(index, objective)
         return None if value is None else float(value)
 
     def labels(self, index: Any) -> Mapping[str, Callable[[Any], str]]:
         """Functions that name what constraints are indexed by, for each argument of their rules."""
-        named: Mapping[str, Callable[[Any], str]] = _called(self._labels)(index)
+        named: Mapping[str, Callable[[Any], str]] = self._called(self._labels)(index)
         return named
 
     def is_bound(self, index: Any) -> bool:
         """Whether the model of an index proves something of every answer."""
-        return self._bounds if isinstance(self._bounds, bool) else bool(_called(self._bounds)(index))
+        return self._bounds if isinstance(self._bounds, bool) else bool(self._called(self._bounds)(index))
+
+    def _called(self, place: _Function | str) -> _Function:
+        """The function, imported if its place is given."""
+        if not isinstance(place, str):
+            return self._told(place)
+        module, _, name = place.partition(":")
+        return self._told(getattr(import_module(module), name))
+
+    def _told(self, function: _Function) -> _Function:
+        """A function of which, if it is from outside the package, an error is one line with its name."""
+        if getattr(function, "__module__", "").startswith("cwb."):
+            return function
+
+        @wraps(function)
+        def told(*arguments: Any) -> Any:
+            try:
+                return function(*arguments)
+            except CwbError:
+                raise
+            except Exception as error:
+                name = getattr(function, "__name__", "its function")
+                raise InputError(f"{name}: {type(error).__name__}: {error}", source=self.name) from error
+
+        return told
 
     def solve(self, instance: Instance, solver: Solver, budget: Budget, options: Any) -> Outcome:
         """Build the model of a posed instance, solve it as it is declared, and read the answer (``Method.solve``).
@@ -312,10 +341,13 @@ class Formulation:
         )
 
 
-def _called(place: Callable[..., Any] | str) -> Callable[..., Any]:
-    """The function, imported if its place is given."""
-    if not isinstance(place, str):
-        return place
-    module, _, name = place.partition(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
+def _quietly(build: _Function, index: Any) -> Any:
+    """Build a model; what Pyomo logs of an error is in the error, other words are passed on."""
+    from pyomo.common.log import LoggingIntercept
+
+    words = StringIO()
+    with LoggingIntercept(words, "pyomo", WARNING):
+        model = build(index)
+    if told := words.getvalue().strip():
+        getLogger("pyomo").warning(told)
+    return model

@@ -12,7 +12,7 @@ from cwb.core.topology import Topology
 
 @dataclass(frozen=True)
 class Data:
-    """The sets and parameters: nodes, ranks, the ends (a, b) of links, and the shards a second that a link carries."""
+    """The sets and parameters: nodes with links, ranks, the ends (a, b) of links, and the shards a second of links."""
 
     nodes: tuple[int, ...]
     ranks: tuple[int, ...]
@@ -27,7 +27,14 @@ def supports(instance):
         return "the network has no links; expected an explicit network such as torus(3,3)"
     if demand is None or demand.collective.value != "all_gather" or demand.ranks is not None or instance.also:
         return "expected one all_gather of all ranks"
+    if not {*instance.network.rank_nodes} <= linked(instance.network):
+        return "a rank has no links; expected a connected network"
     return None
+
+
+def linked(network):
+    """Nodes with links."""
+    return {node for ends in network.link_ends for node in ends}
 
 
 def index(instance, options):
@@ -35,7 +42,7 @@ def index(instance, options):
     network = instance.network
     shard = instance.demand.size_bytes / instance.npus
     rate = tuple(float(link.bandwidth_Bps / shard) for link in network.links)
-    return Data(tuple(range(len(network.nodes))), tuple(network.rank_nodes), tuple(network.link_ends), rate)
+    return Data(tuple(sorted(linked(network))), tuple(network.rank_nodes), tuple(network.link_ends), rate)
 
 
 def build(data):

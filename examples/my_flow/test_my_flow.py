@@ -1,6 +1,7 @@
 """The model is the one that was checked by hand, and has the optimum that is known otherwise."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import cwb
@@ -33,6 +34,13 @@ def test_the_best_trees_take_the_same_time(network):
     """On networks whose nodes receive as much as they send, trees do what flows that are copied do."""
     trees = cwb.solve(network, "forestcoll", collective="all_gather")
     assert cwb.solve(network, METHOD, collective="all_gather").objective == pytest.approx(trees.bound)
+
+
+def test_a_network_in_two_parts_has_no_solution():
+    """What cannot reach a rank is found out by the solver."""
+    links = tuple(link for link in SITES.network.links if "C" not in (link.source, link.target) or link.target == "C")
+    one_way = SITES.with_changes(network=replace(SITES.network, links=links))
+    assert cwb.solve(one_way, METHOD).status == "infeasible"
 
 
 @pytest.mark.parametrize(("network", "collective"), [("ring(4)", "all_reduce"), ("RI(4)", "all_gather")])

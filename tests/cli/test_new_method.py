@@ -56,7 +56,7 @@ def test_the_folder_works_at_once(tmp_path, monkeypatch, capfd):
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    assert "6 passed" in run("pytest", "-q", "-p", "no:cacheprovider")
+    assert "7 passed" in run("pytest", "-q", "-p", "no:cacheprovider")
     run("ruff", "check", ".")
     run("ruff", "format", "--check", ".")
     monkeypatch.setenv(PLUGINS, "")

@@ -110,8 +110,8 @@ def test_a_solver_that_lacks_something_is_refused_before_the_model_is_built():
 
 
 @pytest.mark.parametrize("reserved", ["load", "name"])
-def test_a_component_with_a_name_that_pyomo_reserves_is_named(reserved):
-    """The message is one line, and says which name it is; other errors of a build function stay as they are."""
+def test_a_component_with_a_name_that_pyomo_reserves_is_named(reserved, caplog):
+    """The message is one line, and says which name it is; other errors of a build function from outside are told too."""
 
     def build(index):
         m = pyo.ConcreteModel()
@@ -122,8 +122,22 @@ def test_a_component_with_a_name_that_pyomo_reserves_is_named(reserved):
     with pytest.raises(InputError, match=f"component '{reserved}', a name that Pyomo reserves") as refused:
         declared.build(load("4d"))
     assert "\n" not in str(refused.value)
-    with pytest.raises(ValueError, match="another"):
+    with pytest.raises(InputError, match="mine/reserved: build: ValueError: another"):
         declared.build(None)
+    assert not caplog.records
+
+
+def test_what_pyomo_says_of_a_model_is_passed_on(caplog):
+    """Warnings of Pyomo while a model is built are not lost."""
+
+    def build(index):
+        m = pyo.ConcreteModel()
+        m.x = pyo.Var()
+        m.x = pyo.Var()
+        return m
+
+    Formulation("mine/twice", build=build).build(None)
+    assert "Implicitly replacing" in caplog.text
 
 
 @pytest.mark.parametrize("name", INSTANCES)
