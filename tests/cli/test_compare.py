@@ -63,6 +63,15 @@ def test_compare_tells_failures(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out.startswith("1 of 5 runs: 1 error\n4 were recorded before\n1 x error: nothing: ")
 
 
+def test_seeds(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every run of the suite is planned with as many seeds as are asked for, from 0."""
+    assert cwb("compare", suite, "-o", tmp_path, "--dry-run", "--seeds", "3") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 12
+    assert [line.split()[-1] for line in lines if line.startswith("ring")][1:3] == ["seed=1", "seed=2"]
+    assert cwb("compare", suite, "-o", tmp_path, "--seeds", "0") == 2
+
+
 def test_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A dry run prints a line a run and writes nothing."""
     assert cwb("compare", "paper-libra", "-o", tmp_path / "results", "--dry-run") == 0
