@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from ..core.kernel import kernel
 
-@numba.njit(cache=True)
+
+@kernel
 def cheapest_near(root: int, nodes: int, tail: Any, head: Any, price: Any, length: Any, most: int) -> int:
     """Cost of the cheapest arborescence from a root over links that end at most a length away from it.
 
@@ -33,7 +34,7 @@ def cheapest_near(root: int, nodes: int, tail: Any, head: Any, price: Any, lengt
     return arborescence(root, nodes, tail[near], head[near], price[near])
 
 
-@numba.njit(cache=True)
+@kernel
 def arborescence(root: int, nodes: int, tail: Any, head: Any, price: Any) -> int:
     """Cost of the cheapest arborescence from a root, -1 if there is none (Edmonds; a walk backwards, after Tarjan).
 
@@ -67,7 +68,7 @@ def arborescence(root: int, nodes: int, tail: Any, head: Any, price: Any) -> int
     return total
 
 
-@numba.njit(cache=True)
+@kernel
 def cheapest_into(node: int, group: Any, tail: Any, head: Any, rest: Any) -> int:
     """Cheapest link into a node from others, -1 if there is none."""
     best = -1
@@ -78,7 +79,7 @@ def cheapest_into(node: int, group: Any, tail: Any, head: Any, rest: Any) -> int
     return best
 
 
-@numba.njit(cache=True)
+@kernel
 def pay(node: int, group: Any, head: Any, rest: Any, price: int) -> int:
     """Take a price off all links into a node, and give it."""
     for a in range(len(head)):
@@ -87,7 +88,7 @@ def pay(node: int, group: Any, head: Any, rest: Any, price: int) -> int:
     return price
 
 
-@numba.njit(cache=True)
+@kernel
 def met(walk: Any, size: int, node: int) -> int:
     """Position of a node on a walk, or the size of the walk."""
     for i in range(size):
@@ -96,7 +97,7 @@ def met(walk: Any, size: int, node: int) -> int:
     return size
 
 
-@numba.njit(cache=True)
+@kernel
 def find(group: Any, node: int) -> int:
     """The node that represents all nodes contracted into it."""
     while group[node] != node:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from ...core.kernel import kernel
 
 
-@njit(cache=True)
+@kernel
 def place(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
     """Send whole pieces of classes of shards over links that each carry so many at most.
 
@@ -38,7 +39,7 @@ def place(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
     return reached
 
 
-@njit(cache=True)
+@kernel
 def _fill(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
     """Send what fits, classes with the least choice first.
 
@@ -64,7 +65,7 @@ def _fill(over: Any, counts: Any, capacity: int, pieces: int, sent: Any) -> Any:
     return free, left
 
 
-@njit(cache=True)
+@kernel
 def _move(c: int, found: int, left: Any, free: Any, sent: Any, owner: Any, origin: Any) -> None:
     """Send more of a class by moving pieces along the way to a link with room."""
     amount, i = min(free[found], left[c]), found
@@ -81,7 +82,7 @@ def _move(c: int, found: int, left: Any, free: Any, sent: Any, owner: Any, origi
         i = origin[i]
 
 
-@njit(cache=True)
+@kernel
 def _search(c: int, over: Any, sent: Any, free: Any, reached: Any, owner: Any, origin: Any, queue: Any) -> Any:
     """Find a link with room for more of a class, by moving others' pieces: that link or -1, and the links reached.
 
@@ -109,7 +110,7 @@ def _search(c: int, over: Any, sent: Any, free: Any, reached: Any, owner: Any, o
     return -1
 
 
-@njit(cache=True)
+@kernel
 def least_load(over: Any, counts: Any, above: int, below: int) -> Any:
     """Raise a load, ``above / below`` shards on a link, until it is enough for all classes.
 
@@ -131,7 +132,7 @@ def least_load(over: Any, counts: Any, above: int, below: int) -> Any:
         links = place(over, counts, above, below, sent)
 
 
-@njit(cache=True)
+@kernel
 def _within(links: Any, over: Any, counts: Any) -> Any:
     """Count the shards that can come over some links alone, and these links."""
     shards, size = 0, 0
@@ -146,7 +147,7 @@ def _within(links: Any, over: Any, counts: Any) -> Any:
     return shards, size
 
 
-@njit(cache=True)
+@kernel
 def distances(source: Any, targets: Any, zero: Any) -> Any:
     """Distances from all nodes (columns) to some (rows), 0 also where there is no path.
 
@@ -173,7 +174,7 @@ def distances(source: Any, targets: Any, zero: Any) -> Any:
     return distance
 
 
-@njit(cache=True)
+@kernel
 def _refine(own: int, near: Any, distance: Any, steps: int) -> Any:
     """Classes of shards that a node receives in the same step over the same links, split by one link after the other.
 
@@ -209,7 +210,7 @@ def _refine(own: int, near: Any, distance: Any, steps: int) -> Any:
     return label, step[:count], parent, link, size
 
 
-@njit(cache=True)
+@kernel
 def _problems(own: int, near: Any, distance: Any, steps: int) -> Any:
     """Classes of the shards that a node receives, step by step.
 
@@ -240,7 +241,7 @@ def _problems(own: int, near: Any, distance: Any, steps: int) -> Any:
     return first, over, counts, number[label]
 
 
-@njit(cache=True)
+@kernel
 def busiest(own: Any, near: Any, distance: Any, steps: int) -> Any:
     """For every step, the largest load of a link into any of some nodes, as numerators and denominators."""
     above, below = np.zeros(steps, np.int64), np.ones(steps, np.int64)
@@ -253,7 +254,7 @@ def busiest(own: Any, near: Any, distance: Any, steps: int) -> Any:
     return above, below
 
 
-@njit(cache=True)
+@kernel
 def receive(targets: Any, own: Any, near: Any, distance: Any, steps: int, pieces: int) -> Any:
     """What some nodes receive: columns who, whose shard, slot of the link, step, first piece, piece behind the last."""
     nodes = distance.shape[1]
@@ -271,7 +272,7 @@ def receive(targets: Any, own: Any, near: Any, distance: Any, steps: int, pieces
     return columns[:, :count]
 
 
-@njit(cache=True)
+@kernel
 def _split(target: int, problems: Any, pieces: int, columns: Any, count: int) -> int:
     """Fill columns with what one node receives, from some place on, and give the place behind."""
     first, over, counts, label = problems

@@ -25,10 +25,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
 from ...core.bounds import EpochWindowPrices
+from ...core.kernel import kernel
 from ...core.schedule import Bools, Ints
 from ..graphs.maxflow import RootedFlow
 from ..graphs.network import Network
@@ -231,7 +231,7 @@ def _blocks(network: EpochNetwork, sink: int, epochs: int, release: Ints) -> tup
     return link, begin, np.minimum(begin + network.window[link] - 1, last[link])
 
 
-@numba.njit(cache=True)
+@kernel
 def start_times(releases: Any, kinds: Any, far: int) -> Any:
     """The earliest n-th start on links of every kind.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from ...core.kernel import kernel
 from .problem import ArcTable
 from .state import ABSENT, NEVER, SearchState, arc_price, best_start, retrace, take, withdraw
 
@@ -24,7 +24,7 @@ def empty_heap(room: int) -> Heap:
     return Heap(np.empty(room, np.float64), np.empty(room, np.int64), np.empty(room, np.int32))
 
 
-@numba.njit(cache=True)
+@kernel
 def enter(heap: Heap, size: int, key: float, item: int, epoch: int) -> int:
     """Add an entry and give the new size."""
     at = size
@@ -38,7 +38,7 @@ def enter(heap: Heap, size: int, key: float, item: int, epoch: int) -> int:
     return size + 1
 
 
-@numba.njit(cache=True)
+@kernel
 def drop_first(heap: Heap, size: int) -> int:
     """Remove the smallest entry, which is entry 0, and give the new size."""
     size -= 1
@@ -71,7 +71,7 @@ class KeyWeights(NamedTuple):
     seed: int
 
 
-@numba.njit(cache=True)
+@kernel
 def scattered(item: int, seed: int) -> float:
     """A number from 0 up to 1 that looks random, the same for the same arguments."""
     x = np.uint64(item) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed) * np.uint64(0xD1B54A32D192ED03)
@@ -83,7 +83,7 @@ def scattered(item: int, seed: int) -> float:
     return float(x >> np.uint64(11)) / 9007199254740992.0
 
 
-@numba.njit(cache=True)
+@kernel
 def push_arcs(
     arcs: ArcTable, state: SearchState, price: Any, keys: KeyWeights, heap: Heap, size: int, chunk: int, node: int
 ) -> tuple[int, int]:
@@ -106,7 +106,7 @@ def push_arcs(
     return size, arcs.arc_first[node + 1] - arcs.arc_first[node]
 
 
-@numba.njit(cache=True)
+@kernel
 def insert(
     arcs: ArcTable,
     state: SearchState,
@@ -181,7 +181,7 @@ def insert(
     return (late if waiting == 0 else -1), work
 
 
-@numba.njit(cache=True)
+@kernel
 def prune(arcs: ArcTable, state: SearchState, lacking: Any, chunk: int) -> None:
     """Take back what brings a chunk to nodes that neither need it nor pass it on to one that does."""
     nodes = state.arrival.shape[1]
@@ -203,7 +203,7 @@ def prune(arcs: ArcTable, state: SearchState, lacking: Any, chunk: int) -> None:
         retrace(arcs, state, chunk, arc, start)
 
 
-@numba.njit(cache=True)
+@kernel
 def cheapest_tree(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, load: Any, reached: Any) -> None:
     """Grow a tree of cheap arcs from a chunk's holders to those who need it, and add its starts to the load."""
     nodes = len(held)
@@ -230,7 +230,7 @@ def cheapest_tree(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, 
                 size = enter(heap, size, arc_price(arcs, price, further), further, 0)
 
 
-@numba.njit(cache=True)
+@kernel
 def spread_prices(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, rounds: int) -> Any:
     """Prices under which cheapest trees spread over all links; ``price`` is where they start. Shape (links,)."""
     chunks, nodes = held.shape
@@ -244,7 +244,11 @@ def spread_prices(arcs: ArcTable, price: Any, held: Any, need: Any, heap: Heap, 
         top = load.max()
         if top <= 0:
             break
+        # One after the other and by the C library, so that compiled or not the numbers are the same to the last bit.
+        before, after = 0.0, 0.0
         for link in range(len(now)):
-            now[link] *= np.exp(0.5 * load[link] / top)
-        now *= price.sum() / now.sum()
+            now[link] *= math.exp(0.5 * load[link] / top)
+            before += price[link]
+            after += now[link]
+        now *= before / after
     return now

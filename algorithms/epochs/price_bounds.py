@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
 from ...core.bounds import EpochWindowPrices
+from ...core.kernel import kernel
 from ...core.schedule import Ints
 from .problem import FAR, EpochNetwork
 
@@ -248,7 +248,7 @@ def _windows(network: EpochNetwork, program: _Program) -> tuple[Ints, Ints, Ints
     return row, column, link, first[link] + np.arange(len(link)) - base[link]
 
 
-@numba.njit(cache=True)
+@kernel
 def start_over_links(row: Any, ahead: Any, tail: Any, head: Any, delay: Any, toll: Any, now: int) -> None:
     """Take into account all starts in one epoch.
 
@@ -270,7 +270,7 @@ def start_over_links(row: Any, ahead: Any, tail: Any, head: Any, delay: Any, tol
                 changed = True
 
 
-@numba.njit(cache=True)
+@kernel
 def cheapest_trees(stores: Any, tail: Any, head: Any, delay: Any, toll: Any, sinks: Any, epochs: int, far: int) -> Any:
     """The least toll of a tree over time from every node, at epoch 0, to some of the sinks, by the last epoch.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from ...core.kernel import kernel
 from .insertion import Heap, KeyWeights, insert, prune, scattered
 from .problem import ArcTable
 from .state import SearchState, retrace, withdraw
@@ -24,7 +24,7 @@ DRAWS = 24
 WEIGHTS = (0.0, 0.3, 1.0, 3.0, 10.0)
 
 
-@numba.njit(cache=True)
+@kernel
 def lateness(state: SearchState, lacking: Any, chunk: int, target: int) -> int:
     """Sum the epochs beyond the target over all who lack the chunk."""
     late = 0
@@ -34,7 +34,7 @@ def lateness(state: SearchState, lacking: Any, chunk: int, target: int) -> int:
     return late
 
 
-@numba.njit(cache=True)
+@kernel
 def makespan(state: SearchState, lacking: Any) -> int:
     """The last arrival that somebody needs."""
     last = 0
@@ -45,7 +45,7 @@ def makespan(state: SearchState, lacking: Any) -> int:
     return last
 
 
-@numba.njit(cache=True)
+@kernel
 def drawn_late(late: Any, total: int, draw: float) -> int:
     """Draw a late chunk, the later the likelier."""
     at = draw * total
@@ -59,7 +59,7 @@ def drawn_late(late: Any, total: int, draw: float) -> int:
     return critical
 
 
-@numba.njit(cache=True)
+@kernel
 def add(members: Any, count: int, chunk: int) -> int:
     """Add a chunk to those that are withdrawn, if it is not among them; give how many they are."""
     for j in range(count):
@@ -69,7 +69,7 @@ def add(members: Any, count: int, chunk: int) -> int:
     return count + 1
 
 
-@numba.njit(cache=True)
+@kernel
 def contested_link(
     arcs: ArcTable,
     state: SearchState,
@@ -100,7 +100,7 @@ def contested_link(
     return int(arcs.hop_link[arcs.hop_first[arc] + int(draw[3] * hops)])
 
 
-@numba.njit(cache=True)
+@kernel
 def chosen(state: SearchState, critical: int, link: int, draw: Any, members: Any) -> int:
     """Choose up to five chunks beside the late one, of those that use a link if one is given.
 
@@ -119,7 +119,7 @@ def chosen(state: SearchState, critical: int, link: int, draw: Any, members: Any
     return count
 
 
-@numba.njit(cache=True)
+@kernel
 def drawn_weights(draw: Any, seed: int) -> KeyWeights:
     """Draw what the insertion prefers; ``draw`` is a row of numbers from 0 to 1."""
     weight = WEIGHTS[int(draw[8] * len(WEIGHTS))] * 2 * draw[9]
@@ -129,7 +129,7 @@ def drawn_weights(draw: Any, seed: int) -> KeyWeights:
     return KeyWeights(weight, slowness, tail, noise, seed)
 
 
-@numba.njit(cache=True)
+@kernel
 def reinsert(
     arcs: ArcTable,
     state: SearchState,
@@ -166,7 +166,7 @@ def reinsert(
     return total, work
 
 
-@numba.njit(cache=True)
+@kernel
 def walk(
     arcs: ArcTable,
     state: SearchState,

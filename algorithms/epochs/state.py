@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from ...core.errors import Unsupported
+from ...core.kernel import kernel
 from .problem import ArcTable
 
 #: Given back where there is no free epoch within the table.
@@ -36,7 +36,7 @@ MAX_CELLS = 2**30
 RECENT = 4
 
 
-@numba.njit(cache=True)
+@kernel
 def blocked_until(table: Any, link: int, start: int, window: int, room: int) -> int:
     """First epoch to try: ``start`` itself if the link is free there, else the first one after the last full window."""
     if start + window > table.shape[1]:
@@ -47,7 +47,7 @@ def blocked_until(table: Any, link: int, start: int, window: int, room: int) -> 
     return start
 
 
-@numba.njit(cache=True)
+@kernel
 def earliest(table: Any, link: int, start: int, window: int, room: int) -> int:
     """The first epoch from ``start`` on at which the link takes one more start.
 
@@ -61,7 +61,7 @@ def earliest(table: Any, link: int, start: int, window: int, room: int) -> int:
     return NEVER
 
 
-@numba.njit(cache=True)
+@kernel
 def reserve(table: Any, link: int, start: int, window: int, count: int) -> None:
     """Add ``count`` starts at an epoch, or take them away where it is negative."""
     for t in range(start, start + window):
@@ -109,7 +109,7 @@ def empty_state(held: Any, links: int, rows: int, epochs: int, longest: int) -> 
     )
 
 
-@numba.njit(cache=True)
+@kernel
 def has_sent(state: SearchState, chunk: int, link: int, start: int) -> bool:
     """Whether the chunk starts on the link at that epoch."""
     at = state.latest[chunk, link]
@@ -120,7 +120,7 @@ def has_sent(state: SearchState, chunk: int, link: int, start: int) -> bool:
     return False
 
 
-@numba.njit(cache=True)
+@kernel
 def send(arcs: ArcTable, state: SearchState, chunk: int, link: int, start: int) -> None:
     """Reserve one start of a chunk on a link."""
     at = state.sends[chunk]
@@ -132,7 +132,7 @@ def send(arcs: ArcTable, state: SearchState, chunk: int, link: int, start: int) 
     reserve(state.table, arcs.row[link], start, arcs.window[link], 1)
 
 
-@numba.njit(cache=True)
+@kernel
 def take(arcs: ArcTable, state: SearchState, chunk: int, arc: int, start: int) -> None:
     """Let a chunk go over an arc; links that it already starts on at that very epoch are shared."""
     for h in range(arcs.hop_first[arc], arcs.hop_first[arc + 1]):
@@ -145,7 +145,7 @@ def take(arcs: ArcTable, state: SearchState, chunk: int, arc: int, start: int) -
     state.start[chunk, to] = start
 
 
-@numba.njit(cache=True)
+@kernel
 def withdraw(arcs: ArcTable, state: SearchState, chunk: int) -> None:
     """Take back all sends of a chunk: only its holders have it."""
     for at in range(state.sends[chunk]):
@@ -159,7 +159,7 @@ def withdraw(arcs: ArcTable, state: SearchState, chunk: int) -> None:
             state.arrival[chunk, node] = ABSENT
 
 
-@numba.njit(cache=True)
+@kernel
 def retrace(arcs: ArcTable, state: SearchState, chunk: int, arc: Any, start: Any) -> None:
     """Let a withdrawn chunk go as a row of arcs and starts says, which must be free."""
     for node in range(len(arc)):
@@ -167,7 +167,7 @@ def retrace(arcs: ArcTable, state: SearchState, chunk: int, arc: Any, start: Any
             take(arcs, state, chunk, arc[node], start[node])
 
 
-@numba.njit(cache=True)
+@kernel
 def free_start(arcs: ArcTable, table: Any, arc: int, start: int) -> int:
     """The first epoch from ``start`` on at which every link of the arc is free.
 
@@ -188,7 +188,7 @@ def free_start(arcs: ArcTable, table: Any, arc: int, start: int) -> int:
     return start
 
 
-@numba.njit(cache=True)
+@kernel
 def arc_price(arcs: ArcTable, price: Any, arc: int) -> float:
     """Sum the prices of an arc's links."""
     total = 0.0
@@ -197,7 +197,7 @@ def arc_price(arcs: ArcTable, price: Any, arc: int) -> float:
     return total
 
 
-@numba.njit(cache=True)
+@kernel
 def shared_price(arcs: ArcTable, state: SearchState, price: Any, chunk: int, arc: int, start: int) -> float:
     """Price of the links that an arc adds to what the chunk sends, if it starts with a send that is there.
 
@@ -219,7 +219,7 @@ def shared_price(arcs: ArcTable, state: SearchState, price: Any, chunk: int, arc
     return total
 
 
-@numba.njit(cache=True)
+@kernel
 def is_taken(table: Any, row: int, start: int, window: int, room: int) -> bool:
     """Whether a link is not free at an epoch."""
     if start + window > table.shape[1]:
@@ -230,7 +230,7 @@ def is_taken(table: Any, row: int, start: int, window: int, room: int) -> bool:
     return False
 
 
-@numba.njit(cache=True)
+@kernel
 def passes_by_itself(arcs: ArcTable, state: SearchState, chunk: int, arc: int, start: int) -> bool:
     """Whether a chunk that already starts on links of an arc can take it without a copy at a node that makes none."""
     for h in range(arcs.hop_first[arc] + 1, arcs.hop_first[arc + 1]):
@@ -241,7 +241,7 @@ def passes_by_itself(arcs: ArcTable, state: SearchState, chunk: int, arc: int, s
     return True
 
 
-@numba.njit(cache=True)
+@kernel
 def best_start(
     arcs: ArcTable, state: SearchState, price: Any, weight: float, chunk: int, arc: int, ready: int, hint: int
 ) -> tuple[int, float, int]:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 
+from ...core.kernel import kernel
 from ...core.schedule import Ints
 from ...core.trees import TreeKind, TreePacking
 from ..graphs.network import Exact, Network, distinct, exact_array, kernel_for
@@ -251,7 +251,7 @@ def _divided(forest: SpanningTrees, use: Ints, given: Exact) -> tuple[Ints, Ints
     return np.concatenate(rows), np.array(copies, dtype=np.int64), np.array(tree, dtype=np.int64)
 
 
-@numba.njit(cache=True)
+@kernel
 def replay(
     splits: Any, amounts: Any, first: Any, last: Any, following: Any, piece_amount: Any, piece_path: Any, links: int
 ) -> tuple[Any, Any, Any, Any, Any]:
@@ -312,14 +312,14 @@ def replay(
     return nxt[:used], amount[:used], path[:used], left[:pairs], right[:pairs]
 
 
-@numba.njit(cache=True)
+@kernel
 def _wider(values: Any) -> Any:
     wide = np.empty(2 * len(values), values.dtype)
     wide[: len(values)] = values
     return wide
 
 
-@numba.njit(cache=True)
+@kernel
 def hand_out(edges: Any, trees: Any, wanted: Any, first: Any, following: Any, amount: Any) -> tuple[Any, Any, Any]:
     """Assign every edge of every tree pieces of the edge's capacity.
 
@@ -374,7 +374,7 @@ def hand_out(edges: Any, trees: Any, wanted: Any, first: Any, following: Any, am
     return use[:count], piece[:count], given[:count]
 
 
-@numba.njit(cache=True)
+@kernel
 def flatten(paths: Any, left: Any, right: Any, links: int) -> tuple[Any, Any]:
     """The links of paths, one after the other; offsets have one entry more than there are paths."""
     offset = np.zeros(len(paths) + 1, np.int64)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from ...core.kernel import kernel
 
 #: Trees that are drawn for the tallest of them to be the first of a pair; and how often it is of as many as there are.
 _DRAWN, _FROM_ALL = 6, 0.25
 
 
-@numba.njit(cache=True)
+@kernel
 def standing(
     x: int, y: int, amount: Any, free: Any, used: Any, slack: Any, inside: Any, cut_start: Any, cuts: Any
 ) -> int:
@@ -31,7 +32,7 @@ def standing(
     return cost
 
 
-@numba.njit(cache=True)
+@kernel
 def enter(x: int, y: int, amount: Any, used: Any, inside: Any, cut_start: Any, cuts: Any) -> None:
     """Count an edge where it enters cuts."""
     for i in range(cut_start[y], cut_start[y + 1]):
@@ -39,7 +40,7 @@ def enter(x: int, y: int, amount: Any, used: Any, inside: Any, cut_start: Any, c
             used[cuts[i]] += amount
 
 
-@numba.njit(cache=True)
+@kernel
 def best_edges(
     nodes: Any,
     amount: Any,
@@ -87,7 +88,7 @@ def best_edges(
     return fresh
 
 
-@numba.njit(cache=True)
+@kernel
 def grow(
     root: int,
     amount: Any,
@@ -151,7 +152,7 @@ def grow(
             found,
         )
         before = count
-        for y in found[:fresh][np.argsort(-value[found[:fresh]])]:
+        for y in found[:fresh][np.argsort(-value[found[:fresh]], kind="mergesort")]:
             edge = best[y]
             x = tail[edge]
             cost = standing(x, y, amount, free, used, slack, inside, cut_start, cuts)
@@ -174,7 +175,7 @@ def grow(
     return count
 
 
-@numba.njit(cache=True)
+@kernel
 def shift(into: Any, amount: Any, residual: Any) -> None:
     """Add to what every edge of a tree has left."""
     for y in range(len(into)):
@@ -182,7 +183,7 @@ def shift(into: Any, amount: Any, residual: Any) -> None:
             residual[into[y]] += amount
 
 
-@numba.njit(cache=True)
+@kernel
 def lower(root: int, amount: Any, scarce: float, start: Any, head: Any, residual: Any, weight: Any, into: Any) -> int:
     """Find a lowest tree in the edges that have enough left, by the parents that have most.
 
@@ -228,7 +229,7 @@ def lower(root: int, amount: Any, scarce: float, start: Any, head: Any, residual
     return int(level[order[count - 1]]) if count == nodes else -1
 
 
-@numba.njit(cache=True)
+@kernel
 def lower_each(
     order: Any,
     scarce: float,
@@ -262,7 +263,7 @@ def lower_each(
     return changed
 
 
-@numba.njit(cache=True)
+@kernel
 def heights(trees: Any, tail: Any) -> tuple[Any, Any]:
     """The height of every tree and the depth of every node in it; shapes (trees,) and (trees, nodes)."""
     count, nodes = trees.shape
@@ -285,7 +286,7 @@ def heights(trees: Any, tail: Any) -> tuple[Any, Any]:
     return height, depth
 
 
-@numba.njit(cache=True)
+@kernel
 def pair(random: Any, count: int, height: Any) -> tuple[int, int]:
     """Draw two trees, of which the first is more likely to be a tall one."""
     first = int(random.random() * count)
@@ -297,7 +298,7 @@ def pair(random: Any, count: int, height: Any) -> tuple[int, int]:
     return first, second + 1 if second >= first else second
 
 
-@numba.njit(cache=True)
+@kernel
 def exchange(
     trials: int,
     random: Any,

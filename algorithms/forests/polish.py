@@ -19,8 +19,8 @@ _PASSES = 3
 #: Parts of its capacity that an edge must have left to be used by a tree that has height to spare.
 _SCARCE = (0.3, 0.2, 0.1, 0.05, 0.02)
 
-#: Edges that a round of exchanges looks at, over the pairs that it tries; and so where capacities need Python's
-#: integers, which are slow.
+#: Edges that a round of exchanges looks at, over the pairs that it tries, which are at most as many as there are; and
+#: so where capacities need Python's integers, which are slow.
 _WORK, _WIDE_WORK = 1_000_000, 10_000
 
 #: Trees that a round may have more at its end than at its begin, before equal ones are made one.
@@ -152,7 +152,8 @@ class _Work:
 def _round(forest: SpanningTrees, random: np.random.Generator) -> SpanningTrees:
     """Try some pairs."""
     graph, count = forest.graph, len(forest)
-    trials = max((_WIDE_WORK if forest.copies.dtype == object else _WORK) // len(graph), 1)
+    work = _WIDE_WORK if forest.copies.dtype == object else _WORK
+    trials = max(min(work // len(graph), count * count), 1)
     kernel = kernel_for(exchange, forest.copies.dtype)
     root, copies, height = (_with_room(column) for column in (forest.root, forest.copies, forest.height()))
     trees = _with_room(forest.into)

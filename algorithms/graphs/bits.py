@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from ...core.kernel import kernel
 
 #: How a chunk is chosen among several: any, the one that the fewest ranks have or are about to get, or that among the
 #: first 64.
@@ -19,7 +20,7 @@ ZERO: Any = np.int64(0)
 _FEW = 64
 
 
-@numba.njit(cache=True)
+@kernel
 def low_bit(word: Any) -> int:
     """Position of the lowest bit of a word that is not 0."""
     x, place = np.uint64(word), 0
@@ -30,25 +31,25 @@ def low_bit(word: Any) -> int:
     return place
 
 
-@numba.njit(cache=True)
+@kernel
 def has(words: Any, chunk: int) -> bool:
     """Whether a set has a chunk."""
     return bool((words[chunk >> 6] >> np.uint64(chunk & 63)) & np.uint64(1))
 
 
-@numba.njit(cache=True)
+@kernel
 def put(words: Any, chunk: int) -> None:
     """Put a chunk into a set."""
     words[chunk >> 6] |= np.uint64(1) << np.uint64(chunk & 63)
 
 
-@numba.njit(cache=True)
+@kernel
 def drop(words: Any, chunk: int) -> None:
     """Take a chunk out of a set."""
     words[chunk >> 6] &= ~(np.uint64(1) << np.uint64(chunk & 63))
 
 
-@numba.njit(cache=True)
+@kernel
 def draw(state: Any, below: int) -> int:
     """Next pseudo-random number from 0 on below a limit, of a xorshift generator of 64 bits."""
     x = state[0]
@@ -60,7 +61,7 @@ def draw(state: Any, below: int) -> int:
     return signed  # type: ignore[no-any-return]
 
 
-@numba.njit(cache=True)
+@kernel
 def seeded(seed: int) -> Any:
     """State of a generator; nearby seeds are scattered."""
     state = np.empty(1, np.uint64)
@@ -72,7 +73,7 @@ def seeded(seed: int) -> Any:
     return state
 
 
-@numba.njit(cache=True)
+@kernel
 def shuffle(items: Any, count: int, state: Any) -> None:
     """Put the first items into random order."""
     for index in range(count - 1, 0, -1):
@@ -80,7 +81,7 @@ def shuffle(items: Any, count: int, state: Any) -> None:
         items[index], items[other] = items[other], items[index]
 
 
-@numba.njit(cache=True)
+@kernel
 def choose(words: Any, copies: Any, how: int, state: Any) -> int:
     """Choose a chunk of a set, -1 of an empty one; the search begins at a random place.
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from ...core.kernel import kernel
 
-@numba.njit(cache=True)
+
+@kernel
 def search(
     sink: int, first: Any, head: Any, mate: Any, cap: Any, supply: Any, grown: Any, level: Any, queue: Any
 ) -> tuple[int, int]:
@@ -46,7 +47,7 @@ def search(
     return found, size
 
 
-@numba.njit(cache=True)
+@kernel
 def push(
     end: int, wanted: Any, depth: int, mate: Any, cap: Any, supply: Any, grown: Any, path: Any, touched: Any, count: int
 ) -> tuple[Any, int, int]:
@@ -80,7 +81,7 @@ def push(
     return amount, full, count
 
 
-@numba.njit(cache=True)
+@kernel
 def augment(
     sink: int,
     wanted: Any,
@@ -135,7 +136,7 @@ def augment(
     return sent, count
 
 
-@numba.njit(cache=True)
+@kernel
 def flow_into(
     sink: int,
     wanted: Any,
@@ -197,7 +198,7 @@ def flow_into(
     return flow, size, count
 
 
-@numba.njit(cache=True)
+@kernel
 def rooted_pass(
     position: int,
     sinks: Any,

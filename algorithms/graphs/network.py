@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.kernel import interpreted
 from ...core.schedule import Bools, Ints
 
 #: Sums below this are exact in 64 bits; above it, Python's integers are used.
@@ -36,30 +35,17 @@ def exact_array(values: Iterable[int], *, room: int = 0) -> Exact:
     return np.array(numbers, dtype=dtype)
 
 
-_INTERPRETED: dict[str, dict[str, Any]] = {}
-
-
 def kernel_for(kernel: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., Any]:
     """The compiled kernel for 64-bit integers; the same source as Python runs it where these might overflow.
 
     Parameters
     ----------
     kernel : function
-        Compiled by numba, as are those of its module that it calls.
+        A :func:`~cwb.core.kernel.kernel`.
     dtype : numpy.dtype
         Of the amounts that it will be given: objects are Python's unbounded integers.
     """
-    if dtype.kind != "O":
-        return kernel
-    name = kernel.__module__
-    if name not in _INTERPRETED:
-        space = dict(vars(sys.modules[name]))
-        for key, function in vars(sys.modules[name]).items():
-            if hasattr(function, "py_func"):
-                space[key] = FunctionType(function.py_func.__code__, space)
-        _INTERPRETED[name] = space
-    interpreted: Callable[..., Any] = _INTERPRETED[name][kernel.__name__]
-    return interpreted
+    return interpreted(kernel) if dtype.kind == "O" else kernel
 
 
 def distinct(values: Ints) -> Ints:

@@ -19,9 +19,9 @@ from __future__ import annotations
 import heapq
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from ...core.kernel import kernel
 from ..graphs.bits import ZERO, choose, draw, drop, has, put, seeded, shuffle
 from .network import ArcTables
 from .stepped import ChunkState, TransferRows, start_state, unserved
@@ -85,7 +85,7 @@ class EngineState(NamedTuple):
     waiting: Any
 
 
-@numba.njit(cache=True)
+@kernel
 def gather_by_events(
     arcs: ArcTables, owner: Any, member: Any, rule: ChoiceRule, bound: int, limit: int, rows: TransferRows
 ) -> tuple[int, int]:
@@ -153,7 +153,7 @@ def gather_by_events(
     return last, count
 
 
-@numba.njit(cache=True)
+@kernel
 def _engine_state(arcs: ArcTables, state: ChunkState, owner: Any, m: int) -> EngineState:
     """The state at the beginning."""
     n, size = state.have.shape
@@ -179,7 +179,7 @@ def _engine_state(arcs: ArcTables, state: ChunkState, owner: Any, m: int) -> Eng
     )
 
 
-@numba.njit(cache=True)
+@kernel
 def _wake(arcs: ArcTables, engine: EngineState, head: int, arc: int, dirty: int) -> int:
     """Let those choose again who may receive over ports that are free now, or from the rank that has received."""
     for place in range(arcs.port_first[arc], arcs.port_first[arc + 1]):
@@ -201,7 +201,7 @@ def _wake(arcs: ArcTables, engine: EngineState, head: int, arc: int, dirty: int)
     return dirty
 
 
-@numba.njit(cache=True)
+@kernel
 def _serve(
     arcs: ArcTables,
     engine: EngineState,
@@ -240,7 +240,7 @@ def _serve(
     return count
 
 
-@numba.njit(cache=True)
+@kernel
 def _idle(arcs: ArcTables, free: Any, arc: int, now: int, skip: int) -> bool:
     """Whether the ports of an arc are free, but for the first ones."""
     idle = True
@@ -249,7 +249,7 @@ def _idle(arcs: ArcTables, free: Any, arc: int, now: int, skip: int) -> bool:
     return idle
 
 
-@numba.njit(cache=True)
+@kernel
 def _start(
     arcs: ArcTables, engine: EngineState, arc: int, rank: int, chunk: int, now: int, rows: TransferRows, count: int
 ) -> None:
@@ -265,7 +265,7 @@ def _start(
     rows.arc[count], rows.chunk[count], rows.head[count], rows.start[count] = arc, chunk, rank, now
 
 
-@numba.njit(cache=True)
+@kernel
 def _copies(arcs: ArcTables, engine: EngineState, rank: int, now: int, rows: TransferRows, count: int) -> int:
     """Take what a switch with multicast is being sent from this very instant on."""
     for place in range(arcs.into.first[rank], arcs.into.first[rank + 1]):
@@ -280,7 +280,7 @@ def _copies(arcs: ArcTables, engine: EngineState, rank: int, now: int, rows: Tra
     return count
 
 
-@numba.njit(cache=True)
+@kernel
 def _pick(
     arcs: ArcTables,
     engine: EngineState,
@@ -316,7 +316,7 @@ def _pick(
     return choose(offer, engine.state.copies, rule.how, random)
 
 
-@numba.njit(cache=True)
+@kernel
 def _deadline(arcs: ArcTables, engine: EngineState, order: Any, rank: int, now: int) -> int:
     """Tick by which the arcs into a rank could have brought all that it wants."""
     need = engine.wanted[rank]
@@ -340,7 +340,7 @@ def _deadline(arcs: ArcTables, engine: EngineState, order: Any, rank: int, now: 
     return low
 
 
-@numba.njit(cache=True)
+@kernel
 def match_in_turns(
     arcs: ArcTables, owner: Any, member: Any, seed: int, limit: int, rows: TransferRows
 ) -> tuple[int, int]:
@@ -401,7 +401,7 @@ def match_in_turns(
     return (0 if unserved(state.lacking, member) else last), count
 
 
-@numba.njit(cache=True)
+@kernel
 def _match(
     arcs: ArcTables,
     have: Any,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from ...core.kernel import kernel
 from ..graphs.bits import ZERO, choose, drop, has, put, seeded, shuffle
 from .network import IncomingArcs
 
@@ -74,7 +74,7 @@ class DestinationScratch(NamedTuple):
     queue: Any
 
 
-@numba.njit(cache=True)
+@kernel
 def start_state(ranks: int, owner: Any) -> ChunkState:
     """Let the owners alone have their chunks."""
     m = len(owner)
@@ -88,7 +88,7 @@ def start_state(ranks: int, owner: Any) -> ChunkState:
     return ChunkState(have, lacking, np.ones(m, np.int64), full)
 
 
-@numba.njit(cache=True)
+@kernel
 def gather_in_steps(
     into: IncomingArcs, owner: Any, member: Any, how: int, seed: int, limit: int, rows: TransferRows
 ) -> tuple[int, int]:
@@ -142,7 +142,7 @@ def gather_in_steps(
     return step, count
 
 
-@numba.njit(cache=True)
+@kernel
 def unserved(lacking: Any, member: Any) -> bool:
     """Whether a member lacks a chunk."""
     found = False
@@ -151,7 +151,7 @@ def unserved(lacking: Any, member: Any) -> bool:
     return found
 
 
-@numba.njit(cache=True)
+@kernel
 def _serve(
     into: IncomingArcs,
     state: ChunkState,
@@ -196,7 +196,7 @@ def _serve(
     return count
 
 
-@numba.njit(cache=True)
+@kernel
 def _prepare(
     into: IncomingArcs, state: ChunkState, scratch: DestinationScratch, rank: int, first: int, degree: int
 ) -> None:
@@ -212,7 +212,7 @@ def _prepare(
         scratch.miss[word] = state.full[word] & ~mine[word]
 
 
-@numba.njit(cache=True)
+@kernel
 def _augment(
     into: IncomingArcs,
     state: ChunkState,

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from ...core.kernel import kernel
 from ...core.schedule import Bools, Ints
 from ...core.topology import Topology
 from ...core.translated import moved
@@ -97,7 +97,7 @@ def grow(cayley: Cayley, chunks: int, seed: int) -> tuple[Ints, Ints, Ints, Ints
     return edges[0], edges[1], edges[2], edges[3]
 
 
-@numba.njit(cache=True)
+@kernel
 def _grow(after: Any, before: Any, chunks: int, seed: int, edges: Any) -> int:
     """Fill the rows copy, parent, child and step; return their number.
 
@@ -141,7 +141,7 @@ def _grow(after: Any, before: Any, chunks: int, seed: int, edges: Any) -> int:
     return count
 
 
-@numba.njit(cache=True)
+@kernel
 def _cover(after: Any, before: Any, copy: int, rank: int, covered: Any, parents: Any, stock: Any, waiting: Any) -> None:
     """Note that a rank has a chunk: it may be a parent, and is no longer waiting for one."""
     generators, n = after.shape
@@ -161,7 +161,7 @@ def _cover(after: Any, before: Any, copy: int, rank: int, covered: Any, parents:
                 stock[other][parents[item]].append(item)
 
 
-@numba.njit(cache=True)
+@kernel
 def _take(stock: Any, covered: Any, taken: Any, parents: Any, random: Any) -> int:
     """Take an item with the fewest possible parents from the lists of a generator; -1 if there is none."""
     for many in range(len(stock)):
@@ -176,7 +176,7 @@ def _take(stock: Any, covered: Any, taken: Any, parents: Any, random: Any) -> in
     return -1
 
 
-@numba.njit(cache=True)
+@kernel
 def _give_way(
     before: Any,
     start: int,
@@ -273,7 +273,7 @@ def overlapped(
     return OverlappedAllReduce(rows, adds, int(ticks))
 
 
-@numba.njit(cache=True)
+@kernel
 def _trees(
     first: Any, out: Any, head: Any, ticks: Any, back: Any, owner: Any, member: Any, order: Any, depth: float, seed: int
 ) -> Any:
@@ -335,7 +335,7 @@ class ReductionTrees(NamedTuple):
     up: Any
 
 
-@numba.njit(cache=True)
+@kernel
 def _run(
     tail: Any, head: Any, ticks: Any, back: Any, owner: Any, parent: Any, turn: Any, rows: TransferRows, adds: Any
 ) -> int:
@@ -384,7 +384,7 @@ def _run(
                 _go_on(trees, ticks, chunk, node, spread, ready, fresh)
 
 
-@numba.njit(cache=True)
+@kernel
 def _go_on(trees: ReductionTrees, ticks: Any, chunk: int, node: int, spread: bool, ready: Any, fresh: Any) -> None:
     """Let a rank that has all parts send them to its parent, and one that has the sum send it to its children."""
     parent, turn, n = trees.parent[chunk], trees.turn[chunk], trees.parent.shape[1]
@@ -402,7 +402,7 @@ def _go_on(trees: ReductionTrees, ticks: Any, chunk: int, node: int, spread: boo
                 fresh.append(arc)
 
 
-@numba.njit(cache=True)
+@kernel
 def _measure(tail: Any, ticks: Any, root: int, parent: Any, left: Any, down: Any, up: Any) -> None:
     """Count children, and measure the way from the root to every rank and from it to its farthest leaf."""
     n = len(parent)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 
+from ...core.kernel import kernel
 from ...core.schedule import Ints
 from ...core.topology import Topology
 from .reservations import PathNetwork
@@ -68,7 +68,7 @@ def grid_ways(
     return first, edges
 
 
-@numba.njit(cache=True)
+@kernel
 def _walk(
     source: Any, target: Any, backwards: Any, sides: Any, strides: Any, towards: Any, first: Any, edges: Any
 ) -> None:
@@ -85,7 +85,7 @@ def _walk(
                 place += 1
 
 
-@numba.njit(cache=True)
+@kernel
 def farthest_first(links: Any, order: Any, first: Any, edges: Any, start: Any) -> int:
     """Send chunks along given ways: in every step each link takes the waiting chunk with the most links to go.
 
@@ -142,7 +142,7 @@ def farthest_first(links: Any, order: Any, first: Any, edges: Any, start: Any) -
     return step
 
 
-@numba.njit(cache=True)
+@kernel
 def _next(head: Any, tail: Any, behind: Any, ahead: int) -> int:
     """Take the first of the chunks that have so many links to go out of its queue."""
     j = int(head[ahead])

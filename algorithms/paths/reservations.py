@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.kernel import kernel
 from ...core.schedule import Bools, Ints
 from ..graphs.bits import low_bit
 
@@ -82,7 +82,7 @@ class Reservations(NamedTuple):
     stays: Ints
 
 
-@numba.njit(cache=True)
+@kernel
 def free_bit(words: Any, link: int, tick: int) -> int:
     """The first tick from ``tick`` on whose bit is not set; :data:`NEVER` beyond the table."""
     word, last = tick >> 6, words.shape[1]
@@ -97,7 +97,7 @@ def free_bit(words: Any, link: int, tick: int) -> int:
     return (word << 6) + low_bit(free)
 
 
-@numba.njit(cache=True)
+@kernel
 def after(end: Any, count: int, tick: int) -> int:
     """The place of the first interval that ends after a tick."""
     low, high = 0, count
@@ -110,7 +110,7 @@ def after(end: Any, count: int, tick: int) -> int:
     return low
 
 
-@numba.njit(cache=True)
+@kernel
 def free_window(busy: Any, link: int, tick: int, window: int) -> int:
     """The first tick from ``tick`` on at which a link is free for a window."""
     begin, end, count = busy.begin[link], busy.end[link], busy.runs[link]
@@ -121,7 +121,7 @@ def free_window(busy: Any, link: int, tick: int, window: int) -> int:
     return tick
 
 
-@numba.njit(cache=True)
+@kernel
 def earliest(net: Any, busy: Any, size: int, edge: int, tick: int) -> int:
     """The first tick from ``tick`` on at which a chunk can start over an edge and finds all its links free."""
     if busy.words.shape[1]:
@@ -137,7 +137,7 @@ def earliest(net: Any, busy: Any, size: int, edge: int, tick: int) -> int:
     return tick
 
 
-@numba.njit(cache=True)
+@kernel
 def has_room(net: Any, busy: Any, edge: int) -> bool:
     """Whether the lists of an edge's links can take another interval."""
     if not busy.words.shape[1]:
@@ -147,7 +147,7 @@ def has_room(net: Any, busy: Any, edge: int) -> bool:
     return True
 
 
-@numba.njit(cache=True)
+@kernel
 def take(net: Any, busy: Any, size: int, edge: int, start: int) -> None:
     """Reserve the links of an edge for a chunk that starts at a tick."""
     for part in range(net.part_first[edge], net.part_first[edge + 1]):
@@ -158,7 +158,7 @@ def take(net: Any, busy: Any, size: int, edge: int, start: int) -> None:
             _insert(busy, link, at, at + net.window[size, part])
 
 
-@numba.njit(cache=True)
+@kernel
 def give_back(net: Any, busy: Any, size: int, edge: int, start: int) -> None:
     """Undo :func:`take`."""
     for part in range(net.part_first[edge], net.part_first[edge + 1]):
@@ -169,7 +169,7 @@ def give_back(net: Any, busy: Any, size: int, edge: int, start: int) -> None:
             _cut(busy, link, at, at + net.window[size, part])
 
 
-@numba.njit(cache=True)
+@kernel
 def _insert(busy: Any, link: int, begin: int, end: int) -> None:
     """Add a busy interval, joined with those that it touches."""
     begins, ends, count = busy.begin[link], busy.end[link], busy.runs[link]
@@ -193,7 +193,7 @@ def _insert(busy: Any, link: int, begin: int, end: int) -> None:
         busy.runs[link] = count + 1
 
 
-@numba.njit(cache=True)
+@kernel
 def _cut(busy: Any, link: int, begin: int, end: int) -> None:
     """Take a busy interval out of the one that holds it."""
     begins, ends, count = busy.begin[link], busy.end[link], busy.runs[link]
@@ -213,7 +213,7 @@ def _cut(busy: Any, link: int, begin: int, end: int) -> None:
         busy.runs[link] = count + 1
 
 
-@numba.njit(cache=True)
+@kernel
 def can_stay(net: Any, busy: Any, size: int, node: int, begin: int, end: int) -> bool:
     """Whether a switch has room for a chunk from one tick to another, both included."""
     room = net.room[node] - net.units[size]
@@ -238,7 +238,7 @@ def can_stay(net: Any, busy: Any, size: int, node: int, begin: int, end: int) ->
     return True
 
 
-@numba.njit(cache=True)
+@kernel
 def stay(net: Any, busy: Any, size: int, node: int, begin: int, end: int) -> None:
     """Hold a chunk in a switch from one tick to another, both included."""
     if begin <= end:

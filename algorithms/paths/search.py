@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.kernel import kernel
 from ...core.schedule import Ints
 from ..graphs.bits import ZERO, draw
 from .reservations import NEVER, PathNetwork, Words, can_stay, earliest, give_back, has_room, stay, take
@@ -148,7 +148,7 @@ def empty_pool(jobs: int, room: int) -> SendPool:
     return SendPool(edge, start, parent, np.zeros(1, dtype=np.int64), first, length, finish)
 
 
-@numba.njit(cache=True)
+@kernel
 def _push(key: Any, node: Any, size: int, k: int, v: int) -> None:
     """Put an entry into the heap."""
     at = size
@@ -161,7 +161,7 @@ def _push(key: Any, node: Any, size: int, k: int, v: int) -> None:
     key[at], node[at] = k, v
 
 
-@numba.njit(cache=True)
+@kernel
 def _pop(key: Any, node: Any, size: int) -> None:
     """Take the smallest entry, the first one, out of a heap."""
     size -= 1
@@ -180,7 +180,7 @@ def _pop(key: Any, node: Any, size: int) -> None:
     key[at], node[at] = k, v
 
 
-@numba.njit(cache=True)
+@kernel
 def spreads(net: Any, scratch: Any, v: int, begin: int) -> bool:
     """Whether a node of the job's tree may send its chunk on once more: late searches do without full switches."""
     if scratch.inside[v] != scratch.stamp[1]:
@@ -188,7 +188,7 @@ def spreads(net: Any, scratch: Any, v: int, begin: int) -> bool:
     return bool(v == scratch.tree[0] or (net.branches[v] and not (begin > 0 and net.room[v] >= 0)))
 
 
-@numba.njit(cache=True)
+@kernel
 def _key(dist: Any, goal: int, v: int, arrival: int, hop: int) -> int:
     """The key of a label: its arrival, with what is still to come where there is a single target; then edges."""
     if goal < 0:
@@ -196,7 +196,7 @@ def _key(dist: Any, goal: int, v: int, arrival: int, hop: int) -> int:
     return int((arrival + dist.ticks[goal, v]) * _HOPS + hop + dist.hops[goal, v])
 
 
-@numba.njit(cache=True)
+@kernel
 def _improve(
     net: Any, busy: Any, dist: Any, scratch: Any, size: int, goal: int, edge: int, ready: int, in_tree: bool, most: int
 ) -> int:
@@ -218,7 +218,7 @@ def _improve(
     return _key(dist, goal, w, arrival, hop)
 
 
-@numba.njit(cache=True)
+@kernel
 def reach(
     net: Any,
     busy: Any,
@@ -283,7 +283,7 @@ def reach(
     return -1
 
 
-@numba.njit(cache=True)
+@kernel
 def _keep(net: Any, busy: Any, pool: Any, scratch: Any, j: int, size: int, reached: int, begin: int) -> int:
     """Keep the way to a node that was reached, up to the tree; give why it cannot be."""
     job = scratch.stamp[1]
@@ -321,7 +321,7 @@ def _keep(net: Any, busy: Any, pool: Any, scratch: Any, j: int, size: int, reach
     return DONE
 
 
-@numba.njit(cache=True)
+@kernel
 def _idle_from(busy: Any) -> int:
     """A tick from which on no link and no buffer is taken."""
     idle = 0
@@ -334,7 +334,7 @@ def _idle_from(busy: Any) -> int:
     return idle
 
 
-@numba.njit(cache=True)
+@kernel
 def _place(net: Any, busy: Any, jobs: Any, dist: Any, pool: Any, scratch: Any, j: int, whole: bool, slack: int) -> int:
     """Find the ways of one job; give why it cannot be placed."""
     scratch.stamp[1] += 1
@@ -369,21 +369,21 @@ def _place(net: Any, busy: Any, jobs: Any, dist: Any, pool: Any, scratch: Any, j
     return DONE
 
 
-@numba.njit(cache=True)
+@kernel
 def remove(net: Any, busy: Any, jobs: Any, pool: Any, j: int) -> None:
     """Return what a job has taken; its sends stay in the pool."""
     for index in range(pool.first[j], pool.first[j] + pool.length[j]):
         give_back(net, busy, jobs.size[j], pool.edge[index], pool.start[index])
 
 
-@numba.njit(cache=True)
+@kernel
 def remove_all(net: Any, busy: Any, jobs: Any, pool: Any, chosen: Any) -> None:
     """Return what jobs have taken."""
     for j in chosen:
         remove(net, busy, jobs, pool, j)
 
 
-@numba.njit(cache=True)
+@kernel
 def take_all(net: Any, busy: Any, jobs: Any, pool: Any, chosen: Any) -> None:
     """Take again what jobs had taken before."""
     for j in chosen:
@@ -391,7 +391,7 @@ def take_all(net: Any, busy: Any, jobs: Any, pool: Any, chosen: Any) -> None:
             take(net, busy, jobs.size[j], pool.edge[index], pool.start[index])
 
 
-@numba.njit(cache=True)
+@kernel
 def place_all(
     net: Any, busy: Any, jobs: Any, dist: Any, pool: Any, scratch: Any, order: Any, begin: int, whole: bool, slack: int
 ) -> Any:

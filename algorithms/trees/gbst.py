@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numba
 import numpy as np
 
 from ...core.budget import Budget
+from ...core.kernel import kernel
 from ...core.schedule import Ints
 from .network import HeightLimit, Wan
 from .trees import FAR, distinct, draw
@@ -21,7 +21,7 @@ from .trees import FAR, distinct, draw
 GLOBAL_MIN, BOTTLENECK, USABLE_MIN = 0, 1, 2
 
 
-@numba.njit(cache=True)
+@kernel
 def grth(
     u: int,
     v: int,
@@ -62,7 +62,7 @@ def grth(
     return max(high, longest), min(low, longest)
 
 
-@numba.njit(cache=True)
+@kernel
 def grow_tree(
     start: int,
     order: Any,
@@ -110,7 +110,7 @@ def grow_tree(
     return True
 
 
-@numba.njit(cache=True)
+@kernel
 def gbst(
     tail: Any,
     head: Any,
@@ -164,7 +164,7 @@ def gbst(
     return len(trees)
 
 
-@numba.njit(cache=True)
+@kernel
 def find(group: Any, v: int) -> int:
     """The representative of a site's part."""
     while group[v] != v:
@@ -173,7 +173,7 @@ def find(group: Any, v: int) -> int:
     return v
 
 
-@numba.njit(cache=True)
+@kernel
 def joined_parts(taken: Any, last: int, tail: Any, head: Any, nodes: int, group: Any) -> int:
     """Join the ends of the links that are taken, up to the last; how many parts remain, 0 if the links have a cycle."""
     for v in range(nodes):
@@ -189,7 +189,7 @@ def joined_parts(taken: Any, last: int, tail: Any, head: Any, nodes: int, group:
     return parts
 
 
-@numba.njit(cache=True)
+@kernel
 def spanning_trees(tail: Any, head: Any, nodes: int, trees: Any) -> int:
     """Write all spanning trees, in lexicographic order of their links; how many there are, at most ``len(trees)``."""
     m = len(tail)

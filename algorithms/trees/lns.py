@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from ...core.budget import Budget
+from ...core.kernel import kernel
 from ...core.schedule import Ints
 from .gbst import grow_tree
 from .network import HeightLimit, Wan
@@ -79,7 +79,7 @@ def large_neighbourhood_search(
     return best[best_rates > 0]
 
 
-@numba.njit(cache=True)
+@kernel
 def make_moves(
     tail: Any,
     head: Any,
@@ -130,7 +130,7 @@ def make_moves(
             trees[:], rates[:], room[:] = old_trees, old_rates, old_room
 
 
-@numba.njit(cache=True)
+@kernel
 def regrow(
     i: int,
     target: int,
@@ -163,7 +163,7 @@ def regrow(
         target = target * 3 // 4 if target > floor else 0
 
 
-@numba.njit(cache=True)
+@kernel
 def top_up(trees: Any, rates: Any, room: Any, floor: int, given: int) -> None:
     """Raise the rate of every tree as far as its links allow."""
     for i in range(len(trees)):
@@ -176,7 +176,7 @@ def top_up(trees: Any, rates: Any, room: Any, floor: int, given: int) -> None:
             rates[i] += more
 
 
-@numba.njit(cache=True)
+@kernel
 def keep_best(trees: Any, rates: Any, best: Any, best_rates: Any) -> None:
     """Remember trees that carry more than any before."""
     if rates.sum() > best_rates.sum():

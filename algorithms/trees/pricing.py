@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 
+from ...core.kernel import kernel
 from ...core.schedule import Floats, Ints
 from .network import HeightLimit, Wan
 from .one_tree import shortest_paths, spanning_tree
@@ -124,7 +124,7 @@ def low_trees(wan: Wan, limit: HeightLimit, prices: Prices, floor: int) -> Itera
             yield PricedTree(tree, threshold, prices.cost(tree, threshold))
 
 
-@numba.njit(cache=True)
+@kernel
 def cheap_trees(tail: Any, head: Any, price: Any, usable: Any, length: Any, most: int, nodes: int, rows: Any) -> int:
     """Write a cheap low tree for every root that has one: Prim's algorithm, else shortest paths, then other parents."""
     into, depth = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
@@ -144,7 +144,7 @@ def cheap_trees(tail: Any, head: Any, price: Any, usable: Any, length: Any, most
     return count
 
 
-@numba.njit(cache=True)
+@kernel
 def grown(
     root: int, tail: Any, head: Any, price: Any, usable: Any, length: Any, most: int, into: Any, depth: Any, cheap: bool
 ) -> bool:
@@ -169,7 +169,7 @@ def grown(
     return True
 
 
-@numba.njit(cache=True)
+@kernel
 def improve(
     root: int, tail: Any, head: Any, price: Any, usable: Any, length: Any, most: int, into: Any, depth: Any
 ) -> None:
@@ -190,7 +190,7 @@ def improve(
         depths(root, tail, head, length, into, depth)
 
 
-@numba.njit(cache=True)
+@kernel
 def outside(root: int, u: int, v: int, tail: Any, head: Any, into: Any) -> bool:
     """Whether u is not in the subtree of v."""
     while u not in (root, v):
@@ -198,14 +198,14 @@ def outside(root: int, u: int, v: int, tail: Any, head: Any, into: Any) -> bool:
     return u != v
 
 
-@numba.njit(cache=True)
+@kernel
 def reach_below(root: int, tail: Any, head: Any, length: Any, into: Any, depth: Any, below: Any) -> None:
     """Write the length from every site to its farthest leaf; links without length need several rounds."""
     below[:] = 0
     changed = True
     while changed:
         changed = False
-        for v in np.argsort(-depth):
+        for v in np.argsort(-depth, kind="mergesort"):
             if v != root:
                 u = tail[into[v]] + head[into[v]] - v
                 if below[v] + length[into[v]] > below[u]:
@@ -213,7 +213,7 @@ def reach_below(root: int, tail: Any, head: Any, length: Any, into: Any, depth: 
                     changed = True
 
 
-@numba.njit(cache=True)
+@kernel
 def depths(root: int, tail: Any, head: Any, length: Any, into: Any, depth: Any) -> None:
     """Write the length from the root to every site."""
     depth[:] = -1
@@ -275,7 +275,7 @@ class Arborescences:
         return Fraction(0) if least is None else least
 
 
-@numba.njit(cache=True)
+@kernel
 def cheapest(reach: Any, tail: Any, head: Any, price: Any, length: Any, most: int) -> int:
     """The cost of the cheapest arborescence over all roots that are near enough to every site; -1 if there is none."""
     nodes, m = len(reach), len(tail)
@@ -297,7 +297,7 @@ def cheapest(reach: Any, tail: Any, head: Any, price: Any, length: Any, most: in
     return best
 
 
-@numba.njit(cache=True)
+@kernel
 def arborescence(root: int, nodes: int, start: Any, end: Any, cost: Any) -> int:
     """The cost of the cheapest arborescence from a root that reaches all; arcs are overwritten.
 

@@ -11,10 +11,10 @@ from fractions import Fraction
 from math import lcm
 from typing import Any
 
-import numba
 import numpy as np
 
 from ...core.instance import Instance
+from ...core.kernel import kernel
 from ...core.schedule import Floats, Ints
 from ...core.trees import TreeKind, TreePacking
 from .bounds import Ceiling
@@ -23,7 +23,7 @@ from .network import HeightLimit, Wan
 FAR = np.int64(2**62)
 
 
-@numba.njit(cache=True)
+@kernel
 def draw(state: Any, limit: int) -> int:
     """Draw a number below a limit (SplitMix64)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -33,7 +33,7 @@ def draw(state: Any, limit: int) -> int:
     return int((z ^ (z >> np.uint64(31))) >> np.uint64(33)) % limit
 
 
-@numba.njit(cache=True)
+@kernel
 def tree_distances(start: int, links: Any, tail: Any, head: Any, length: Any, far: Any, hop: Any) -> None:
     """Write lengths and hops from a site to all others along a tree; ``links`` are in any order."""
     far[:] = -1
@@ -49,7 +49,7 @@ def tree_distances(start: int, links: Any, tail: Any, head: Any, length: Any, fa
                 far[b], hop[b], found = far[a] + length[e], hop[a] + 1, True
 
 
-@numba.njit(cache=True)
+@kernel
 def centre(links: Any, tail: Any, head: Any, length: Any, nodes: int) -> Any:
     """The root of a tree that makes it lowest, the first of several, and the height from there."""
     far, hop = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
@@ -61,7 +61,7 @@ def centre(links: Any, tail: Any, head: Any, length: Any, nodes: int) -> Any:
     return best, height
 
 
-@numba.njit(cache=True)
+@kernel
 def centres(trees: Any, tail: Any, head: Any, length: Any, nodes: int, roots: Any, heights: Any) -> None:
     """Write the best root and the height of every tree."""
     for i in range(len(trees)):

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 
 from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import SOURCE, Jobs, SendPool
+from ...core.kernel import kernel
 from ...core.schedule import Bools, Chunks, Ints, Schedule, Sends
 
 #: Times that starts are computed anew at most.
@@ -102,7 +102,7 @@ def justified(net: PathNetwork, rows: SendTable, sizes: Ints, chunks: int) -> In
     return start
 
 
-@numba.njit(cache=True)
+@kernel
 def _justify(
     net: Any,
     order: Any,

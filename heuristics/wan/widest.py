@@ -12,7 +12,6 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-import numba
 import numpy as np
 
 from ...algorithms.trees.network import Wan, components
@@ -20,6 +19,7 @@ from ...algorithms.trees.one_tree import lowest_tree, widest_tree
 from ...algorithms.trees.trees import RatedTrees, measures_of_rate
 from ...core.budget import Budget
 from ...core.instance import Instance
+from ...core.kernel import kernel
 from ...core.method import Outcome, Status
 from ...core.schedule import Ints
 from ...core.solver import Solver
@@ -209,7 +209,7 @@ def exact_cycle(nodes: int, tail: Ints, head: Ints) -> list[int] | None:
     return cycle
 
 
-@numba.njit(cache=True)
+@kernel
 def path_ends(nodes: int, near: Any) -> Any:
     """The sites at which paths from site 0 can end, for every set of the others; site v is bit v - 1."""
     ends = np.zeros(2 ** (nodes - 1), np.int32)

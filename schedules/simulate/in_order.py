@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from ...core.kernel import kernel
 from .gates import gates_of
 from .network import Wires
 from .timing import Rules, Timeline
@@ -37,7 +37,7 @@ def compiled_in_order(transfers: Transfers, wires: Wires, rules: Rules) -> Timel
     return Timeline(*times) if _run(*columns, *waits, *how, *times) else None
 
 
-@numba.njit(cache=True)
+@kernel
 def _run(
     offset: Any,
     links: Any,

@@ -1,0 +1,201 @@
+"""Compiled loops: where, when and whether a function is compiled by numba is decided here, for all of them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from threading import RLock
+from types import CodeType, FunctionType
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+#: Where compiled code is kept; empty for nowhere.
+CACHE_VARIABLE = "CWB_CACHE_DIR"
+
+_patient: ContextVar[bool] = ContextVar("patient", default=True)
+_lock = RLock()
+
+
+def kernel(function: Function) -> Function:
+    """Have a function compiled by numba when it is first called, and kept on disk.
+
+    Its globals may be other kernels, which are compiled with it, numbers and modules.
+    """
+    return _Kernel(function)  # type: ignore[return-value]
+
+
+def interpreted(function: Function) -> Function:
+    """The same source as Python runs it, with the kernels that it calls: for integers of more than 64 bits."""
+    return function.interpreted if isinstance(function, _Kernel) else function  # type: ignore[return-value]
+
+
+@contextmanager
+def impatient() -> Iterator[None]:
+    """Run kernels as Python does, for as long as this lasts, unless their compiled code is at hand.
+
+    For instances so small that compiling takes longer than they do. The results are the same.
+    """
+    token = _patient.set(False)
+    try:
+        yield
+    finally:
+        _patient.reset(token)
+
+
+class _Kernel:
+    """A function, and the same compiled; see :func:`kernel`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func: Any = function
+        self._compiled: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self._compiled is None and not (_patient.get() or self.is_kept()):
+            import numpy as np
+
+            with np.errstate(over="ignore"):  # as compiled code wraps around
+                return self.interpreted(*args)
+        return self.compiled(*args)
+
+    @property
+    def compiled(self) -> Callable[..., Any]:
+        """What numba makes of it."""
+        if self._compiled is None:
+            with _lock:
+                self._compiled = self._compile()
+        return self._compiled
+
+    @functools.cached_property
+    def interpreted(self) -> Callable[..., Any]:
+        """The function with kernels that it calls replaced by theirs."""
+        return self._linked(lambda other: other.interpreted)
+
+    def _linked(self, form: Callable[[_Kernel], Any]) -> Callable[..., Any]:
+        # The globals are filled in after the function exists: it may call itself.
+        space = dict(self.py_func.__globals__)
+        function = FunctionType(self.py_func.__code__, space, self.__name__, self.py_func.__defaults__)
+        function.__module__, function.__qualname__, function.__doc__ = self.__module__, self.__qualname__, self.__doc__
+        space |= {name: function if other is self else form(other) for name, other in self._calls.items()}
+        return function
+
+    @functools.cached_property
+    def _calls(self) -> dict[str, _Kernel]:
+        """Kernels among the globals, by their names there."""
+        space = self.py_func.__globals__
+        named = {name: space.get(name) for name in _names(self.py_func.__code__)}
+        return {name: other for name, other in named.items() if isinstance(other, _Kernel)}
+
+    def _compile(self) -> Callable[..., Any]:
+        import numba
+
+        function = self._linked(lambda other: other.compiled)
+        before = numba.config.CACHE_DIR
+        try:
+            stands_for = self._kept_source()
+            if stands_for is not None:
+                numba.config.CACHE_DIR = str(stands_for.parent)
+                function.__code__ = function.__code__.replace(co_filename=str(stands_for), co_firstlineno=1)
+                return numba.njit(cache=True)(function)
+        except (OSError, RuntimeError):
+            pass  # the folder cannot be written to after all
+        finally:
+            numba.config.CACHE_DIR = before
+        return numba.njit(function)
+
+    def _kept_source(self) -> Path | None:
+        """A file in the folder for numba to look at: it keeps compiled code by path and time of the source's file.
+
+        So all copies of cwb with the same source share what is compiled, and a change elsewhere in a file is none.
+        """
+        if self._folder is None:
+            return None
+        self._folder.mkdir(exist_ok=True)
+        path = self._folder / "kernel.py"
+        with suppress(FileExistsError), path.open("x") as file:
+            file.write(f"# {self.__module__}.{self.__qualname__} of cwb\n")
+        return path
+
+    def is_kept(self) -> bool:
+        """Whether compiled code of this function is on disk."""
+        return self._folder is not None and any(self._folder.glob(f"*/*.{self.__qualname__}-*.nbi"))
+
+    @functools.cached_property
+    def _folder(self) -> Path | None:
+        """Folder of the compiled code, one for each state of the source of this function and of those that it calls.
+
+        numba itself notices only changes of the file that a function is in.
+        """
+        root = cache_folder()
+        return None if root is None else root / f"{self.__module__}.{self.__name__}-{self.digest}"
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Of the source of this function and of all that it calls."""
+        text = hashlib.sha256(repr(sys.version_info).encode())
+        for other in sorted(self._reached(), key=lambda each: (each.__module__, each.__name__)):
+            code, space = other.py_func.__code__, other.py_func.__globals__
+            constants = {name: space[name] for name in _names(code) if isinstance(space.get(name), int | float)}
+            text.update(repr((other.__module__, other.__name__, _contents(code), sorted(constants.items()))).encode())
+        return text.hexdigest()[:16]
+
+    def _reached(self) -> set[_Kernel]:
+        reached, waiting = {self}, [self]
+        while waiting:
+            more = set(waiting.pop()._calls.values()) - reached
+            reached |= more
+            waiting.extend(more)
+        return reached
+
+
+def _names(code: CodeType) -> set[str]:
+    """Names that code may look up among its globals, with those of functions inside it."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _contents(code: CodeType) -> tuple[Any, ...]:
+    constants = tuple(_contents(each) if isinstance(each, CodeType) else each for each in code.co_consts)
+    return code.co_code, constants, code.co_names, code.co_varnames
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """Folder of compiled code: the user's cache folder, or a temporary one of his own, or none.
+
+    ``CWB_CACHE_DIR`` names another; empty, nothing is kept.
+    """
+    named = os.environ.get(CACHE_VARIABLE)
+    if named is not None:
+        return _writable(Path(named) / "kernels") if named else None
+    temporary = Path(tempfile.gettempdir()) / f"cwb-kernels-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
+    return _writable(_user_cache() / "cwb" / "kernels") or _writable(temporary)
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def _writable(folder: Path) -> Path | None:
+    """The folder, if it can be made and written to, and nobody else can: code is loaded from it."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state = folder.stat()
+        if hasattr(os, "getuid") and (state.st_uid != os.getuid() or state.st_mode & 0o022):
+            return None
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except (OSError, RuntimeError):  # RuntimeError: there is no home
+        return None
