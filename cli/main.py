@@ -37,6 +37,7 @@ COMMANDS = {
     "export": "export:export",
     "export-instances": "export_instances:export_instances",
     "doctor": "doctor:doctor",
+    "warm": "warm:warm",
 }
 
 

@@ -8,8 +8,10 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
+from numbers import Number
 from pathlib import Path
 from threading import RLock
 from types import CodeType, FunctionType
@@ -20,7 +22,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 #: Where compiled code is kept; empty for nowhere.
 CACHE_VARIABLE = "CWB_CACHE_DIR"
 
-_patient: ContextVar[bool] = ContextVar("patient", default=True)
+Seconds = Callable[[], float]
+
+_meter: ContextVar[tuple[Allowance, Seconds] | None] = ContextVar("meter", default=None)
+_observer: ContextVar[Callable[[], AbstractContextManager[object]] | None] = ContextVar("observer", default=None)
 _lock = RLock()
 
 
@@ -37,17 +42,34 @@ def interpreted(function: Function) -> Function:
     return function.interpreted if isinstance(function, _Kernel) else function  # type: ignore[return-value]
 
 
-@contextmanager
-def impatient() -> Iterator[None]:
-    """Run kernels as Python does, for as long as this lasts, unless their compiled code is at hand.
+@dataclass
+class Allowance:
+    """Seconds that kernels may still run as Python does."""
 
-    For instances so small that compiling takes longer than they do. The results are the same.
+    left_s: float
+
+
+@contextmanager
+def interpreted_first(allowance: Allowance, clock: Seconds) -> Iterator[None]:
+    """Run kernels whose compiled code is not on disk as Python does, while the allowance lasts; it is used up.
+
+    For instances so small that they may be done before anything is compiled. The results are the same.
     """
-    token = _patient.set(False)
+    token = _meter.set((allowance, clock))
     try:
         yield
     finally:
-        _patient.reset(token)
+        _meter.reset(token)
+
+
+@contextmanager
+def compilation_observed(observer: Callable[[], AbstractContextManager[object]]) -> Iterator[None]:
+    """Enter a context, made anew by ``observer``, for as long as something is compiled."""
+    token = _observer.set(observer)
+    try:
+        yield
+    finally:
+        _observer.reset(token)
 
 
 class _Kernel:
@@ -56,15 +78,30 @@ class _Kernel:
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.py_func: Any = function
+        self.name: str = self.py_func.__qualname__
         self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
-        if self._compiled is None and not (_patient.get() or self.is_kept()):
-            import numpy as np
+        meter = _meter.get() if self._compiled is None else None
+        if meter is None or meter[0].left_s <= 0 or self.is_kept():
+            return self._run(*args)
+        import numpy as np
 
-            with np.errstate(over="ignore"):  # as compiled code wraps around
+        allowance, clock = meter
+        begin = clock()
+        try:
+            with np.errstate(over="ignore"):  # compiled code wraps around in silence
                 return self.interpreted(*args)
-        return self.compiled(*args)
+        finally:
+            allowance.left_s -= clock() - begin
+
+    def _run(self, *args: Any) -> Any:
+        try:
+            return self.compiled(*args)
+        except OSError:  # while it was compiled, or what it calls: the disk is full, and is done without
+            for each in self._reached():
+                each._folder = each._compiled = None
+            return self.compiled(*args)
 
     @property
     def compiled(self) -> Callable[..., Any]:
@@ -82,8 +119,8 @@ class _Kernel:
     def _linked(self, form: Callable[[_Kernel], Any]) -> Callable[..., Any]:
         # The globals are filled in after the function exists: it may call itself.
         space = dict(self.py_func.__globals__)
-        function = FunctionType(self.py_func.__code__, space, self.__name__, self.py_func.__defaults__)
-        function.__module__, function.__qualname__, function.__doc__ = self.__module__, self.__qualname__, self.__doc__
+        function = FunctionType(self.py_func.__code__, space, self.name, self.py_func.__defaults__)
+        function.__module__, function.__qualname__, function.__doc__ = self.__module__, self.name, self.__doc__
         space |= {name: function if other is self else form(other) for name, other in self._calls.items()}
         return function
 
@@ -95,8 +132,7 @@ class _Kernel:
         return {name: other for name, other in named.items() if isinstance(other, _Kernel)}
 
     def _compile(self) -> Callable[..., Any]:
-        import numba
-
+        numba = _numba()
         function = self._linked(lambda other: other.compiled)
         before = numba.config.CACHE_DIR
         try:
@@ -104,12 +140,14 @@ class _Kernel:
             if stands_for is not None:
                 numba.config.CACHE_DIR = str(stands_for.parent)
                 function.__code__ = function.__code__.replace(co_filename=str(stands_for), co_firstlineno=1)
-                return numba.njit(cache=True)(function)
+                kept: Callable[..., Any] = numba.njit(cache=True)(function)
+                return kept
         except (OSError, RuntimeError):
             pass  # the folder cannot be written to after all
         finally:
             numba.config.CACHE_DIR = before
-        return numba.njit(function)
+        unkept: Callable[..., Any] = numba.njit(function)
+        return unkept
 
     def _kept_source(self) -> Path | None:
         """A file in the folder for numba to look at: it keeps compiled code by path and time of the source's file.
@@ -121,12 +159,12 @@ class _Kernel:
         self._folder.mkdir(exist_ok=True)
         path = self._folder / "kernel.py"
         with suppress(FileExistsError), path.open("x") as file:
-            file.write(f"# {self.__module__}.{self.__qualname__} of cwb\n")
+            file.write(f"# {self.__module__}.{self.name} of cwb\n")
         return path
 
     def is_kept(self) -> bool:
         """Whether compiled code of this function is on disk."""
-        return self._folder is not None and any(self._folder.glob(f"*/*.{self.__qualname__}-*.nbi"))
+        return self._folder is not None and any(self._folder.glob(f"*/*.{self.name}-*.nbi"))
 
     @functools.cached_property
     def _folder(self) -> Path | None:
@@ -135,25 +173,53 @@ class _Kernel:
         numba itself notices only changes of the file that a function is in.
         """
         root = cache_folder()
-        return None if root is None else root / f"{self.__module__}.{self.__name__}-{self.digest}"
+        return None if root is None else root / f"{self.__module__}.{self.name}-{self.digest}"
 
     @functools.cached_property
     def digest(self) -> str:
         """Of the source of this function and of all that it calls."""
         text = hashlib.sha256(repr(sys.version_info).encode())
-        for other in sorted(self._reached(), key=lambda each: (each.__module__, each.__name__)):
+        for other in sorted(self._reached(), key=lambda each: (each.__module__, each.name)):
             code, space = other.py_func.__code__, other.py_func.__globals__
-            constants = {name: space[name] for name in _names(code) if isinstance(space.get(name), int | float)}
-            text.update(repr((other.__module__, other.__name__, _contents(code), sorted(constants.items()))).encode())
+            constants = {
+                name: space[name] for name in _names(code) if isinstance(space.get(name), Number | str | tuple)
+            }
+            text.update(repr((other.__module__, other.name, _contents(code), sorted(constants.items()))).encode())
         return text.hexdigest()[:16]
 
     def _reached(self) -> set[_Kernel]:
-        reached, waiting = {self}, [self]
+        reached: set[_Kernel] = {self}
+        waiting: list[_Kernel] = [self]
         while waiting:
             more = set(waiting.pop()._calls.values()) - reached
             reached |= more
             waiting.extend(more)
         return reached
+
+
+@functools.cache
+def _numba() -> Any:
+    """The compiler, which tells the observer when it compiles; what it loads from disk it does not compile."""
+    import numba
+    from numba.core import event
+
+    class Forward(event.Listener):
+        def __init__(self) -> None:
+            self.entered: list[AbstractContextManager[object] | None] = []
+
+        def on_start(self, event: Any) -> None:
+            observer = None if self.entered else _observer.get()
+            context = observer() if observer else None
+            if context:
+                context.__enter__()
+            self.entered.append(context)
+
+        def on_end(self, event: Any) -> None:
+            if context := self.entered.pop():
+                context.__exit__(None, None, None)
+
+    event.register("numba:compile", Forward())  # type: ignore[no-untyped-call]
+    return numba
 
 
 def _names(code: CodeType) -> set[str]:

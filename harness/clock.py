@@ -24,27 +24,50 @@ class WallClock:
     """
 
     def __init__(self, time_limit_s: float | None = None) -> None:
-        self._start = time.perf_counter()
+        self._apart_s = self._apart_cpu_s = 0.0
+        self._stands_at: float | None = None
+        self._start = self._now()
         self._limit_s = time_limit_s
         self._phases: dict[str, float] = {}
         self.broken_in: str | None = None
 
+    def _now(self) -> float:
+        return (time.perf_counter() if self._stands_at is None else self._stands_at) - self._apart_s
+
+    def cpu_s(self) -> float:
+        """Seconds of the processor, without what is timed apart."""
+        return time.process_time() - self._apart_cpu_s
+
     @contextmanager
     def phase(self, name: str) -> Iterator[Lap]:
         """Time a phase; the seconds of phases of the same name add up."""
-        lap, start, used = Lap(), time.perf_counter(), time.process_time()
+        lap, start, used = Lap(), self._now(), self.cpu_s()
         try:
             yield lap
         except BaseException:
             self.broken_in = self.broken_in or name
             raise
         finally:
-            lap.seconds, lap.cpu_seconds = time.perf_counter() - start, time.process_time() - used
+            lap.seconds, lap.cpu_seconds = self._now() - start, self.cpu_s() - used
             self._phases[name] = self._phases.get(name, 0.0) + lap.seconds
 
+    @contextmanager
+    def apart(self, name: str) -> Iterator[None]:
+        """Time a phase for which the clock stands still: it counts toward no other phase, limit or total."""
+        start, used = time.perf_counter(), time.process_time()
+        self._stands_at = start
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - start
+            self._apart_s += seconds
+            self._stands_at = None
+            self._apart_cpu_s += time.process_time() - used
+            self._phases[name] = self._phases.get(name, 0.0) + seconds
+
     def elapsed_s(self) -> float:
-        """Seconds since the clock was started."""
-        return time.perf_counter() - self._start
+        """Seconds since the clock was started, without what is timed apart."""
+        return self._now() - self._start
 
     def remaining_s(self) -> float | None:
         """Seconds until the time limit, never negative; None without a limit."""

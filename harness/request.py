@@ -74,6 +74,8 @@ class Listener:
         Called before every solve with a function that gives the arrays of the model.
     answered : callable
         Called when the method is done and verification begins.
+    compiling : callable
+        Called with True when loops begin to be compiled, with False when they are.
     """
 
     progress: Progress = silent
@@ -81,6 +83,7 @@ class Listener:
     posed: Callable[[Instance], None] = lambda _: None
     handed: Callable[[Callable[[], Any]], None] = unkept
     answered: Callable[[], None] = lambda: None
+    compiling: Callable[[bool], None] = lambda _: None
 
 
 def plain_option(value: Any) -> Any:

@@ -24,6 +24,7 @@ from ..schedules import judge
 from ..schedules.contradiction import ATTESTED_TOLERANCE
 from . import registry
 from .clock import WallClock
+from .compiling import compiled_apart
 from .environment import cwb_version, environment, peak_rss_bytes
 from .found import Found
 from .interrupt import BrokenOff, broken_off
@@ -125,9 +126,10 @@ def run(
         handed=listener.handed,
         stop=stop or threading.Event(),
     )
-    outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
-    listener.answered()
-    outcome, verdict = _judged(posed, outcome, replace(budget, time_limit_s=request.verifier_limit_s))
+    with compiled_apart(instance, clock, listener):
+        outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
+        listener.answered()
+        outcome, verdict = _judged(posed, outcome, replace(budget, time_limit_s=request.verifier_limit_s))
     # What was refused or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
     named = solver if solver is not None and (solver.called or failed) else None

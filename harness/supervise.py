@@ -30,6 +30,9 @@ _TICK_S = 0.05 if sys.platform == "linux" else 0.5
 #: Seconds in which a process must have begun its run.
 _START_S = 300.0
 
+#: Seconds that compiling a loop may take.
+_COMPILING_S = 300.0
+
 
 def supervise(data: Mapping[str, Any], stop: threading.Event | None = None) -> dict[str, Any]:
     """Run a task and give its record, whatever happens.
@@ -63,6 +66,7 @@ class _RunWatch:
         self.started_at = datetime.now(UTC).isoformat(timespec="seconds")
         self.begun_s = time.perf_counter()
         self.deadline_s: float | None = self.begun_s + _START_S
+        self.compiling_since: float | None = None
 
     def record(self) -> RunRecord:
         """Run to the end, or to the limit."""
@@ -105,12 +109,21 @@ class _RunWatch:
                 self.deadline_s = None if limit_s is None else now + limit_s + self.task.grace_s
                 if phase == "started":
                     self.begun_s = now
+            case "compiling":
+                self.compiling_since = time.perf_counter()
+            case "compiled" if self.compiling_since is not None:
+                if self.deadline_s is not None:
+                    self.deadline_s += time.perf_counter() - self.compiling_since
+                self.compiling_since = None
 
     def _beyond(self, child: Child) -> tuple[str, str] | None:
         """Say why the run must be stopped, if it must."""
         most, held = self.task.cell.memory_bytes, child.held_bytes()
         if most is not None and held > most:
             return "memory", f"held {held / 2**20:,.0f} MiB, more than its {most / 2**20:,.0f} MiB"
+        since = self.compiling_since
+        if since is not None and time.perf_counter() < since + _COMPILING_S:
+            return None
         if self.deadline_s is None or time.perf_counter() < self.deadline_s:
             return None
         if self.phase == "starting":

@@ -25,6 +25,7 @@ from ..core.errors import CwbError
 from ..core.instance import Instance
 from . import registry
 from .cell import run_task
+from .compiling import ALLOWANCE
 from .failure import not_json
 from .request import Listener
 from .task import Task
@@ -81,6 +82,7 @@ def _end_with_parent(parent: int) -> None:
 def run_told(task: Task, spool: Path, send: Send) -> None:
     """Run a task; report its start, its incumbents, the start of its verification, and its record."""
     warm_up(task)
+    ALLOWANCE.left_s = 0.0  # what one run of a comparison compiles, all others load
     send({"event": "started"})
     record = run_task(task, listener=ProgressReporter(spool, send).listener())
     try:
@@ -127,7 +129,12 @@ class ProgressReporter:
 
     def listener(self) -> Listener:
         """The one that a run reports."""
-        return Listener(tell=self.tell, posed=self._pose, answered=lambda: self._send({"event": "answered"}))
+        return Listener(
+            tell=self.tell,
+            posed=self._pose,
+            answered=lambda: self._send({"event": "answered"}),
+            compiling=lambda begins: self._send({"event": "compiling" if begins else "compiled"}),
+        )
 
     def _pose(self, instance: Instance) -> None:
         self._posed = instance

@@ -153,7 +153,7 @@ def _round(forest: SpanningTrees, random: np.random.Generator) -> SpanningTrees:
     """Try some pairs."""
     graph, count = forest.graph, len(forest)
     work = _WIDE_WORK if forest.copies.dtype == object else _WORK
-    trials = max(min(work // len(graph), count * count), 1)
+    trials = max(min(work // len(graph), count * (count - 1) // 2), 1)
     kernel = kernel_for(exchange, forest.copies.dtype)
     root, copies, height = (_with_room(column) for column in (forest.root, forest.copies, forest.height()))
     trees = _with_room(forest.into)

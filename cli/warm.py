@@ -1,0 +1,38 @@
+"""``cwb warm``: compile ahead what methods compile at their first use."""
+
+from __future__ import annotations
+
+import click
+
+from ..core.errors import ExitStatus
+
+
+@click.command()
+@click.option("-j", "--jobs", type=click.IntRange(1, 64), help="Processes; as many as cores unless given.")
+def warm(jobs: int | None) -> int:
+    """Compile the loops of all methods ahead, which otherwise happens at the first use of each.
+
+    Compiled code is kept in the user's cache folder, or in that of the variable CWB_CACHE_DIR, and made anew when the
+    source changes. Exits with 1 if it cannot be kept, or if a method fails.
+    """
+    from rich.console import Console
+    from rich.progress import track
+
+    from ..core.kernel import cache_folder
+    from ..harness.warm import RUNS
+    from ..harness.warm import warm as compiled
+
+    folder = cache_folder()
+    if folder is None:
+        click.echo(
+            "cwb: no folder can be written to: compiled code is not kept (CWB_CACHE_DIR names another)", err=True
+        )
+        return ExitStatus.FAILURE
+    status = ExitStatus.OK
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    for name, _, message in track(compiled(jobs), "compiling", total=len(RUNS), console=console):
+        if message:
+            click.echo(f"cwb: {name}: {message}", err=True)
+            status = ExitStatus.FAILURE
+    click.echo(f"compiled code is in {folder}")
+    return status

@@ -1,0 +1,63 @@
+"""Compiles ahead what methods compile at their first use: a small run of each that has compiled loops."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import Any
+
+#: Method, instance, collective and options of runs that between them compile every loop. The longest come first.
+RUNS: tuple[tuple[str, str, str | None, dict[str, Any]], ...] = (
+    ("pccl", "mesh(3,3)", "all_to_all", {"steps": 500}),
+    ("teccl", "dgx2(chassis=2)", "all_gather", {}),
+    ("mtree", "gscale", None, {"trees": 2, "height": 3}),
+    ("tacos", "mesh(3,3)", "all_reduce", {"restarts": 2}),
+    ("forestcoll", "mi250(boxes=2)", "all_gather", {"repack": 2}),
+    ("pccl", "switch2d(2,2)", "all_gather", {"steps": 500}),
+    ("tacos", "switch2d(2,2)", "all_gather", {"restarts": 2}),
+    ("bfb", "torus(4,4)", "all_gather", {}),
+    ("gost", "gscale", None, {"trees": 3}),
+    ("teccl", "dgx1()", "all_gather", {}),
+    ("tacos", "torus(4,4)", "all_gather", {"answer": "trees"}),
+    ("blink", "torus(4,4)", "all_reduce", {}),
+    ("wan-ring", "torus(3,3)", "all_reduce", {}),
+)
+
+
+def warm(processes: int | None = None) -> Iterator[tuple[str, float, str]]:
+    """Compile, in several processes, and keep what is compiled on disk.
+
+    Parameters
+    ----------
+    processes : int, optional
+        As many as there are cores unless it is given.
+
+    Yields
+    ------
+    tuple of (str, float, str)
+        Method and instance of a run that has ended, the seconds that it compiled, and why it failed if it did.
+    """
+    context = get_context("spawn")
+    with ProcessPoolExecutor(processes or os.cpu_count() or 1, mp_context=context) as pool:
+        running = {pool.submit(_compile, *each): f"{each[0]} {each[1]}" for each in RUNS}
+        for future in as_completed(running):
+            yield running[future], *future.result()
+
+
+def _compile(model: str, network: str, collective: str | None, options: dict[str, Any]) -> tuple[float, str]:
+    """Run a method; how long it compiled."""
+    from ..core.errors import CwbError
+    from ..instances.loader import load
+    from .compiling import ALLOWANCE
+    from .demand import with_demand
+    from .run import Request, run_one
+
+    ALLOWANCE.left_s = 0.0
+    instance = with_demand(load(network), collective, None if collective is None else "1 MiB", chunks=None)
+    try:
+        record = run_one(instance, Request(model, options=options, time_limit_s=60))
+    except CwbError as error:
+        return 0.0, str(error)
+    return record.seconds.get("compile", 0.0), record.message if record.exit_status not in (0, 5) else ""

@@ -1,0 +1,51 @@
+"""``cwb warm`` compiles ahead, and says where it keeps what it compiled, or that it cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from cwb.cli.warm import warm
+from cwb.core.kernel import CACHE_VARIABLE, cache_folder
+from cwb.harness import warm as module
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """The folder is looked for anew, before and after."""
+    cache_folder.cache_clear()
+    yield
+    cache_folder.cache_clear()
+
+
+@pytest.mark.slow  # a process that compiles
+@pytest.mark.parametrize("method", ["wan-ring", "no-such-method"])
+def test_it_compiles_and_tells_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    """What a run needs is compiled in the folder that the variable names; a run that fails is named and counts."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(module, "RUNS", ((method, "ring(4)", "all_reduce", {}),))
+    result = CliRunner().invoke(warm, ["--jobs", "1"], standalone_mode=False)
+    works = method == "wan-ring"
+    assert result.return_value == (0 if works else 1)
+    assert any((tmp_path / "kernels").iterdir()) == works
+    assert str(tmp_path) in result.stdout
+    assert ("no-such-method ring(4): " in result.stderr) != works
+
+
+def test_without_a_folder_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing can be kept, nothing is compiled, and the message names the variable."""
+    monkeypatch.setenv(CACHE_VARIABLE, "/proc/none")
+    result = CliRunner().invoke(warm, standalone_mode=False)
+    assert result.return_value == 1
+    assert CACHE_VARIABLE in result.stderr
+
+
+def test_its_runs_are_of_methods_that_there_are() -> None:
+    """Every run names a method and an instance that can be loaded."""
+    from cwb.harness import registry
+    from cwb.instances.loader import load
+
+    for model, network, _, options in module.RUNS:
+        registry.get(model).options.model_validate(options)
+        load(network)
