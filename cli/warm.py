@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ..core.errors import ExitStatus
+from .streams import console, echo
 
 
 @click.command()
@@ -15,7 +16,6 @@ def warm(jobs: int | None) -> int:
     Compiled code is kept in the user's cache folder, or in that of the variable CWB_CACHE_DIR, and made anew when the
     source changes. Exits with 1 if it cannot be kept, or if a method fails.
     """
-    from rich.console import Console
     from rich.progress import track
 
     from ..core.kernel import cache_folder
@@ -24,15 +24,12 @@ def warm(jobs: int | None) -> int:
 
     folder = cache_folder()
     if folder is None:
-        click.echo(
-            "cwb: no folder can be written to: compiled code is not kept (CWB_CACHE_DIR names another)", err=True
-        )
+        echo("cwb: no folder can be written to: compiled code is not kept (CWB_CACHE_DIR names another)", err=True)
         return ExitStatus.FAILURE
     status = ExitStatus.OK
-    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    for name, _, message in track(compiled(jobs), "compiling", total=len(RUNS), console=console):
+    for name, _, message in track(compiled(jobs), "compiling", total=len(RUNS), console=console(err=True)):
         if message:
-            click.echo(f"cwb: {name}: {message}", err=True)
+            echo(f"cwb: {name}: {message}", err=True)
             status = ExitStatus.FAILURE
-    click.echo(f"compiled code is in {folder}")
+    echo(f"compiled code is in {folder}")
     return status
