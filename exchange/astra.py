@@ -16,16 +16,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError, located, shown
 from ..core.strict_json import parse_json
 from ..core.units import UnitKind, exact, parse
+from ..instances.schema import MAX_LINKS
 from .machine import checked_instance
 from .text import MAX_YAML_BYTES, read_text, read_yaml
 
-MAX_DIMENSIONS = 16
+MAX_DIMENSIONS, MAX_EXPRESSION = 16, 200
 _BLOCKS = {"Ring": "RI", "FullyConnected": "FC", "Switch": "SW"}
 _SIZE = re.compile(r"[0-9]{1,9}\Z")
 _DECIMAL = re.compile(r"[0-9]{1,12}(?:\.[0-9]{0,12})?(?:[eE][+-]?[0-9]{1,2})?\Z")
@@ -64,11 +66,12 @@ def import_astra(
             raise InputError("expected an object")
         given = {"--blocks": blocks, "--bandwidth": bandwidth, "--latency": latency}
         read = _logical(data, given) if "logical-dims" in data else _analytical(data, given)
-        network = _network(*read, fabric=fabric)
+        network = _fabric(*read)
         said = "as given" if "logical-dims" in data else "those of the file, where a GB is 2^30 bytes"
         about = f"{'_'.join(f'{block}({n})' for block, n in zip(*read[:2], strict=True))}, imported."
         told = f"{path.name}, a network of ASTRA-sim; rates and latencies are {said}"
-        return checked_instance(network, name=name or path.stem, description=about, source=told)
+        data = checked_instance(network, name=name or path.stem, description=about, source=told)
+        return data if fabric else {**data, "network": _expression(network)}
 
 
 _Dimensions = tuple[list[str], list[int], list[Fraction], list[Fraction]]
@@ -101,10 +104,8 @@ def _logical(data: Mapping[str, Any], given: Mapping[str, Sequence[str]]) -> _Di
         return blocks, sizes, rates, [parse(text, UnitKind.TIME) for text in given["--latency"]]
 
 
-def _network(
-    blocks: list[str], sizes: list[int], rates: list[Fraction], latencies: list[Fraction], *, fabric: bool
-) -> str | dict[str, Any]:
-    """The fabric: bandwidths of an NPU, latencies between two of them."""
+def _fabric(blocks: list[str], sizes: list[int], rates: list[Fraction], latencies: list[Fraction]) -> dict[str, Any]:
+    """The fabric as an instance file has it: bandwidths of an NPU, latencies between two of them."""
     share = [
         n - 1 if block == "FC" else 2 if block == "RI" and n > 2 else 1 for block, n in zip(blocks, sizes, strict=True)
     ]
@@ -112,10 +113,19 @@ def _network(
     dims = "_".join(f"{block}({n})" for block, n in zip(blocks, sizes, strict=True))
     bandwidth = [_shortest_rate(rate * n) for rate, n in zip(rates, share, strict=True)]
     latency = [exact(time * n * 10**9, "ns") for time, n in zip(latencies, hops, strict=True)]
-    if fabric:
-        return {"dimensions": dims, "bandwidth": bandwidth, "latency": latency}
-    quoted = [", ".join(f"'{text}'" for text in texts) for texts in (bandwidth, latency)]
-    return f"fabric('{dims}', bandwidth=[{quoted[0]}], latency=[{quoted[1]}])"
+    links = prod(sizes) * sum(n - 1 if block == "FC" else 2 for block, n in zip(blocks, sizes, strict=True))
+    if links > MAX_LINKS:
+        raise InputError(f"{dims} has {links:,} links; expected at most {MAX_LINKS:,}")
+    return {"dimensions": dims, "bandwidth": bandwidth, "latency": latency}
+
+
+def _expression(network: Mapping[str, Any]) -> str:
+    """The generator expression of the fabric's graph, which takes no time to check."""
+    quoted = [", ".join(f"'{text}'" for text in network[key]) for key in ("bandwidth", "latency")]
+    text = f"fabric('{network['dimensions']}', bandwidth=[{quoted[0]}], latency=[{quoted[1]}])"
+    if len(text) > MAX_EXPRESSION:
+        raise InputError(f"its expression has {len(text)} characters; expected at most {MAX_EXPRESSION}, or --fabric")
+    return text
 
 
 def _shortest_rate(rate: Fraction) -> str:
@@ -130,9 +140,9 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _block(word: object, place: str) -> str:
-    if word not in _BLOCKS:
+    if not isinstance(word, str) or word not in _BLOCKS:
         raise InputError(f"{shown(word)}; expected {', '.join(_BLOCKS)}", place=place)
-    return _BLOCKS[str(word)]
+    return _BLOCKS[word]
 
 
 def _sizes(data: Mapping[str, Any], key: str, count: int | None) -> list[int]:

@@ -21,7 +21,7 @@ from .machine import checked_instance
 from .text import read_text
 
 MAX_BYTES = 64 * 2**20
-MAX_ROWS = 1_000_000
+MAX_ROWS, MAX_LINKS = 200_000, 1_000_000
 _REQUIRED = ("source", "target")
 _COLUMNS = (*_REQUIRED, "bandwidth", "latency", "count", "bidirectional")
 
@@ -80,10 +80,12 @@ def _read(text: str, bandwidth: str | None, latency: str | None) -> list[dict[st
                 if len(cells) != len(columns):
                     raise InputError(f"{len(cells)} cells; expected {len(columns)}")
                 if len(links) == MAX_ROWS:
-                    raise InputError(f"more than {MAX_ROWS:,} links")
+                    raise InputError(f"more than {MAX_ROWS:,} lines")
                 links.append(_link(dict(zip(columns, cells, strict=True)), bandwidth, latency))
     except csv.Error as error:
         raise InputError(f"no comma-separated values: {error}", place=f"line {rows.line_num}") from None
+    if sum(link.get("count", 1) for link in links) > MAX_LINKS:
+        raise InputError(f"more than {MAX_LINKS:,} links, parallel ones counted")
     if not links:
         raise InputError(f"no links; expected a line of column names, such as {','.join(_COLUMNS[:3])}, and links")
     return links

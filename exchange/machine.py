@@ -28,8 +28,6 @@ from ..instances.schema import InstanceFile
 from .box import LATENCY, NIC_LATENCY, Box, Cable, Layout, Role, Times, both, join_all, merged
 from .link_rates import GB
 
-MAX_GPUS, MAX_PARTS = 1024, 4096
-
 #: Nodes and links of all boxes: what an instance file can hold.
 MAX_SIZE = 200_000
 
@@ -53,10 +51,6 @@ def imported(box: Box, layout: Layout, *, name: str, source: str) -> dict[str, A
     InputError
         If the layout lacks something, or the network is not connected.
     """
-    if len(box.gpus) > MAX_GPUS or len(box.parts) > MAX_PARTS:
-        raise InputError(
-            f"{len(box.gpus):,} GPUs and {len(box.parts):,} parts; expected at most {MAX_GPUS:,} and {MAX_PARTS:,}"
-        )
     if not box.gpus:
         raise InputError("no GPU; expected at least one")
     names = Counter([*box.gpus, *box.parts])

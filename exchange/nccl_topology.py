@@ -35,7 +35,7 @@ from .xml import Element, parse_xml
 
 #: NCCL itself reads no more than 256 nodes of a kind; a dump of 72 GPUs has 0.3 MB.
 MAX_BYTES = 8 * 2**20
-MAX_CPUS, MAX_GPUS = 256, 1024
+MAX_CPUS, MAX_GPUS, MAX_PARTS = 256, 576, 4096
 
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,18})\Z")
 
@@ -174,6 +174,8 @@ class _Reader:
     def _part(self, name: str, role: Role) -> None:
         if name in self.parts:
             raise InputError(f"two parts are named {shown(name)}")
+        if len(self.parts) == MAX_PARTS:
+            raise InputError(f"more than {MAX_PARTS:,} CPUs, PCIe switches and NICs")
         self.parts[name] = role
 
     def _device(self, element: Element, cpu: _Cpu, parent: str, prefix: str) -> None:

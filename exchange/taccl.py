@@ -31,7 +31,7 @@ from ..core.strict_json import parse_json
 from ..core.units import UnitKind, exact, parse
 from ..instances.generators.nvidia import HYBRID_CUBE_MESH
 from .link_rates import GB
-from .machine import checked_instance
+from .machine import MAX_SIZE, checked_instance
 from .text import read_text
 
 MAX_BYTES = 16 * 2**20
@@ -79,6 +79,8 @@ def import_taccl(
     if sketch is not None:
         with located(source=str(sketch)):
             boxes, connections = _sketch(_object(sketch), gpus)
+    if boxes * (len(nodes) + len(links)) > MAX_SIZE:
+        raise InputError(f"{boxes:,} boxes of {len(links):,} links; expected at most {MAX_SIZE:,}", source=str(sketch))
     prefix = [f"box{b}." if boxes > 1 else "" for b in range(boxes)]
     all_nodes = [{"name": p + node} for p in prefix for node in nodes if node.startswith("gpu")]
     all_nodes += [_relay(p + node) for p in prefix for node in nodes if not node.startswith("gpu")]

@@ -12,6 +12,8 @@ from ..core.errors import InputError
 #: A parser in Python reads this much in a fraction of a second; configuration files are a thousand times smaller.
 MAX_YAML_BYTES = 64 * 2**10
 
+_MAX_YAML_DEPTH = 32
+
 
 def read_text(path: Path, max_bytes: int) -> str:
     """Read a UTF-8 text file.
@@ -71,17 +73,24 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 class _PlainLoader(yaml.BaseLoader):
-    """A loader that knows text, lists and mappings, and refuses aliases.
+    """A loader that knows text, lists and mappings, and refuses aliases and deep nesting.
 
-    A few lines of them can stand for gigabytes.
+    A few lines of aliases can stand for gigabytes, and a few thousand brackets take minutes.
     """
 
+    depth = 0
+
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Compose a node unless it is an alias."""
+        """Compose a node unless it is an alias, or too deep."""
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()  # type: ignore[no-untyped-call]
             raise InputError("an alias; expected plain data", place=f"line {event.start_mark.line + 1}")
-        return super().compose_node(parent, index)
+        if self.depth == _MAX_YAML_DEPTH:
+            raise InputError(f"not YAML that cwb reads: nested too deeply, beyond {_MAX_YAML_DEPTH} lists")
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
 
 def _plain(node: yaml.Node | None) -> Any:

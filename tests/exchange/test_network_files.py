@@ -18,6 +18,10 @@ npus_count: [ 4, 3, 2 ]  # 24 NPUs
 bandwidth: [ 200.0, 100.0, 50 ]  # GB/s
 latency: [ 50.0, 500.0, 2e3 ]  # ns
 """
+LONG = "\n".join(
+    f"{key}: [{', '.join([value] * 10)}]"
+    for key, value in (("topology", "Ring"), ("npus_count", "2"), ("bandwidth", "1.25"), ("latency", "0.125"))
+)
 
 
 def written(folder, name, content):
@@ -61,9 +65,11 @@ def test_logical_dimensions_ask(tmp_path):
         ("200.0", "0", r"bandwidth\[0\]: '0'; expected a number above 0"),
         ("200.0", "1e999", "expected a number above 0"),
         ("50.0,", "-1,", r"latency\[0\]: '-1'; expected a number of at least 0"),
-        ("[ 4, 3, 2 ]", "[ 1000000, 1000000, 2 ]", "has more than 1,000,000,000 NPUs"),
+        ("[ 4, 3, 2 ]", "[ 1000000, 1000000, 2 ]", r"links; expected at most 20,000,000"),
         ("topology: [", "topology: &a [ *a,", "an alias; expected plain data"),
         ("topology:", "dims:", "topology: None; expected a list"),
+        ("topology: [", "topology: " + "[" * 30_000, "nested too deeply"),
+        (THREE, LONG, "its expression has .* characters; expected at most 200, or --fabric"),
     ],
 )
 def test_wrong_networks_of_astra(old, new, message, tmp_path):
