@@ -40,7 +40,7 @@ from cwb.exchange.wan import Defaults, import_wan
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "exchange"))
 
-from machine_files import cube_cell, nccl_system, rocm_topo, smi_links, smi_topo
+from machine_files import cube_cell, gpu_address, nccl_system, rocm_topo, smi_links, smi_topo
 
 SLOW_S, MEMORY_BYTES = 5.0, 10**9
 
@@ -79,7 +79,9 @@ READERS: dict[str, tuple[list[str], Callable[[Path, int], object]]] = {
             nccl_system(4, lambda i: SWITCH),
             nccl_system(2, lambda i: ""),
             nccl_system(2, lambda i: "").replace("<gpu", "<x").replace("</gpu", "</x").replace("nic>", "y>"),
-            nccl_system(2, lambda i: '<xgmi target="0000:00:01.0" count="1" tclass="0x0380"/>', about='gcn="910"'),
+            nccl_system(
+                2, lambda i: f'<xgmi target="{gpu_address(1 - i)}" count="1" tclass="0x0380"/>', about='gcn="910"'
+            ),
             GRAPH,
         ],
         lambda path, n: import_nccl(path, LAYOUTS[n % 4], list(Rating)[n % 2], MISSING[n % 3]),

@@ -1,6 +1,7 @@
 """Machines in a folder of foreign files: what each becomes, or what it asks for.
 
     python benchmarks/machines.py --samples FOLDER
+    python benchmarks/machines.py --smoke
 
 Every file below the folder whose name or content is that of a format of ``cwb import`` is imported as it is; where it
 asks for something, once more with an answer. Printed are nodes, links, and the rates that links have. A file that is
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -31,6 +33,7 @@ from cwb.exchange.taccl import import_taccl
 from cwb.instances.build import build_topology
 from cwb.instances.loader import network_from_text
 from cwb.instances.schema import TopologyFile
+from fuzz_machines import READERS
 
 FAST = Fraction(24 * 10**9)
 BOXES = Layout(boxes=2, nic=Times.read("200 Gb/s"), rails=True)
@@ -87,10 +90,23 @@ KINDS: dict[str, tuple[Callable[[str], bool], list[tuple[str, Callable[[Path], d
 
 
 def main() -> int:
-    """Import what is in the folder."""
+    """Import what is in the folder that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--samples", type=Path, required=True, help="a folder; folders in it are searched too")
-    folder: Path = parser.parse_args().samples
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--samples", type=Path, help="a folder; folders in it are searched too")
+    which.add_argument("--smoke", action="store_true", help="the right files of fuzz_machines.py")
+    options = parser.parse_args()
+    if not options.smoke:
+        return judged(options.samples)
+    with tempfile.TemporaryDirectory() as made:
+        for name, (texts, _) in READERS.items():
+            for i, text in enumerate(texts):
+                (Path(made) / f"{name}-{i}.{'json' if text[0] == '{' else 'txt'}").write_text(text)
+        return judged(Path(made))
+
+
+def judged(folder: Path) -> int:
+    """Import what is in a folder, and say what it was."""
     outcomes: Counter[str] = Counter()
     for path, kind in _found(folder):
         outcome = "fault"

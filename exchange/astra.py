@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError, located, shown
+from ..core.fabric import TIERS
 from ..core.strict_json import parse_json
 from ..core.units import UnitKind, exact, parse
 from ..instances.schema import MAX_LINKS
@@ -116,7 +117,8 @@ def _fabric(blocks: list[str], sizes: list[int], rates: list[Fraction], latencie
     links = prod(sizes) * sum(n - 1 if block == "FC" else 2 for block, n in zip(blocks, sizes, strict=True))
     if links > MAX_LINKS:
         raise InputError(f"{dims} has {links:,} links; expected at most {MAX_LINKS:,}")
-    return {"dimensions": dims, "bandwidth": bandwidth, "latency": latency}
+    network = {"dimensions": dims, "bandwidth": bandwidth, "latency": latency}
+    return network if len(sizes) <= len(TIERS) else {**network, "tiers": [f"tier {i + 1}" for i in range(len(sizes))]}
 
 
 def _expression(network: Mapping[str, Any]) -> str:

@@ -41,7 +41,7 @@ class Cable:
     rate_Bps : Fraction
         Bytes per second.
     pcie : bool
-        Whether it is part of the PCIe tree, and no link of its own between GPUs.
+        Whether it is part of the tree of PCIe devices and CPUs, and no link of its own between GPUs.
     """
 
     source: str

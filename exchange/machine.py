@@ -85,7 +85,10 @@ def network_of(box: Box, layout: Layout) -> dict[str, Any]:
     kept = [c for c in cables if whole or not c.pcie or (c.source, c.target) in ways]
     kept = _without_dead_ends(kept, {*box.gpus, *ports})
     if not join_all(box.gpus, kept):
-        raise InputError("its links do not join all GPUs")
+        over = layout.boxes == 1 and nics and join_all(box.gpus, box.cables)
+        raise InputError(
+            "its links do not join all GPUs" + ("; NICs do, expected --boxes of 2 or more" if over else "")
+        )
     ends = {end for c in kept for end in (c.source, c.target)}
     parts = {name: role for name, role in box.parts.items() if name in ends}
     return _all_boxes(replace(box, parts=parts, cables=merged(kept)), ports, layout)

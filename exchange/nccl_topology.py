@@ -265,7 +265,7 @@ class _Reader:
                         self._fast_link(gpu, child)
                     elif child.tag == "c2c":
                         megabytes = _integer(child, "bw", None, 1, 10**9) * _integer(child, "count", None, 1, 1000)
-                        self.cables += both(gpu.name, gpu.cpu, Fraction(megabytes * GB, 1000))
+                        self.cables += both(gpu.name, gpu.cpu, Fraction(megabytes * GB, 1000), pcie=True)
 
     def _fast_link(self, gpu: _Gpu, link: Element) -> None:
         of = gpu.element

@@ -106,6 +106,7 @@ def test_links_to_the_cpu(tmp_path):
     text = nccl_system(2, lambda i: SWITCH + '<c2c bw="20000" count="10"/>')
     found = rates(read(tmp_path, text, layout=Layout(pcie=True)))
     assert found["gpu0", "cpu0"] == "200 GB/s"
+    assert ("gpu0", "cpu0") not in rates(read(tmp_path, text))
 
 
 def test_files_of_clouds_ask(tmp_path):
@@ -142,6 +143,10 @@ GRAPHS = """<graphs version="1">
   </graph>
   <graph id="3" pattern="5" nchannels="1" speedintra="5" speedinter="5"><channel/></graph>
 </graphs>"""
+OPEN = (
+    '<graphs version="1"><graph id="0" pattern="4" speedintra="1" speedinter="1"><channel>'
+    '<net dev="0"/><gpu dev="0"/><gpu dev="1"/><net dev="0"/></channel></graph></graphs>'
+)
 
 
 def test_graphs(tmp_path):
@@ -155,6 +160,8 @@ def test_graphs(tmp_path):
         ("gpu10", "gpu0"): "12 GB/s",
         ("gpu2", "gpu0"): "12 GB/s",
     }
+    with pytest.raises(InputError, match="do not join all GPUs; NICs do, expected --boxes of 2 or more"):
+        read(tmp_path, OPEN)
     boxes = rates(read(tmp_path, GRAPHS, layout=Layout(boxes=2)))
     assert boxes["box0.net0", "box0.gpu0"] == "10 GB/s"
     assert boxes["box0.gpu2", "box0.net0"] == "10 GB/s"
