@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from cwb.core.record import RunRecord
+from cwb.core.text import printable
 from cwb.reports.formats import FORMATS
 from cwb.reports.latex import escape, render, standalone
 from cwb.reports.table import build
@@ -101,13 +102,14 @@ def test_random_records_are_sound(data: list[dict[str, Any]], make_record: Make)
 
 @given(data=st.lists(records, min_size=1, max_size=6))
 def test_random_records_read_back(data: list[dict[str, Any]], make_record: Make) -> None:
-    """Whatever the records hold, CSV reads back to the same labels and numbers, and Markdown keeps its columns."""
+    """Whatever the records hold, CSV reads back to the same labels, printable, and numbers, and Markdown keeps its
+    columns."""
     table = build(get("libra-perf"), [make_record(**fields) for fields in data])
     header, *rows = csv.reader(io.StringIO(FORMATS["csv"](table), newline=""))
     assert len(rows) == len(table.rows)
     for line, row in zip(rows, table.rows, strict=True):
         assert len(line) == len(header)
-        assert line[0] == row.labels[0]
+        assert line[0] == printable(row.labels[0])
         numbers = [cell.value for group in row.cells for cell in group if cell.value is not None]
         read = [
             float(text)
