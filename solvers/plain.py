@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from math import inf, isfinite
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,10 @@ from pyomo.core.expr import (
     SumExpression,
 )
 
+from ..core.rows import ArrayRows, array_rows, members
+
 _SUMS = (LinearExpression, SumExpression)
+_IS_FIXED = attrgetter("_fixed")
 _CONSTRAINTS = (ConstraintData, ScalarConstraint)
 
 
@@ -54,14 +58,21 @@ class PlainRows:
         self.columns: list[Any] = []
         self.rows: list[Any] = []
         self._position: dict[int, int] = {}
+        self._components: dict[int, tuple[int, int]] = {}
+        self._blocks: list[tuple[Any, Any, Any]] = []
         self._index: list[int] = []
         self._data: list[float] = []
         self._ends = array("q", [0])
         self._lower, self._upper = array("d"), array("d")
         self.offset = 0.0 if objective is None else self._read(objective.expr, 1.0)
         self._ends.append(len(self._index))
-        for constraint in model.component_data_objects(Constraint, active=True):
-            self._add(constraint)
+        for component in model.component_objects(Constraint, active=True):
+            if (many := array_rows(component)) is not None:
+                self._add_many(component, many)
+                continue
+            for constraint in component.values():
+                if constraint.active:
+                    self._add(constraint)
         self._finish()
 
     def _add(self, constraint: Any) -> None:
@@ -134,27 +145,56 @@ class PlainRows:
         return 0.0
 
     def _column(self, variable: Any) -> int:
-        """A variable's column; when it is the first of its component, all of them get theirs, in order."""
+        """A variable's column; all of its component get theirs with it, in order."""
         position = self._position
         if id(variable) not in position:
-            added = list(variable.parent_component().values())
-            if any(each.fixed for each in added):
-                raise NotPlain
-            position.update(zip(map(id, added), range(len(self.columns), len(self.columns) + len(added)), strict=True))
-            self.columns += added
+            first, count = self._columns_of(variable.parent_component())
+            position.update(zip(map(id, self.columns[first : first + count]), range(first, first + count), strict=True))
         return position[id(variable)]
+
+    def _columns_of(self, component: Any) -> tuple[int, int]:
+        """First column of a component and how many it has, which follow the columns of the components before it."""
+        if id(component) not in self._components:
+            added = members(component)
+            if any(map(_IS_FIXED, added)):
+                raise NotPlain
+            self._components[id(component)] = len(self.columns), len(added)
+            self.columns += added
+        return self._components[id(component)]
+
+    def _add_many(self, component: Any, many: ArrayRows) -> None:
+        """Append the rows of a constraint that was read by arrays."""
+        first_row = len(self.rows) + 1
+        for terms in many.terms:
+            first, count = self._columns_of(terms.component)
+            if count != terms.members:
+                raise NotPlain
+            self._blocks.append((first_row + terms.entries, first + terms.places, terms.factors))
+        self.rows += members(component)
+        self._ends.extend([len(self._index)] * many.lower.size)
+        self._lower.frombytes(np.ascontiguousarray(many.lower).tobytes())
+        self._upper.frombytes(np.ascontiguousarray(many.upper).tobytes())
+
+    def _by_row(self) -> Any:
+        """All rows, the objective first, as a matrix."""
+        shape = (len(self._ends) - 1, len(self.columns))
+        data, index, ends = np.array(self._data, dtype=float), np.array(self._index), np.array(self._ends)
+        if self._blocks:
+            row = np.concatenate([np.repeat(np.arange(shape[0]), np.diff(ends)), *(row for row, _, _ in self._blocks)])
+            order = np.argsort(row, kind="stable")
+            data = np.concatenate([data, *(factors for _, _, factors in self._blocks)])[order]
+            index = np.concatenate([index, *(columns for _, columns, _ in self._blocks)])[order]
+            ends = np.append(0, np.cumsum(np.bincount(row, minlength=shape[0])))
+        if not np.isfinite(data).all() or not isfinite(self.offset):
+            raise NotPlain
+        small = np.intc if data.size < 2**31 else np.int64
+        self._index, self._data, self._position, self._blocks = [], [], {}, []
+        return sp.csr_array((data, index.astype(small), ends.astype(small)), shape)
 
     def _finish(self) -> None:
         """Turn what has been read into matrices, without variables that appear nowhere."""
-        shape = (len(self._ends) - 1, len(self.columns))
-        data = np.array(self._data, dtype=float)
-        if not np.isfinite(data).all() or not isfinite(self.offset):
-            raise NotPlain
-        small = np.intc if len(self._index) < 2**31 else np.int64
-        index, ends = np.array(self._index, dtype=small), np.array(self._ends, dtype=small)
-        self._index, self._data, self._position = [], [], {}
         # Through columns and back puts every row in the order of its columns.
-        by_column = sp.csr_array((data, index, ends), shape).tocsc()
+        by_column = self._by_row().tocsc()
         by_column.sum_duplicates()
         by_column.eliminate_zeros()
         used = np.diff(by_column.indptr) > 0

@@ -18,6 +18,7 @@ import pyomo.environ as pyo
 from ...algorithms.bounds.joint_bounds import pairs_of
 from ...algorithms.bounds.schedule_bounds import network_of
 from ...core.instance import Instance
+from ...core.rows import Lists, Table, rows
 from ...core.topology import Topology
 
 
@@ -78,10 +79,11 @@ def variables(m: Any) -> None:
 def capacity(m: Any, topology: Topology) -> None:
     """``sum_s y_{s,e} <= b_e``: no link carries more than its bandwidth."""
     unit = bandwidth_unit(topology)
+    bandwidth = Table((e, float(link.bandwidth_Bps / unit)) for e, link in enumerate(topology.links))
 
-    @m.Constraint(m.E)
+    @rows(m, m.E)
     def capacity(m: Any, e: int) -> Any:
-        return pyo.quicksum(m.flow[s, e] for s in m.S) <= float(topology.links[e].bandwidth_Bps / unit)
+        return sum(m.flow[s, e] for s in m.S) <= bandwidth[e]
 
 
 def delivery(m: Any, topology: Topology, weights: Mapping[tuple[int, int], float]) -> None:
@@ -89,18 +91,15 @@ def delivery(m: Any, topology: Topology, weights: Mapping[tuple[int, int], float
 
     Of what comes to a node u != s it keeps its part and passes on the rest.
     """
-    leaving, entering = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+    leaving, entering, share = Lists(), Lists(), Table(weights)
     for e, (a, b) in enumerate(topology.link_ends):
         leaving[a].append(e)
         entering[b].append(e)
 
-    @m.Constraint(m.SV)
+    @rows(m, [(s, u) for s, u in m.SV if (s, u) in share or u in leaving])
     def delivery(m: Any, s: int, u: int) -> Any:
-        kept = weights[s, u] * m.rate if (s, u) in weights else 0.0
-        passed = pyo.quicksum(m.flow[s, e] for e in leaving[u])
-        came = pyo.quicksum(m.flow[s, e] for e in entering[u])
-        trivial = (s, u) not in weights and not leaving[u]
-        return pyo.Constraint.Skip if trivial else kept + passed <= came
+        kept = share.get((s, u), 0.0) * m.rate
+        return kept + sum(m.flow[s, e] for e in leaving[u]) <= sum(m.flow[s, e] for e in entering[u])
 
 
 def objective(m: Any) -> None:

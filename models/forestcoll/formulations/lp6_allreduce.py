@@ -20,6 +20,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
+from ....core.rows import Lists, present, rows
 from ..problem import Pair, PairNetwork
 
 
@@ -114,7 +115,7 @@ def pair_capacity(m: Any, pairs: PairNetwork) -> None:
 def broadcast_capacity(m: Any) -> None:
     """``f^{s,t}_{ab} <= c^BC_{ab}``; (6), first row."""
 
-    @m.Constraint(m.B)
+    @rows(m, m.B)
     def broadcast_capacity(m: Any, t: int, a: int, b: int) -> Any:
         return m.received[t, a, b] <= m.broadcast[a, b]
 
@@ -123,16 +124,16 @@ def broadcast_balance(m: Any, pairs: PairNetwork) -> None:
     """``sum_u f^{s,t}_{uv} + x_v = sum_w f^{s,t}_{vw}`` for v != t: all rates arrive at t; (6), first row."""
     leaving, entering = neighbours(pairs)
 
-    @m.Constraint([(t, v) for t in m.C for v in m.C if v != t])
+    @rows(m, [(t, v) for t in m.C for v in m.C if v != t])
     def broadcast_balance(m: Any, t: int, v: int) -> Any:
-        came = pyo.quicksum(m.received[t, u, v] for u in entering[v] if u != t)
-        return came + m.root[v] == pyo.quicksum(m.received[t, v, w] for w in leaving[v])
+        came = sum(present(m.received, t, u, v) for u in entering[v])
+        return came + m.root[v] == sum(m.received[t, v, w] for w in leaving[v])
 
 
 def reduce_capacity(m: Any) -> None:
     """``f^{t,s}_{ab} <= c^RE_{ab}``; (6), second row."""
 
-    @m.Constraint(m.D)
+    @rows(m, m.D)
     def reduce_capacity(m: Any, t: int, a: int, b: int) -> Any:
         return m.sent[t, a, b] <= m.reduce[a, b]
 
@@ -144,10 +145,10 @@ def reduce_balance(m: Any, pairs: PairNetwork) -> None:
     """
     leaving, entering = neighbours(pairs)
 
-    @m.Constraint([(t, v) for t in m.C for v in m.C if v != t])
+    @rows(m, [(t, v) for t in m.C for v in m.C if v != t])
     def reduce_balance(m: Any, t: int, v: int) -> Any:
-        came = pyo.quicksum(m.sent[t, u, v] for u in entering[v])
-        return came == pyo.quicksum(m.sent[t, v, w] for w in leaving[v] if w != t) + m.root[v]
+        came = sum(m.sent[t, u, v] for u in entering[v])
+        return came == sum(present(m.sent, t, v, w) for w in leaving[v]) + m.root[v]
 
 
 def objective(m: Any) -> None:
@@ -155,10 +156,9 @@ def objective(m: Any) -> None:
     m.objective = pyo.Objective(expr=pyo.quicksum(m.root[v] for v in m.C), sense=pyo.maximize)
 
 
-def neighbours(pairs: PairNetwork) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+def neighbours(pairs: PairNetwork) -> tuple[Lists, Lists]:
     """The ranks that each rank has a pair to, and from."""
-    leaving: dict[int, list[int]] = {v: [] for v in pairs.network.rank_nodes}
-    entering: dict[int, list[int]] = {v: [] for v in pairs.network.rank_nodes}
+    leaving, entering = Lists(), Lists()
     for a, b in pairs.pairs:
         leaving[a].append(b)
         entering[b].append(a)

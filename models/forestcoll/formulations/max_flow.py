@@ -8,14 +8,15 @@ second has a flow for every sink and seeks the largest x itself; it counts in th
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 import pyomo.environ as pyo
 
+from ....core.rows import Lists, Table, rows
 from ..problem import ForestProblem
 
 
@@ -77,25 +78,23 @@ def sets(m: Any, network: ForestProblem, sinks: Sequence[int]) -> None:
 
 def flows(m: Any, network: ForestProblem, unit: Fraction | int) -> None:
     """``0 <= f^t_e <= b_e``, the bandwidth of link e; ``f^t_{(s,v)} >= 0`` on the arcs of the source."""
-    m.flow = pyo.Var(m.T, m.E, bounds=lambda m, t, e: (0, float(network.bandwidths[e] / unit)))
+    most = [float(bandwidth / unit) for bandwidth in network.bandwidths]
+    m.flow = pyo.Var(m.T, m.E, bounds=lambda m, t, e: (0, most[e]))
     m.fed = pyo.Var(m.T, m.C, domain=pyo.NonNegativeReals)
 
 
 def balance(m: Any, network: ForestProblem) -> None:
     """``sum_u f^t_{(u,v)} = sum_w f^t_{(v,w)}``, arcs of the source included; a sink may keep what it receives."""
-    leaving, entering = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+    leaving, entering, feeds = Lists(), Lists(), Lists((v, [v]) for v in m.C)
     for e, (a, b) in enumerate(zip(network.tail, network.head, strict=True)):
         leaving[a].append(e)
         entering[b].append(e)
+    may_keep = Table(((t, v), inf if v == t else 0) for t in m.T for v in m.V)
 
-    @m.Constraint(m.T, m.V)
+    @rows(m, m.T, m.V)
     def balance(m: Any, t: int, v: int) -> Any:
-        kept = pyo.quicksum(m.flow[t, e] for e in entering[v]) - pyo.quicksum(m.flow[t, e] for e in leaving[v])
-        if v in m.C:
-            kept += m.fed[t, v]
-        if not leaving[v] and not entering[v] and v not in m.C:
-            return pyo.Constraint.Skip
-        return kept >= 0 if v == t else kept == 0
+        came = sum(m.flow[t, e] for e in entering[v]) + sum(m.fed[t, c] for c in feeds[v])
+        return 0, came - sum(m.flow[t, e] for e in leaving[v]), may_keep[t, v]
 
 
 def emitted(m: Any) -> None:
@@ -106,17 +105,18 @@ def emitted(m: Any) -> None:
 def source_capacity(m: Any) -> None:
     """``f^t_{(s,v)} <= x``: every rank broadcasts at the same rate."""
 
-    @m.Constraint(m.T, m.C)
+    @rows(m, m.T, m.C)
     def source_capacity(m: Any, t: int, v: int) -> Any:
         return m.fed[t, v] <= m.rate
 
 
 def arrival(m: Any, network: ForestProblem) -> None:
     """``sum_v f^t_{(s,v)} >= N x``: the flow to every sink has the value of theorem 1."""
+    ranks = len(network.rank_nodes)
 
-    @m.Constraint(m.T)
+    @rows(m, m.T)
     def arrival(m: Any, t: int) -> Any:
-        return pyo.quicksum(m.fed[t, v] for v in m.C) >= len(network.rank_nodes) * m.rate
+        return sum(m.fed[t, v] for v in m.C) >= ranks * m.rate
 
 
 def largest_rate(m: Any) -> None:

@@ -21,6 +21,7 @@ import pyomo.environ as pyo
 
 from ....algorithms.trees.network import Wan
 from ....algorithms.trees.trees import RatedTrees, bottlenecks
+from ....core.rows import Lists, Table, rows
 from ....core.schedule import Ints
 from ..index_sets import OldAndNew, PosedPool
 
@@ -133,12 +134,12 @@ def variables(m: Any) -> None:
     m.chosen = pyo.Var(m.T, domain=pyo.Binary)
 
 
-def link_users(trees: Ints) -> dict[int, list[int]]:
+def link_users(trees: Ints) -> Lists:
     """The trees on every link that a tree has."""
-    users: dict[int, list[int]] = {}
+    users = Lists()
     for i, tree in enumerate(trees.tolist()):
         for e in tree:
-            users.setdefault(e, []).append(i)
+            users[e].append(i)
     return users
 
 
@@ -146,27 +147,35 @@ def link_capacity(m: Any, wan: Wan, trees: Ints) -> None:
     """``sum_i a_ij r_i <= b_j`` for every link that a tree has; (1b)."""
     users, unit = link_users(trees), model_unit(wan)
 
-    @m.Constraint(sorted(users))
+    capacity = Table((e, int(wan.capacity[e]) / unit) for e in users)
+
+    @rows(m, sorted(users))
     def link_capacity(m: Any, e: int) -> Any:
-        return pyo.quicksum(m.rate[i] for i in users[e]) <= int(wan.capacity[e]) / unit
+        return sum(m.rate[i] for i in users[e]) <= capacity[e]
 
 
 def least_rate(m: Any, wan: Wan, trees: Ints, floor: Fraction | float) -> None:
     """``M_i (1 - y_i) + r_i >= rbar``; (1c)."""
-    most, unit = bottlenecks(wan, trees).tolist(), model_unit(wan)
+    most, least = largest_rates(wan, trees), float(floor) / model_unit(wan)
 
-    @m.Constraint(m.T)
+    @rows(m, m.T)
     def least_rate(m: Any, i: int) -> Any:
-        return most[i] / unit * (1 - m.chosen[i]) + m.rate[i] >= float(floor) / unit
+        return most[i] * (1 - m.chosen[i]) + m.rate[i] >= least
 
 
 def chosen_rate(m: Any, wan: Wan, trees: Ints) -> None:
     """``r_i <= M_i y_i``; (1d)."""
-    most, unit = bottlenecks(wan, trees).tolist(), model_unit(wan)
+    most = largest_rates(wan, trees)
 
-    @m.Constraint(m.T)
+    @rows(m, m.T)
     def chosen_rate(m: Any, i: int) -> Any:
-        return m.rate[i] <= most[i] / unit * m.chosen[i]
+        return m.rate[i] <= most[i] * m.chosen[i]
+
+
+def largest_rates(wan: Wan, trees: Ints) -> Table:
+    """``M_i``, the smallest capacity of each tree."""
+    unit = model_unit(wan)
+    return Table((i, most / unit) for i, most in enumerate(bottlenecks(wan, trees).tolist()))
 
 
 def tree_count(m: Any, most_trees: int | None) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
+from ....core.rows import Lists, Table, present, rows
 from ..problem import EpochProblem
 
 
@@ -136,14 +137,15 @@ def variables(m: Any, sets: LpIndexSets, *, whole: bool) -> None:
 
 def capacity(m: Any, sets: LpIndexSets) -> None:
     """``sum_s F[s, (i, j), k] <= T tau`` in every epoch, with the bandwidth of that epoch."""
-    loads: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    sources = Lists()
     for s, e, k in sets.flows:
-        loads[e, k].append((s, e, k))
+        sources[e, k].append(s)
     links, timing = sets.problem.links, sets.problem.timing
+    room = Table(((e, k), float(links[e].rate * timing.factor(e, k))) for e, k in sources)
 
-    @m.Constraint(list(loads))
+    @rows(m, list(sources))
     def capacity(m: Any, e: int, k: int) -> Any:
-        return sum(m.F[key] for key in loads[e, k]) <= float(links[e].rate * timing.factor(e, k))
+        return sum(m.F[s, e, k] for s in sources[e, k]) <= room[e, k]
 
 
 def flow_conservation(m: Any, sets: LpIndexSets) -> None:
@@ -152,46 +154,39 @@ def flow_conservation(m: Any, sets: LpIndexSets) -> None:
     At the source, ``part * sum_d D[s, d]`` comes in at index 0 (appendix A). A switch that cannot store has no B, and
     nobody reads there.
     """
-    demand = sets.demand
-    supply = {s: sum(targets.values()) for s, targets in demand.items()}
-    holds, first, last = sets.problem.holds, sets.first, sets.last
+    problem = sets.problem
+    supply = Table(((s, s, 0), sum(targets.values())) for s, targets in sets.demand.items())
+    entering, leaving = Lists(enumerate(problem.entering)), Lists(enumerate(problem.leaving))
+    delay = Table((e, link.delay) for e, link in enumerate(problem.links))
 
-    @m.Constraint(sets.nodes)
+    @rows(m, sets.nodes)
     def flow_conservation(m: Any, s: int, n: int, k: int) -> Any:
-        came = [m.F[key] for key in sets.arriving(s, n, k)]
-        went = [m.F[key] for key in sets.departing(s, n, k)]
-        if n == s and k == 0:
-            came.append(supply[s] * m.part)
-        if holds[n] != 0:
-            if k > first[s][n]:
-                came.append(m.B[s, n, k - 1])
-            if k < last[s][n]:
-                went.append(m.B[s, n, k])
-        if n in demand[s]:
-            went.append(m.R[s, n, k])
-        return sum(came) == sum(went) if came or went else pyo.Constraint.Skip
+        came = sum(present(m.F, s, e, k - delay[e]) for e in entering[n]) + present(m.B, s, n, k - 1)
+        went = sum(present(m.F, s, e, k) for e in leaving[n]) + present(m.B, s, n, k) + present(m.R, s, n, k)
+        return supply.get((s, n, k), 0) * m.part + came == went
 
 
 def destination(m: Any, sets: LpIndexSets) -> None:
     """``sum_k R[s, d, k] = part * D[s, d]``: what has been read by the last epoch is what is asked for."""
+    wanted = Table(((s, d), count) for s, targets in sets.demand.items() for d, count in targets.items())
+    spans = Lists(((s, d), range(sets.first[s][d], sets.epochs + 1)) for s, d in wanted)
 
-    @m.Constraint([(s, d) for s, targets in sets.demand.items() for d in targets])
+    @rows(m, list(wanted))
     def destination(m: Any, s: int, d: int) -> Any:
-        span = range(sets.first[s][d], sets.epochs + 1)
-        return sum(m.R[s, d, k] for k in span) == sets.demand[s][d] * m.part
+        return sum(m.R[s, d, k] for k in spans[s, d]) == wanted[s, d] * m.part
 
 
 def limited_buffers(m: Any, sets: LpIndexSets) -> None:
     """``sum_s B[s, n, k] <= L`` (appendix B), over what a rank keeps for others."""
-    room = {n: limit for n, limit in enumerate(sets.problem.room) if limit is not None}
-    held: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    room = Table((n, limit) for n, limit in enumerate(sets.problem.room) if limit is not None)
+    held = Lists()
     for s, n, k in sets.kept:
         if n != s and n in room and not sets.problem.switch[n]:
-            held[n, k].append((s, n, k))
+            held[n, k].append(s)
 
-    @m.Constraint(list(held))
+    @rows(m, list(held))
     def limited_buffers(m: Any, n: int, k: int) -> Any:
-        return sum(m.B[key] for key in held[n, k]) <= room[n]
+        return sum(m.B[s, n, k] for s in held[n, k]) <= room[n]
 
 
 def makespan(m: Any) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
-from pyomo.core.expr import LinearExpression
 
+from ....core.rows import Lists, Table, present, rows
 from ..index_sets import IndexSets
 
 
@@ -60,10 +60,11 @@ def variables(m: Any, sets: IndexSets) -> None:
     m.sends = pyo.Set(dimen=3, initialize=sets.sends)
     m.holdings = pyo.Set(dimen=3, initialize=sets.holdings)
     m.F = pyo.Var(m.sends, domain=pyo.Binary)
-    m.B = pyo.Var(m.holdings, bounds=lambda m, q, n, k: (0, sets.most(q, n)))
-    # Most of the time goes into finding variables, and a dictionary finds them faster than a component.
-    m.found_F, m.found_B = dict(m.F.items()), dict(m.B.items())
-    several = {(q, a): most for q, spans in enumerate(sets.spans) for a in spans if (most := sets.most_sent(q, a)) > 1}
+    m.B = pyo.Var(m.holdings, bounds=(0, 1))
+    for key in sets.holdings:
+        if not sets.problem.copies[key[1]]:
+            m.B[key].setub(sets.most(*key[:2]))
+    several = sent_several_times(sets)
     for key in sets.sends if several else ():
         if key[:2] in several:
             m.F[key].domain = pyo.NonNegativeIntegers
@@ -82,24 +83,34 @@ def capacity(m: Any, sets: IndexSets) -> None:
     Whole chunks, in any kappa epochs.
     Contributions to one sum that start in one epoch are added up and count once, as S.
     """
-    rows = [(link, k) for link in sets.loads for k in sets.windows(link)]
-    loads, links = sets.loads, sets.problem.links
+    starting, summed, room = Lists(), Lists(), Table()
+    several = sent_several_times(sets)
+    for link, at in sets.loads.items():
+        window = sets.problem.links[link].window
+        for k in sets.windows(link):
+            sends = [key for t in range(k, k + window) if t in at for key in at[t]]
+            own, sums = carried(sets, sends)
+            most = len(sums) + (sum(several.get(key[:2], 1) for key in own) if several else len(own))
+            if most > (limit := sets.room(link, k)):
+                starting[link, k], summed[link, k], room[link, k] = own, sums, limit
 
-    @m.Constraint(rows)
+    @rows(m, list(room))
     def capacity(m: Any, link: int, k: int) -> Any:
-        at = loads[link]
-        starting = carried(m, sets, [key for t in range(k, k + links[link].window) if t in at for key in at[t]])
-        room = sets.room(link, k)
-        return LinearExpression(starting) <= room if sum(v.ub for v in starting) > room else pyo.Constraint.Skip
+        load = sum(m.F[key] for key in starting[link, k])
+        return load + sum(m.S[key] for key in summed[link, k]) <= room[link, k]
 
 
-def carried(m: Any, sets: IndexSets, sends: Sequence[tuple[int, int, int]]) -> list[Any]:
+def sent_several_times(sets: IndexSets) -> dict[tuple[int, int], int]:
+    """Commodities and arcs over which a chunk may start several times in an epoch, and how often."""
+    return {(q, a): most for q, spans in enumerate(sets.spans) for a in spans if (most := sets.most_sent(q, a)) > 1}
+
+
+def carried(sets: IndexSets, sends: list[tuple[int, int, int]]) -> tuple[list[Any], list[Any]]:
     """List what a link has to carry of these sends: F, but of contributions to one sum that start together S, once."""
-    F, joint = m.found_F, sets.joint
+    joint = sets.joint
     if not joint:
-        return [F[key] for key in sends]
-    load = [F[key] for key in sends if key not in joint]
-    return load + [m.S[key] for key in sorted({joint[key] for key in sends if key in joint})]
+        return sends, []
+    return [key for key in sends if key not in joint], sorted({joint[key] for key in sends if key in joint})
 
 
 def added_up(m: Any, sets: IndexSets) -> None:
@@ -112,21 +123,22 @@ def added_up(m: Any, sets: IndexSets) -> None:
 
 def buffers(m: Any, sets: IndexSets) -> None:
     """``B[q, n, k] = B[q, n, k-1] + sum_j F[q, (j, n), k - delta]``: what has come (less X, appendix B)."""
-    removes = bool(sets.limited)
     sources = {(q, c.source) for q, c in enumerate(sets.problem.commodities)}
-    first = sets.first
-    F, B = m.found_F, m.found_B
+    held = [key for key in sets.holdings if key[:2] not in sources]
+    entering, delay, given = arrivals(sets, held)
+    removes = bool(sets.limited)
 
-    @m.Constraint([key for key in sets.holdings if key[:2] not in sources])
+    @rows(m, held)
     def buffers(m: Any, q: int, n: int, k: int) -> Any:
-        came = [F[key] for key in sets.arriving(q, n, k)]
-        if (given := sets.incoming(q, n, k)) != 0:
-            came.append(given)
-        if k > first[q][n]:
-            came.append(B[q, n, k - 1])
-            if removes and (q, n, k - 1) in m.X:
-                came.append(-m.X[q, n, k - 1])
-        return B[q, n, k] == LinearExpression(came)
+        came = sum(present(m.F, q, a, k - delay[a]) for a in entering[n]) + given.get((q, n, k), 0)
+        kept = present(m.B, q, n, k - 1) - (present(m.X, q, n, k - 1) if removes else 0)
+        return m.B[q, n, k] == came + kept
+
+
+def arrivals(sets: IndexSets, keys: list[tuple[int, int, int]]) -> tuple[Lists, Table, Table]:
+    """The arcs into each node, their delays, and what no send of the model brings to nodes."""
+    given = Table((key, count) for key in keys if (count := sets.incoming(*key)))
+    return Lists(enumerate(map(list, sets.entering))), Table((a, arc.delay) for a, arc in enumerate(sets.arcs)), given
 
 
 def flow_conservation(m: Any, sets: IndexSets) -> None:
@@ -134,13 +146,13 @@ def flow_conservation(m: Any, sets: IndexSets) -> None:
 
     Of a switch that stores but does not copy, ``sum_{j, k' <= k} F[q, (n, j), k'] <= B[q, n, k]``.
     """
-    tail = [arc.source for arc in sets.arcs]
-    stored = {(q, a) for q, spans in enumerate(sets.spans) for a in spans if sets.has_buffer(q, tail[a])}
-    F, B = m.found_F, m.found_B
+    tail = Table((a, arc.source) for a, arc in enumerate(sets.arcs))
+    most = Table(((q, a), sets.most_sent(q, a)) for q, spans in enumerate(sets.spans) for a in spans)
+    stored = {(q, a) for q, a in most if sets.has_buffer(q, tail[a]) and sets.problem.copies[tail[a]]}
 
-    @m.Constraint([key for key in sets.sends if key[:2] in stored and sets.problem.copies[tail[key[1]]]])
+    @rows(m, [key for key in sets.sends if key[:2] in stored])
     def flow_conservation(m: Any, q: int, a: int, k: int) -> Any:
-        return F[q, a, k] <= sets.most_sent(q, a) * B[q, tail[a], k]
+        return m.F[q, a, k] <= most[q, a] * m.B[q, tail[a], k]
 
     single = [key for key in sets.holdings if sets.has_buffer(*key[:2]) and not sets.problem.copies[key[1]]]
 
@@ -239,7 +251,8 @@ def hyper_edge_limit(m: Any, sets: IndexSets) -> None:
     def hyper_edge_limit(m: Any, s: int, k: int) -> Any:
         sides = (problem.entering[s], problem.leaving[s])
         most = min(sum(problem.links[e].capacity for e in side) for side in sides)
-        return pyo.quicksum(carried(m, sets, through[s, k])) <= most
+        own, sums = carried(sets, through[s, k])
+        return sum(m.F[key] for key in own) + sum(m.S[key] for key in sums) <= most
 
 
 def makespan(m: Any, sets: IndexSets) -> None:
@@ -247,7 +260,7 @@ def makespan(m: Any, sets: IndexSets) -> None:
     m.late = pyo.Var(range(sets.epochs), bounds=(0, 1))
     wanted = [key for key in sets.holdings if key[2] < sets.epochs and key[1] in _targets(sets, key[0])]
 
-    @m.Constraint(wanted)
+    @rows(m, wanted)
     def not_arrived(m: Any, q: int, d: int, k: int) -> Any:
         return m.late[k] >= 1 - m.B[q, d, k]
 

@@ -1,0 +1,489 @@
+"""What the rule of a constraint is called with when it is called once for all rows: arrays that look like indices.
+
+A rule is ordinary Python: ``sum(m.flow[s, e] for e in leaving[u]) <= room[s]``. Here ``s`` and ``u`` are arrays with an
+entry for every row (:class:`Number`). The loop over ``leaving[u]`` runs once and gives an array with an entry for every
+element in every row, in a *scope* of its own (:class:`Scope`); ``m.flow[s, e]`` is a :class:`Linear` expression with an
+entry for each of these, and belongs to the rows when the loop is over, as a sum.
+
+Whatever such arrays cannot express raises :class:`NotByArrays`, or a ``TypeError`` of Python: conditions on an index,
+ranges, lengths, plain dictionaries. The rule is then called row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from math import prod
+from operator import add, floordiv, mod, mul, sub, truediv
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+
+_LARGEST_TABLE = 1 << 22
+_PLAIN = (int, float, np.integer)
+
+
+class NotByArrays(Exception):
+    """A rule does something that is not said of all rows at once."""
+
+
+def refuse(*_: Any) -> Any:
+    """Refuse what would need to know one row."""
+    raise NotByArrays
+
+
+@dataclass(eq=False)
+class Scope:
+    """What a rule is evaluated over: the rows, or in a loop of the rule the elements of all rows.
+
+    Parameters
+    ----------
+    size : int
+        Entries.
+    outer : Scope or None
+        The scope around the loop; None for that of the rows.
+    up : array or None
+        The entry of the outer scope that each entry belongs to.
+    reading : Reading
+        The call of the rule.
+    """
+
+    size: int
+    outer: Scope | None
+    up: Array | None
+    reading: Reading
+
+    def within(self, inner: Scope) -> Array | None:
+        """Entry of this scope for every entry of an inner one; None if it is not around it."""
+        path: Array | None = None
+        scope: Scope | None = inner
+        while scope is not None and scope is not self:
+            path = scope.up if path is None or scope.up is None else scope.up[path]
+            scope = scope.outer
+        return path if scope is self else None
+
+
+class Reading:
+    """One call of a rule with arrays.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the constraint.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.scope = Scope(rows, None, None, self)
+        self._tables: dict[int, tuple[Places, Array, Array]] = {}
+        self._seen: list[Any] = []
+
+    def loop(self, up: Array, values: Array) -> Iterator[Any]:
+        """Give one element that stands for all, with its scope open."""
+        outer = self.scope
+        scope = self.scope = Scope(up.size, outer, up, self)
+        columns = [Number(column, scope) for column in values.T] if values.ndim > 1 else [Number(values, scope)]
+        yield columns[0] if values.ndim == 1 else tuple(columns)
+        if self.scope is not scope:
+            raise NotByArrays
+        self.scope = outer
+
+    def aligned(self, number: Any) -> Any:
+        """Values of a number in the scope that is open: a plain number, or an array."""
+        if not isinstance(number, Number):
+            return number
+        if number.scope is self.scope:
+            return number.values
+        path = number.scope.within(self.scope)
+        if path is not None:
+            return number.values[path]
+        if not number.is_sum:
+            raise NotByArrays
+        values, scope = number.values, number.scope
+        while scope is not self.scope:
+            if scope.outer is None or scope.up is None:
+                raise NotByArrays
+            values, scope = np.bincount(scope.up, values, scope.outer.size), scope.outer
+        return values
+
+    def columns(self, key: Any) -> list[Any]:
+        """The parts of an index in the scope that is open."""
+        return [self.aligned(part) for part in (key if isinstance(key, tuple) else (key,))]
+
+    def table(self, data: dict[Any, Any]) -> tuple[Places, Array, Array]:
+        """A dictionary of lists or numbers as arrays: where a key is, where its values end, and all values."""
+        if id(data) not in self._tables:
+            # Kept, so that no other one gets its id.
+            self._seen.append(data)
+            lists = list(data.values())
+            if not isinstance(data, Lists):
+                lists = [(value,) for value in lists]
+            ends = np.cumsum([0, *map(len, lists)])
+            values = _plain_array(list(chain.from_iterable(lists)))
+            self._tables[id(data)] = Places([_key_array(list(data))]), ends, values
+        return self._tables[id(data)]
+
+
+class Number:
+    """An index, or a number that depends on it: one value for every entry of a scope."""
+
+    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None
+
+    def __init__(self, values: Array, scope: Scope, *, is_sum: bool = False) -> None:
+        self.values, self.scope, self.is_sum = values, scope, is_sum
+
+    def _with(self, other: Any, operation: Callable[[Any, Any], Any], *, is_reflected: bool = False) -> Any:
+        if not isinstance(other, (Number, *_PLAIN)):
+            return NotImplemented
+        reading = self.scope.reading
+        left, right = reading.aligned(self), reading.aligned(other)
+        result = operation(right, left) if is_reflected else operation(left, right)
+        return Number(np.broadcast_to(result, reading.scope.size), reading.scope)
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, add)
+
+    def __radd__(self, other: Any) -> Any:
+        if isinstance(other, int) and other == 0:
+            # The beginning of a sum.
+            return Number(self.values, self.scope, is_sum=True)
+        return self._with(other, add, is_reflected=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, sub, is_reflected=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(other, mul)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._with(other, mul, is_reflected=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._with(other, truediv)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._with(other, truediv, is_reflected=True)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._with(other, floordiv)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._with(other, mod)
+
+    def __neg__(self) -> Any:
+        return self._with(-1, mul)
+
+    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __len__ = __iter__ = __index__ = refuse
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Variables of one component times numbers.
+
+    Parameters
+    ----------
+    component : pyomo.environ.Var
+    places : array of int
+        Which of its variables.
+    factors : array of float
+    at : array of int or None
+        The entry of the scope that each term belongs to; None where that is its own place in the arrays.
+    """
+
+    component: Any
+    places: Array
+    factors: Array
+    at: Array | None
+
+    @property
+    def members(self) -> int:
+        """How many variables the component had when it was read."""
+        return places_of(self.component).count if self.component.is_indexed() else 1
+
+    @property
+    def entries(self) -> Array:
+        """The entry of every term."""
+        return np.arange(self.places.size) if self.at is None else self.at
+
+    def scaled(self, factor: Any) -> Terms:
+        """Times a number, or one for each entry."""
+        by_entry = factor[self.at] if isinstance(factor, np.ndarray) and self.at is not None else factor
+        return Terms(self.component, self.places, self.factors * by_entry, self.at)
+
+    def moved(self, up: Array) -> Terms:
+        """The same terms in the scope around."""
+        return Terms(self.component, self.places, self.factors, up if self.at is None else up[self.at])
+
+
+class Linear:
+    """A linear expression in every entry of a scope: terms and a constant."""
+
+    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None
+
+    def __init__(self, terms: list[Terms], constant: Any, scope: Scope, *, is_sum: bool = False) -> None:
+        self.terms, self.constant, self.scope, self.is_sum = terms, constant, scope, is_sum
+
+    def here(self) -> Linear:
+        """The expression in the scope that is open: the sum of a loop that is over."""
+        open_scope, here = self.scope.reading.scope, self
+        while here.scope is not open_scope:
+            outer, up = here.scope.outer, here.scope.up
+            if outer is None or up is None or not self.is_sum:
+                # Of a scope around: it would be added once for every entry.
+                raise NotByArrays
+            constant: Any = np.bincount(up, np.broadcast_to(here.constant, up.size).astype(float), outer.size)
+            if not constant.any():
+                constant = 0.0
+            here = Linear([terms.moved(up) for terms in here.terms], constant, outer)
+        return here
+
+    def _added(self, other: Any, sign: float) -> Any:
+        if isinstance(other, (Number, *_PLAIN)):
+            here = self.here()
+            return Linear(here.terms, here.constant + sign * here.scope.reading.aligned(other), here.scope)
+        if not isinstance(other, Linear):
+            return NotImplemented
+        left, right = self.here(), other.here()
+        added = right.terms if sign == 1.0 else [terms.scaled(sign) for terms in right.terms]
+        return Linear([*left.terms, *added], left.constant + sign * right.constant, left.scope)
+
+    def __add__(self, other: Any) -> Any:
+        return self._added(other, 1.0)
+
+    def __radd__(self, other: Any) -> Any:
+        if isinstance(other, int) and other == 0:
+            return Linear(self.terms, self.constant, self.scope, is_sum=True)
+        return self._added(other, 1.0)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._added(other, -1.0)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self)._added(other, 1.0)
+
+    def __mul__(self, other: Any) -> Any:
+        if not isinstance(other, (Number, *_PLAIN)):
+            return NotImplemented
+        here = self.here()
+        factor = here.scope.reading.aligned(other)
+        return Linear([terms.scaled(factor) for terms in here.terms], here.constant * factor, here.scope)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self * (1 / other) if isinstance(other, _PLAIN) else NotImplemented
+
+    def __neg__(self) -> Any:
+        return self * -1.0
+
+    def __le__(self, other: Any) -> Any:
+        return Relation(self, other, is_equation=False)
+
+    def __ge__(self, other: Any) -> Any:
+        return Relation(other, self, is_equation=False)
+
+    def __eq__(self, other: object) -> Any:
+        return Relation(self, other, is_equation=True)
+
+    __bool__ = __ne__ = __lt__ = __gt__ = __len__ = __iter__ = refuse
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """``left <= right``, or ``left == right``."""
+
+    left: Any
+    right: Any
+    is_equation: bool
+
+    __bool__ = refuse
+
+
+class Each:
+    """Something to loop over whose elements are another matter in each row."""
+
+    def __init__(self, reading: Reading, up: Array, values: Array) -> None:
+        self._reading, self._up, self._values = reading, up, values
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._reading.loop(self._up, self._values) if self._up.size else iter(())
+
+    __bool__ = __len__ = __contains__ = __getitem__ = refuse
+
+
+class Lists(dict[Any, Any]):
+    """Lists by index, such as the links that leave each node; an index that has none gets an empty one.
+
+    Like ``defaultdict(list)``, and rules that are read by arrays can use it.
+    """
+
+    def __missing__(self, key: Any) -> list[Any]:
+        found: list[Any] = []
+        self[key] = found
+        return found
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            return super().__getitem__(key)
+        except TypeError:
+            return _looked_up(self, key)
+
+
+class Table(dict[Any, float]):
+    """Numbers by index, such as the bandwidth of each link, that rules can use which are read by arrays."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The number of an index, or another one where there is none."""
+        try:
+            return super().get(key, default)
+        except TypeError:
+            return _looked_up(self, key, default)
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            return super().__getitem__(key)
+        except TypeError:
+            return _looked_up(self, key)
+
+
+def _looked_up(data: dict[Any, Any], key: Any, default: Any = None) -> Any:
+    """What a dictionary has for an index: something to loop over, or a number."""
+    parts = key if isinstance(key, tuple) else (key,)
+    reading = next((part.scope.reading for part in parts if isinstance(part, Number)), None)
+    if reading is None:
+        raise TypeError(f"an index is expected, not {key!r}")
+    if not data:
+        none = np.zeros(0, dtype=np.int64)
+        return Each(reading, none, none) if isinstance(data, Lists) else default if default is not None else refuse()
+    places, ends, values = reading.table(data)
+    found = places.find(reading.columns(key), reading.scope.size)
+    if not isinstance(data, Lists):
+        if (found < 0).any():
+            if not isinstance(default, _PLAIN):
+                raise NotByArrays
+            return Number(np.where(found < 0, default, values[found]), reading.scope)
+        return Number(values[found], reading.scope)
+    lengths = np.where(found < 0, 0, np.append(np.diff(ends), 0)[found])
+    up = np.repeat(np.arange(found.size), lengths)
+    first = np.append(ends[:-1], 0)[found] - (np.cumsum(lengths) - lengths)
+    return Each(reading, up, values[np.arange(up.size) + first[up]])
+
+
+@dataclass(eq=False)
+class Places:
+    """Where each index is in the order of its set, or of a product of sets, whose members are integers.
+
+    Parameters
+    ----------
+    sets : list of array, shape (members, dimensions)
+        The factors of the product.
+    """
+
+    sets: list[Array]
+    _factors: list[tuple[Array, Array, Array | None, Array]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._factors = [self._factor(members) for members in self.sets]
+
+    @staticmethod
+    def _factor(members: Array) -> tuple[Array, Array, Array | None, Array]:
+        """Smallest member, extent, and a table of places; or the codes in order and their places."""
+        if not members.size:
+            raise NotByArrays
+        low = members.min(axis=0)
+        extent = members.max(axis=0) - low + 1
+        box = int(np.prod(extent.astype(object)))
+        code = _code(list((members - low).T), extent)
+        if box <= max(_LARGEST_TABLE, 16 * len(members)):
+            table = np.full(box, -1, dtype=np.int32)
+            table[code] = np.arange(len(members), dtype=np.int32)
+            return low, extent, None, table
+        if box >= 2**62:
+            raise NotByArrays
+        order = np.argsort(code)
+        return low, extent, code[order], order
+
+    @property
+    def count(self) -> int:
+        """Members of the product."""
+        return prod(len(members) for members in self.sets)
+
+    def find(self, columns: Sequence[Any], size: int) -> Array:
+        """Places of indices, given part by part as arrays or numbers; -1 for those that are not members."""
+        if sum(members.shape[1] for members in self.sets) != len(columns):
+            raise NotByArrays
+        place: Any = 0
+        missing: Any = False
+        at = 0
+        for members, (low, extent, codes, table) in zip(self.sets, self._factors, strict=True):
+            parts = []
+            for k in range(members.shape[1]):
+                column = columns[at + k]
+                if not isinstance(column, int) and not (isinstance(column, np.ndarray) and column.dtype.kind in "iu"):
+                    raise NotByArrays
+                offset = column - low[k]
+                outside = (offset < 0) | (offset >= extent[k])
+                missing = missing | outside
+                parts.append(np.where(outside, 0, offset) if np.any(outside) else offset)
+            at += members.shape[1]
+            code = _code(parts, extent)
+            if codes is None:
+                found = table[code]
+            else:
+                near = np.minimum(np.searchsorted(codes, code), len(codes) - 1)
+                found = np.where(codes[near] == code, table[near], -1)
+            missing = missing | (found < 0)
+            place = place * len(members) + found
+        return np.broadcast_to(np.where(missing, -1, place) if np.any(missing) else place, size)
+
+
+def _code(parts: Sequence[Any], extent: Array) -> Any:
+    code: Any = np.int64(0)
+    for part, width in zip(parts, extent.tolist(), strict=True):
+        code = code * width + part
+    return code
+
+
+def _plain_array(values: list[Any]) -> Array:
+    """Numbers, or tuples of as many integers."""
+    array = np.array(values) if values else np.zeros(0, dtype=np.int64)
+    if array.dtype.kind not in "iuf":
+        raise NotByArrays
+    return array
+
+
+def _key_array(keys: list[Any]) -> Array:
+    """Indices, each a number or a tuple, as an array of integers (members, dimensions)."""
+    flat = chain.from_iterable(keys) if keys and isinstance(keys[0], tuple) else keys
+    array = np.array(list(flat))
+    if array.dtype.kind not in "iu" or not keys or array.size % len(keys):
+        raise NotByArrays
+    return array.reshape(len(keys), -1)
+
+
+_places: WeakKeyDictionary[Any, Places] = WeakKeyDictionary()
+
+
+def places_of(component: Any) -> Places:
+    """Where the members of an indexed component are in its order."""
+    if component not in _places:
+        index = component.index_set()
+        factors = list(index.subsets()) if hasattr(index, "subsets") else [index]
+        if len(component) != len(index):
+            raise NotByArrays
+        _places[component] = Places([_key_array(list(factor)) for factor in factors])
+    return _places[component]
+
+
+def row_indices(keys: list[Any], reading: Reading) -> list[Number]:
+    """The index of every row, part by part."""
+    return [Number(column, reading.scope) for column in _key_array(keys).T]

@@ -1,0 +1,360 @@
+"""Constraints whose rule is called once for all rows.
+
+``@rows(m, m.V)`` declares what ``@m.Constraint(m.V)`` does: a Pyomo constraint with one rule. Where the rule can be read
+by arrays (:mod:`.array_rules`), no expression is made of any row; a row that somebody looks at, such as the writer of
+LP files, is written out then, by the same rule. The compiler of the solvers takes the arrays. A rule that does what
+arrays cannot is called row by row at once, as Pyomo does.
+
+Where a rule is read by arrays, the first row, the last and one between are written out as well and compared: the arrays
+are believed only if they say the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from math import inf, isclose
+from typing import Any
+from weakref import ref
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.core.base.constraint import ConstraintData
+from pyomo.repn import generate_standard_repn
+
+from .array_rules import (
+    Array,
+    Each,
+    Linear,
+    Lists,
+    NotByArrays,
+    Number,
+    Reading,
+    Relation,
+    Table,
+    Terms,
+    places_of,
+    row_indices,
+)
+
+__all__ = ["ArrayRows", "Lists", "Table", "array_rows", "members", "one_by_one", "present", "rows"]
+
+_FEWEST = 3
+"""Fewer rows are written out: there is nothing to gain."""
+
+_by_arrays: ContextVar[bool] = ContextVar("by_arrays", default=True)
+
+
+@contextmanager
+def one_by_one() -> Iterator[None]:
+    """Call every rule row by row in this block, as Pyomo does: for comparisons."""
+    before = _by_arrays.set(False)
+    try:
+        yield
+    finally:
+        _by_arrays.reset(before)
+
+
+def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare the constraint that a rule says for every member of its index; decorates the rule, whose name it has.
+
+    A row without variables that is true, such as ``0 == 0``, is left out.
+
+    Parameters
+    ----------
+    m : pyomo.environ.ConcreteModel
+        The model.
+    *index
+        Sets, as of ``pyomo.environ.Constraint``.
+    """
+    if len(index) == 1 and isinstance(index[0], list):
+        # Pyomo would look at every member of a list.
+        index = (pyo.SetOf(index[0]),)
+
+    def declare(rule: Callable[..., Any]) -> Any:
+        def row(m: Any, *key: Any) -> Any:
+            said = rule(m, *key)
+            return pyo.Constraint.Skip if said is True else said
+
+        constraint = pyo.Constraint(*index, rule=row)
+        if index and _by_arrays.get():
+            constraint.index_set().construct()
+            if (found := _tried(m, rule, list(constraint.index_set()))) is not None:
+                component = ref(constraint)
+                constraint._data = {key: ArrayRow(found, component, key) for key in found.keys}
+                constraint._constructed = True
+        m.add_component(rule.__name__, constraint)
+        return constraint
+
+    return declare
+
+
+def _tried(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayRows | None:
+    """The rows of a rule by arrays; None where they are better written out."""
+    if len(keys) < _FEWEST:
+        return None
+    try:
+        found = _read(m, rule, keys)
+        few = {0, len(found.keys) // 2, len(found.keys) - 1}
+        return found if all(found.agrees(m, k) for k in few) else None
+    except Exception:
+        # Whatever is wrong with it, the rule will say it of a single row too.
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRows:
+    """The rows of a constraint, in the order of its index.
+
+    Parameters
+    ----------
+    keys : list
+        Their indices.
+    rule : callable
+        Writes out one row: ``rule(m, *index)``.
+    terms : list of Terms
+        Of all rows.
+    lower, upper : (rows,) array
+        Sides, less the constants of the bodies.
+    """
+
+    keys: list[Any]
+    rule: Callable[..., Any]
+    terms: list[Terms]
+    lower: Array
+    upper: Array
+
+    def agrees(self, m: Any, number: int) -> bool:
+        """Whether a row, written out by the rule, is what the arrays say."""
+        written = pyo.Constraint(expr=_written(self.rule, m, self.keys[number]))
+        written.construct()
+        repn = generate_standard_repn(written.body, quadratic=False)
+        if repn.nonlinear_expr is not None:
+            return False
+        found, read = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+        for variable, factor in zip(repn.linear_vars, repn.linear_coefs, strict=True):
+            component, index = variable.parent_component(), variable.index()
+            place = (
+                places_of(component).find(index if isinstance(index, tuple) else (index,), 1)[0]
+                if index is not None
+                else 0
+            )
+            found[id(component), int(place)] += factor
+        for terms in self.terms:
+            here = np.flatnonzero(terms.entries == number)
+            for place, factor in zip(terms.places[here].tolist(), terms.factors[here].tolist(), strict=True):
+                read[id(terms.component), place] += factor
+        lower, upper = written.lb, written.ub
+        return (
+            all(_same(found[each], read[each]) for each in found.keys() | read.keys())
+            and _same(-inf if lower is None else lower - repn.constant, self.lower[number])
+            and _same(inf if upper is None else upper - repn.constant, self.upper[number])
+        )
+
+
+def _same(a: float, b: float) -> bool:
+    return a == b or isclose(a, b, rel_tol=1e-12, abs_tol=1e-15)
+
+
+class ArrayRow(ConstraintData):  # type: ignore[misc]
+    """A row that is written out when somebody asks for its expression; an ordinary one from then on."""
+
+    __slots__ = ()
+
+    def __init__(self, shared: ArrayRows, component: Any, index: Any) -> None:
+        # What ConstraintData does, without a call for each of its bases.
+        self._component = component  # type: ignore[misc]
+        self._active = True  # type: ignore[misc]
+        self._index = index  # type: ignore[misc]
+        self._expr = shared  # type: ignore[misc]
+
+    @property
+    def expr(self) -> Any:
+        """The expression, made now."""
+        rule = self._expr.rule
+        self.set_value(_written(rule, self.parent_block(), self.index()))
+        return self._expr
+
+    def set_value(self, expr: Any) -> None:
+        """Replace the row by an expression."""
+        self.__class__ = ConstraintData
+        self.set_value(expr)
+
+    def to_bounded_expression(self, evaluate_bounds: bool = False) -> Any:
+        """Lower side, body and upper side."""
+        _ = self.expr
+        return self.to_bounded_expression(evaluate_bounds)
+
+
+def present(variables: Any, *index: Any) -> Any:
+    """The variable of an index, 0 where it has none: what is beyond the first epoch or the last, for instance."""
+    if isinstance(variables, _Variables):
+        return variables.present(index)
+    return variables[index] if index in variables else 0  # noqa: SIM401 - Pyomo has no get
+
+
+def _written(rule: Callable[..., Any], block: Any, key: Any) -> Any:
+    return rule(block, *key) if isinstance(key, tuple) else rule(block, key)
+
+
+def array_rows(constraint: Any) -> ArrayRows | None:
+    """The arrays of a constraint of which no row has been looked at, changed or taken away; None for others."""
+    if not constraint.is_indexed():
+        return None
+    data = constraint._data
+    shared = getattr(next(iter(data.values()), None), "_expr", None)
+    if not isinstance(shared, ArrayRows) or len(data) != shared.lower.size:
+        return None
+    intact = all(row.__class__ is ArrayRow and row._expr is shared and row._active for row in data.values())
+    return shared if intact else None
+
+
+def members(component: Any) -> list[Any]:
+    """What ``list(component.values())`` is, of variables or constraints, in half the time."""
+    data = component._data
+    if data.__class__ is not dict:
+        return list(component.values())
+    return list(map(data.__getitem__, component.keys()))
+
+
+def _read(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayRows:
+    """Call a rule once, with arrays."""
+    reading = Reading(len(keys))
+    said = rule(_Model(m, reading), *row_indices(keys, reading))
+    if reading.scope.outer is not None:
+        raise NotByArrays
+    if isinstance(said, tuple):
+        low, body, high = said
+        middle = _side(body, reading)
+        sides = [reading.aligned(side) - middle.constant for side in (low, high)]
+        return _without_empty(ArrayRows(keys, rule, middle.terms, *(_filled(side, len(keys)) for side in sides)))
+    if not isinstance(said, Relation):
+        raise NotByArrays
+    left, right = _side(said.left, reading), _side(said.right, reading)
+    # As Pyomo has it, the body is what varies; if both sides do, the left less the right.
+    stands = np.zeros(len(keys), dtype=bool)
+    for each in left.terms:
+        stands[each.entries] = True
+    signed = np.where(stands, -1.0, 1.0)
+    terms = left.terms + [replace(each, factors=each.factors * signed[each.entries]) for each in right.terms]
+    difference = _filled(left.constant - right.constant, len(keys))
+    lower = np.where(stands, -inf, difference)
+    upper = np.where(stands, -difference, inf)
+    if said.is_equation:
+        lower = upper = np.where(stands, -difference, difference)
+    return _without_empty(ArrayRows(keys, rule, terms, lower + 0.0, upper + 0.0))
+
+
+def _filled(numbers: Any, size: int) -> Array:
+    return np.broadcast_to(numbers, size).astype(float)
+
+
+def _without_empty(many: ArrayRows) -> ArrayRows:
+    """Leave out the rows in which nothing stands and that are true."""
+    stands = np.zeros(len(many.keys), dtype=bool)
+    for each in many.terms:
+        stands[each.entries] = True
+    if stands.all():
+        return many
+    if not ((many.lower <= 0.0) & (many.upper >= 0.0))[~stands].all():
+        raise NotByArrays
+    number = np.cumsum(stands) - 1
+    terms = [replace(each, at=number[each.entries]) for each in many.terms]
+    keys = [key for key, kept in zip(many.keys, stands.tolist(), strict=True) if kept]
+    return replace(many, keys=keys, terms=terms, lower=many.lower[stands], upper=many.upper[stands])
+
+
+def _side(side: Any, reading: Reading) -> Linear:
+    """A side of a relation, without zeros, which Pyomo leaves out."""
+    if not isinstance(side, Linear):
+        if not isinstance(side, (Number, int, float)):
+            raise NotByArrays
+        return Linear([], reading.aligned(side), reading.scope)
+    here = side.here()
+    terms = [
+        each
+        if (kept := each.factors != 0.0).all()
+        else Terms(each.component, each.places[kept], each.factors[kept], each.entries[kept])
+        for each in here.terms
+    ]
+    return Linear(terms, here.constant, here.scope)
+
+
+class _Model:
+    """The model as a rule sees it that is called with arrays."""
+
+    def __init__(self, model: Any, reading: Reading) -> None:
+        self._model, self._reading = model, reading
+
+    def __getattr__(self, name: str) -> Any:
+        component = getattr(self._model, name)
+        if isinstance(component, (int, float, Lists, Table)):
+            return component
+        kind = getattr(component, "ctype", None)
+        if kind is pyo.Var:
+            return _Variables(component, self._reading) if component.is_indexed() else self._single(component)
+        if kind is pyo.Param and not component.mutable:
+            return Table(component.extract_values()) if component.is_indexed() else component.value
+        if kind in {pyo.Set, pyo.RangeSet}:
+            return self._set(component)
+        raise NotByArrays
+
+    def _single(self, variable: Any) -> Linear:
+        size = self._reading.scope.size
+        return Linear([Terms(variable, np.zeros(size, dtype=np.int64), np.ones(size), None)], 0.0, self._reading.scope)
+
+    def _set(self, component: Any) -> Any:
+        if component.is_indexed():
+            return Lists({key: list(members) for key, members in component.items()})
+        return _Members(component, self._reading)
+
+
+class _Members:
+    """A set of the model, to be looped over in a rule."""
+
+    def __init__(self, component: Any, reading: Reading) -> None:
+        self._component, self._reading = component, reading
+
+    def __iter__(self) -> Iterator[Any]:
+        members = np.array(list(self._component))
+        if members.dtype.kind not in "iu":
+            raise NotByArrays
+        size = self._reading.scope.size
+        up = np.repeat(np.arange(size), len(members))
+        return iter(Each(self._reading, up, np.tile(members, (size, 1) if members.ndim > 1 else size)))
+
+    def __contains__(self, member: Any) -> bool:
+        raise NotByArrays
+
+    def __len__(self) -> int:
+        return len(self._component)
+
+
+class _Variables:
+    """An indexed variable of the model."""
+
+    def __init__(self, component: Any, reading: Reading) -> None:
+        self._component, self._reading = component, reading
+
+    def __getitem__(self, key: Any) -> Linear:
+        reading = self._reading
+        scope = reading.scope
+        places = places_of(self._component).find(reading.columns(key), scope.size)
+        if (places < 0).any():
+            raise NotByArrays
+        return Linear([Terms(self._component, places, np.ones(scope.size), None)], 0.0, scope)
+
+    def present(self, key: tuple[Any, ...]) -> Linear:
+        """Those variables that there are."""
+        scope = self._reading.scope
+        if not len(self._component):
+            return Linear([], 0.0, scope)
+        places = places_of(self._component).find(self._reading.columns(key), scope.size)
+        at = np.flatnonzero(places >= 0)
+        return Linear([Terms(self._component, places[at], np.ones(at.size), at)], 0.0, scope)
+
+    def __contains__(self, member: Any) -> bool:
+        raise NotByArrays

@@ -1,0 +1,225 @@
+"""Rules of constraints that are called once for all rows say what they say row by row, or are called row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from cwb.core.rows import Lists, Table, array_rows, one_by_one, present, rows
+from cwb.solvers.matrix import compile_matrix
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def network(rules, *, nodes=4, epochs=5):
+    """A model with flows over a few links and the constraints that ``rules(m, data)`` declares."""
+    m = pyo.ConcreteModel()
+    m.V = pyo.RangeSet(0, nodes - 1)
+    m.T = pyo.Set(initialize=list(range(3, 3 + epochs)))
+    links = [(a, b) for a in range(nodes) for b in range(nodes) if (a + b) % 3]
+    m.E = pyo.Set(initialize=[10 * e for e in range(len(links))])
+    m.weight = pyo.Param(m.E, initialize={10 * e: 0.5 * e for e in range(len(links))})
+    m.x = pyo.Var(m.E, m.T, domain=pyo.NonNegativeReals)
+    some = [(v, t) for v in m.V for t in m.T if (v + t) % 2]
+    m.y = pyo.Var(some, bounds=(0, 3))
+    m.z = pyo.Var()
+    leaving = Lists()
+    for e, (a, _) in enumerate(links):
+        leaving[a].append(10 * e)
+    cost = Table((10 * e, float(e) - 2.0) for e in range(len(links)))
+    rules(m, leaving, cost)
+    m.objective = pyo.Objective(expr=m.z)
+    return m
+
+
+def conservation(m, leaving, cost):
+    """Sums over lists, indices with arithmetic, variables that may be missing, nested sums and numbers by index."""
+
+    @rows(m, m.V, m.T)
+    def balance(m, v, t):
+        sent = sum(cost[e] * m.x[e, t] for e in leaving[v])
+        return sent + present(m.y, v, t + 1) - 2 * present(m.y, v, t) <= 3 * m.z + t / 2 - 1
+
+    @rows(m, m.V)
+    def total(m, v):
+        return sum(m.x[0, t] for t in m.T) == sum(m.weight[e] * (m.x[e, t] - 1) for e in leaving[v] for t in m.T)
+
+    @rows(m, m.E, m.T)
+    def most(m, e, t):
+        return 0.25, (m.x[e, t] + m.z) / 2, cost.get(e, 0.0) + 100
+
+    @rows(m, list(m.y))
+    def left(m, v, t):
+        return 1 - m.y[v, t] >= -sum(m.x[e, 3] for e in leaving[v])
+
+
+def dense(m):
+    """Compiled, with the rows by name."""
+    matrix = compile_matrix(m)
+    return (
+        [v.name for v in matrix.columns],
+        [c.name for c in matrix.rows],
+        matrix.A.toarray().tolist(),
+        matrix.row_lower.tolist(),
+        matrix.row_upper.tolist(),
+    )
+
+
+def test_rows_by_arrays_are_the_rows_one_by_one():
+    """Every kind of term that rules have gives the same rows by arrays as one by one."""
+    fast = network(conservation)
+    with one_by_one():
+        slow = network(conservation)
+    for name in ("balance", "total", "most", "left"):
+        assert array_rows(fast.component(name)) is not None, name
+        assert array_rows(slow.component(name)) is None
+    assert dense(fast) == dense(slow)
+
+
+def test_a_row_is_written_out_when_somebody_looks():
+    """The expression of a row is that of its rule, and looking at it changes nothing for the compiler."""
+    seen, unseen = network(conservation), network(conservation)
+    assert str(seen.left[1, 4].expr) == str(1 - seen.y[1, 4] >= -sum(seen.x[e, 3] for e in (20, 30, 40)))
+    assert str(seen.total[1].body) == str(seen.total[1].expr.args[0] - seen.total[1].expr.args[1])
+    assert seen.most[0, 3].lb == 0.25
+    assert array_rows(seen.most) is None
+    assert array_rows(seen.balance) is not None
+    assert dense(seen) == dense(unseen)
+
+
+@pytest.mark.parametrize("change", ["deactivate", "delete", "replace", "fix"])
+def test_changes_after_the_declaration_count(change):
+    """A row that is deactivated, deleted or replaced, and a variable that is fixed, are compiled as they are then."""
+
+    def changed():
+        m = network(conservation)
+        if change == "deactivate":
+            m.balance[2, 5].deactivate()
+        elif change == "delete":
+            del m.balance[2, 5]
+        elif change == "replace":
+            m.balance[2, 5].set_value(m.z <= 7)
+        else:
+            m.x[0, 3].fix(2.0)
+        return m
+
+    fast = changed()
+    with one_by_one():
+        slow = changed()
+    assert dense(fast) == dense(slow)
+    assert dense(fast) != dense(network(conservation))
+
+
+def odd_rules():
+    """Rules that arrays cannot say, or would say wrongly."""
+    plain = {0: 1.0, 1: 2.0, 2: 3.0, 3: 4.0}
+    return {
+        "condition": lambda m, v: m.z >= 1 if v == 2 else m.z <= 5,
+        "truth": lambda m, v: m.z + (1 if v else 2) <= 5,
+        "dictionary": lambda m, v: plain[v] * m.z <= 5,
+        "membership": lambda m, v: m.z <= (1 if v in plain else 2),
+        "range": lambda m, v: sum(m.x[0, t] for t in range(3, 4 + v)) <= 1,
+        "filter": lambda m, v: sum(m.x[e, 3] for e in m.E if e != 10 * v) <= 1,
+        "largest": lambda m, v: max(m.weight[e] for e in m.E) * m.z <= 5,
+        "first": lambda m, v: next(m.x[e, 3] for e in m.E) <= v,
+        "length": lambda m, v: len(list(m.E)) * m.z <= v,
+        "count": lambda m, v: sum(1 for _ in m.E) * m.z <= v,
+        "loop": lambda m, v: looped(m, v) <= 5,
+        "product": lambda m, v: m.z * m.x[0, 3] <= v,
+        "power": lambda m, v: m.z * (v + 1) ** 2 <= 5,
+        "rounded": lambda m, v: m.z * float(v) <= 5,
+        "skip": lambda m, v: pyo.Constraint.Skip if v else m.z <= 5,
+    }
+
+
+def looped(m, v):
+    """A sum that begins before its loop."""
+    total = m.z
+    for e in m.E:
+        total = total + v * m.x[e, 3]
+    return total
+
+
+@pytest.mark.parametrize("name", odd_rules())
+def test_what_arrays_cannot_say_is_said_row_by_row(name):
+    """A rule with conditions, ranges, lengths or other things of single rows makes the rows that Pyomo makes."""
+    rule = odd_rules()[name]
+
+    def declare(m, *_):
+        def odd(m, v):
+            return rule(m, v)
+
+        rows(m, m.V)(odd)
+
+    fast = network(declare)
+    with one_by_one():
+        slow = network(declare)
+    assert [str(c.expr) for c in fast.odd.values()] == [str(c.expr) for c in slow.odd.values()]
+
+
+def test_a_row_that_says_nothing_is_left_out():
+    """Rows without variables that are true are left out; a false one is the error that it always is."""
+
+    def declare(m, leaving, cost):
+        @rows(m, m.V, list(range(3)))
+        def some(m, v, t):
+            return sum(present(m.y, u, t) for u in leaving[v] if u < 0) + present(m.y, v, t) <= 4
+
+        @rows(m, m.V, m.T)
+        def others(m, v, t):
+            return present(m.y, v, t) <= 4
+
+    m = network(declare)
+    assert len(m.some) == 0
+    assert len(m.others) == len(m.y)
+    assert array_rows(m.others) is not None
+
+    def false(m, *_):
+        @rows(m, m.V, m.T)
+        def never(m, v, t):
+            return present(m.y, v, t) >= 4
+
+    with pytest.raises(ValueError, match="trivial"):
+        network(false)
+
+
+def test_errors_are_those_of_a_single_row():
+    """A rule that asks for a variable that there is not raises the error that Pyomo raises."""
+
+    def declare(m, *_):
+        @rows(m, m.V)
+        def wrong(m, v):
+            return m.x[5, v] <= 1
+
+    with pytest.raises(KeyError, match="not valid for indexed component"):
+        network(declare)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9), st.floats(-4, 4)), min_size=3, max_size=12), st.data()
+)
+def test_any_index_is_found(keys, data):
+    """Sparse and negative indices are found where they are, and missing ones are missing."""
+    shift = data.draw(st.integers(-2, 2))
+    numbers = {(1000003 * a, b): c for a, b, c in keys}
+
+    def declare():
+        m = pyo.ConcreteModel()
+        m.x = pyo.Var(list(numbers))
+        m.z = pyo.Var()
+        table = Table(numbers)
+
+        @rows(m, list(numbers))
+        def near(m, a, b):
+            return m.x[a, b] + present(m.x, a, b + shift) - m.z <= table.get((a, b + shift), 7) + table[a, b]
+
+        return m
+
+    fast = declare()
+    with one_by_one():
+        slow = declare()
+    assert (array_rows(fast.near) is not None) == (len(numbers) >= 3)
+    fast_rows, slow_rows = compile_matrix(fast), compile_matrix(slow)
+    np.testing.assert_array_equal(fast_rows.A.toarray(), slow_rows.A.toarray())
+    np.testing.assert_array_equal(fast_rows.row_upper, slow_rows.row_upper)

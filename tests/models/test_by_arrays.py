@@ -1,0 +1,56 @@
+"""Models whose rules are called once for all rows are the models that they are row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from cwb.core.rows import array_rows, one_by_one
+from cwb.harness import registry
+from cwb.solvers.matrix import compile_matrix
+from formulation_exams import INSTANCES
+
+#: Formulations with constraints that are read by arrays on these instances.
+BY_ARRAYS = {
+    "mcf/flow",
+    "forestcoll/optimum",
+    "forestcoll/max-flow",
+    "forestcoll/allreduce",
+    "mtree/selection",
+    "mtree/rates",
+    "mtree/repair",
+    "teccl/milp",
+    "teccl/lp",
+    "teccl/astar",
+}
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_a_model_by_arrays_is_the_model_row_by_row(name, tmp_path):
+    """The matrix, the sides, the bounds and the LP file are the same, whichever way the rules are called."""
+    declared = registry.formulation(name)
+    for case in INSTANCES[name]:
+        posed, options = declared.posed(case.posed(), case.options)
+        index = declared.index(posed, options)
+        fast = declared.build(index)
+        with one_by_one():
+            slow = declared.build(index)
+        read = [c.name for c in fast.component_objects(pyo.Constraint) if array_rows(c) is not None]
+        assert not any(array_rows(c) for c in slow.component_objects(pyo.Constraint))
+        assert bool(read) == (name in BY_ARRAYS)
+        same_matrix(compile_matrix(fast), compile_matrix(slow))
+        files = [tmp_path / f"{number}.lp" for number in range(2)]
+        for model, file in zip((fast, slow), files, strict=True):
+            model.write(str(file), io_options={"symbolic_solver_labels": True})
+        assert files[0].read_text() == files[1].read_text()
+
+
+def same_matrix(fast, slow):
+    """Two models are the same, number by number and name by name."""
+    assert [v.name for v in fast.columns] == [v.name for v in slow.columns]
+    assert [c.name for c in fast.rows] == [c.name for c in slow.rows]
+    for part in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(fast.A, part), getattr(slow.A, part))
+    for part in ("c", "row_lower", "row_upper", "lower", "upper", "integer"):
+        np.testing.assert_array_equal(getattr(fast, part), getattr(slow, part))
+    assert (fast.sign, fast.offset) == (slow.sign, slow.offset)
