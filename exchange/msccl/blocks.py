@@ -1,0 +1,194 @@
+"""Operations of a GPU as thread blocks: which does what, what is fused, and which waits for which.
+
+A thread block has one connection in and one out, of one channel. Those whose data goes straight on are put together, and
+what is received and sent on at once becomes one step. Every thread block keeps the order of the schedule. Of all that a
+step has to wait for, what an earlier wait has made certain is left out; several waits are ``nop`` steps before it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .operations import Operation
+from .program import Block, Gpu, Step
+
+#: What a thread block is: connection in, connection out, each a GPU and a channel.
+Key = tuple[tuple[int, int] | None, tuple[int, int] | None]
+
+
+class Draft:
+    """A thread block in the making."""
+
+    def __init__(self, key: Key, steps: list[Operation]) -> None:
+        self.taken, self.given = key
+        self.steps = steps
+        self.certain: list[int] = []
+        self.waits: list[list[Operation]] = []
+        self.numbers: list[int] = []
+
+    @property
+    def channel(self) -> int:
+        """Its channel; 0 of one that has no connection."""
+        end = self.taken or self.given
+        return end[1] if end else 0
+
+
+def drafted(operations: list[Operation], most: int, steps: int, *, joined: bool) -> list[Draft]:
+    """Distribute the operations of a GPU over thread blocks.
+
+    Parameters
+    ----------
+    operations : list of Operation
+        In order.
+    most, steps : int
+        Thread blocks that there may be, and steps of one: beyond, blocks that receive and blocks that send are put
+        together, and copies are spread.
+    joined : bool
+        Whether steps may receive and send at once.
+    """
+    pairs = _matched(operations) if joined else {}
+    ends = dict.fromkeys(end for one in operations for end in (("in", one.taken), ("out", one.given)) if end[1])
+    loose_in = [end for side, end in ends if side == "in" and end not in pairs]
+    loose_out = [end for side, end in ends if side == "out" and end not in pairs.values()]
+    count = len(pairs) + len(loose_in) + len(loose_out) + 1
+    if count > most:
+        for end in list(loose_in):
+            other = next((one for one in loose_out if one and end and one[1] == end[1]), None)
+            if other is not None and end is not None:
+                pairs[end] = other
+                loose_in.remove(end)
+                loose_out.remove(other)
+    drafts: dict[tuple[str, object], Draft] = {}
+    for taken, given in [*pairs.items(), *((end, None) for end in loose_in), *((None, end) for end in loose_out)]:
+        draft = Draft((taken, given), [])
+        drafts["in", taken] = drafts["out", given] = draft
+    copies = 0
+    for one in operations:
+        if one.kind in ("cpy", "re") and one.home is None:
+            key: tuple[str, object] = ("copy", copies // max(steps - 8, 1))
+            copies += 1
+            drafts.setdefault(key, Draft((None, None), []))
+        else:
+            key = ("out", one.given) if one.given else ("in", one.taken or one.home)
+        drafts[key].steps.append(one)
+    found = list({id(draft): draft for draft in drafts.values() if draft.steps}.values())
+    if joined:
+        for draft in found:
+            _fuse(draft)
+    return found
+
+
+def _matched(operations: list[Operation]) -> dict[tuple[int, int] | None, tuple[int, int] | None]:
+    """Connections in and out that belong together: those over which most is passed on at once."""
+    count: Counter[tuple[tuple[int, int], tuple[int, int]]] = Counter()
+    for one in operations:
+        if one.given and len(one.after) == 1 and (end := one.after[0].taken) and end[1] == one.given[1]:
+            count[end, one.given] += 1
+    found: dict[tuple[int, int] | None, tuple[int, int] | None] = {}
+    used: set[tuple[int, int]] = set()
+    for (taken, given), _ in count.most_common():
+        if taken not in found and given not in used:
+            found[taken] = given
+            used.add(given)
+    return found
+
+
+def _fuse(draft: Draft) -> None:
+    """Make one step of what is received and the next that is sent, where that is what was received."""
+    following: Operation | None = None
+    for one in reversed(draft.steps):
+        if one.given:
+            following = one
+        elif one.taken and following is not None and following.after == [one]:
+            following.into, one.given = one, following.given
+            if one.kind == "r":
+                one.kind = "rcs"
+            else:
+                one.kind = "rrs" if one.readers == 1 and not one.kept else "rrcs"
+            following = None
+    draft.steps = [one for one in draft.steps if one.into is one]
+
+
+def gpu_of(number: int, sizes: tuple[int, int], operations: list[Operation], drafts: list[Draft]) -> Gpu:
+    """The GPU with its thread blocks as they are written; those that others wait for come first."""
+    for index, draft in enumerate(drafts):
+        draft.certain = [0] * len(drafts)
+        draft.waits = [[] for _ in draft.steps]
+        for place, one in enumerate(draft.steps):
+            one.place = (index, place)
+    waited = _find_waits(operations, drafts)
+    for draft in drafts:
+        total = -1
+        draft.numbers = [total := total + max(len(some), 1) for some in draft.waits]
+    order = sorted(range(len(drafts)), key=lambda index: (not any(waited[index].values()), index))
+    name = {index: position for position, index in enumerate(order)}
+    scratch = _Scratch(operations)
+    blocks = tuple(_block(name[index], drafts, index, name, waited[index], scratch) for index in order)
+    return Gpu(number, *sizes, scratch.size, blocks)
+
+
+def _find_waits(operations: list[Operation], drafts: list[Draft]) -> list[dict[int, bool]]:
+    """Find what every step has to wait for and is not certain of; give the steps that are waited for, of each block."""
+    waited: list[dict[int, bool]] = [{} for _ in drafts]
+    known: dict[tuple[int, int], list[int]] = {}
+    for one in operations:
+        if one.into is not one:
+            continue
+        index, place = one.place
+        draft = drafts[index]
+        needed = sorted({other.into.place for other in one.after}, key=lambda where: -where[1])
+        for block, step in needed:
+            if block == index or draft.certain[block] > step:
+                continue
+            draft.waits[place].append(drafts[block].steps[step])
+            waited[block][step] = True
+            others = known[block, step]
+            draft.certain = [max(pair) for pair in zip(draft.certain, others, strict=True)]
+            draft.certain[block] = step + 1
+        known[index, place] = draft.certain
+    return waited
+
+
+class _Scratch:
+    """Scratch memory: what is used of it, without holes."""
+
+    def __init__(self, operations: list[Operation]) -> None:
+        used: dict[int, int] = {}
+        for one in operations:
+            if one.into is one:
+                for buffer, offset in _used(one):
+                    if buffer == "s":
+                        used[offset] = max(one.count, used.get(offset, 0))
+        self.place: dict[int, int] = {}
+        self.size = 0
+        for offset in sorted(used):
+            self.place[offset] = self.size
+            self.size += used[offset]
+
+    def of(self, place: tuple[str, int]) -> tuple[str, int]:
+        """The place with its final offset."""
+        return ("s", self.place.get(place[1], 0)) if place[0] == "s" else place
+
+
+def _used(one: Operation) -> list[tuple[str, int]]:
+    """Places that an operation reads or writes."""
+    if one.kind == "s" or one.kind == "rrs":
+        return [one.source]
+    return [one.target] if one.kind in ("r", "rcs") else [one.source, one.target]
+
+
+def _block(
+    number: int, drafts: list[Draft], index: int, name: dict[int, int], waited: dict[int, bool], scratch: _Scratch
+) -> Block:
+    draft = drafts[index]
+    steps: list[Step] = []
+    for place, one in enumerate(draft.steps):
+        waits = [(name[other.place[0]], drafts[other.place[0]].numbers[other.place[1]]) for other in draft.waits[place]]
+        for block, step in waits[:-1]:
+            steps.append(Step(len(steps), "nop", "i", -1, "i", -1, 0, block, step, 0))
+        depid, deps = waits[-1] if waits else (-1, -1)
+        used = _used(one)
+        source, target = scratch.of(used[0]), scratch.of(used[-1])
+        steps.append(Step(len(steps), one.kind, *source, *target, one.count, depid, deps, int(waited.get(place, False))))
+    send, recv = (draft.given[0] if draft.given else -1), (draft.taken[0] if draft.taken else -1)
+    return Block(number, send, recv, draft.channel, tuple(steps))

@@ -1,0 +1,150 @@
+"""What the three runtimes take.
+
+Read from their sources: microsoft/msccl b23e9cd (``src/include/msccl.h``, ``src/graph/topo.cc``), ROCm/rccl 0cbce2a
+(``src/include/msccl/msccl_struct.h``, ``src/misc/msccl/msccl_parser.cc``, ``msccl_setup.cc``) and
+Azure/msccl-executor-nccl c6f6b36, whose parser is RCCL's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...core.errors import InputError
+
+#: A step moves fewer chunks than this, and a chain of ``re`` has at most so many; common to all.
+MAX_COUNT = 72
+MAX_FUSION = 16
+
+#: Thread blocks that send over a channel, and as many that receive.
+BLOCKS_PER_CHANNEL = 32
+
+#: Thread blocks from this number on cannot be waited for: the number is kept in 8 bits with a sign.
+MAX_WAITED = 128
+
+#: Offsets are kept in 16 bits with a sign.
+MAX_OFFSET = 2**15
+
+#: What a runtime's XML reader holds: elements that it keeps of a file, children of one, attributes, characters.
+MAX_ELEMENTS = 4096
+MAX_CHILDREN = 1024
+MAX_ATTRIBUTES = 16
+MAX_CHARACTERS = 255
+
+PROTOCOLS = ("Simple", "LL", "LL128")
+
+#: What a connection holds that is sent and not yet received, in parts of a step, and bytes of a part, by protocol: of
+#: NCCL's 8 slots a part of Simple takes 4; sizes are those of NCCL's default buffers.
+SLOTS = {"Simple": 2, "LL": 8, "LL128": 8}
+SLOT_BYTES = {"Simple": 2**21, "LL": 2**15, "LL128": 576_000}
+
+#: ``maxBytes`` of a file that does not say it.
+DEFAULT_MAX_BYTES = 2**27
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A runtime.
+
+    Parameters
+    ----------
+    name : str
+        Name on the command line.
+    steps, blocks, channels : int
+        Steps of a thread block, thread blocks of a GPU, channels.
+    collectives : mapping of str to str
+        Name in files of every collective, by cwb's name of it.
+    also : frozenset of str
+        Further names that it takes.
+    placed : bool
+        Whether files say both ``inplace`` and ``outofplace``; otherwise ``inplace`` alone, which must match the call.
+    exclusive : bool
+        Whether ``maxBytes`` is the first size that a file is not for; otherwise the last that it is for, and 0 no limit.
+    fused : bool
+        Whether the default build has the steps that do two things at once.
+    checked : bool
+        Whether peers and the sizes of buffers are checked.
+    residual_add : bool
+        Whether the type ``ra`` is known.
+    """
+
+    name: str
+    steps: int
+    blocks: int
+    channels: int
+    collectives: dict[str, str]
+    also: frozenset[str]
+    placed: bool
+    exclusive: bool
+    fused: bool
+    checked: bool
+    residual_add: bool
+
+
+_COMMON = {
+    "all_reduce": "allreduce",
+    "all_gather": "allgather",
+    "all_to_all": "alltoall",
+    "broadcast": "broadcast",
+    "reduce": "reduce",
+}
+_EXECUTOR = _COMMON | {
+    "reduce_scatter": "reducescatter",
+    "gather": "gather",
+    "scatter": "scatter",
+    "point_to_point": "alltoallv",
+}
+
+DIALECTS = {
+    "msccl": Dialect(
+        "msccl",
+        256,
+        216,
+        32,
+        _COMMON | {"reduce_scatter": "reduce_scatter", "point_to_point": "custom"},
+        frozenset(),
+        placed=False,
+        exclusive=True,
+        fused=True,
+        checked=True,
+        residual_add=True,
+    ),
+    "msccl-executor": Dialect(
+        "msccl-executor",
+        256,
+        1024,
+        32,
+        _EXECUTOR,
+        frozenset({"send", "recv"}),
+        placed=True,
+        exclusive=False,
+        fused=True,
+        checked=False,
+        residual_add=False,
+    ),
+    "rccl": Dialect(
+        "rccl",
+        64,
+        64,
+        128,
+        _EXECUTOR,
+        frozenset({"send", "recv"}),
+        placed=True,
+        exclusive=False,
+        fused=False,
+        checked=False,
+        residual_add=False,
+    ),
+}
+
+
+def dialect_of(name: str) -> Dialect:
+    """A dialect by its name.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name.
+    """
+    if name not in DIALECTS:
+        raise InputError(f"{name!r} is no dialect; expected {', '.join(DIALECTS)}", source="--dialect")
+    return DIALECTS[name]

@@ -1,0 +1,299 @@
+"""Schedules of any kind as what GPUs send one another, in grains of one size.
+
+A grain is what all chunks and all parts of buffers are multiples of; sizes are exact fractions, so that there always is
+one. Sends go from GPU to GPU: what switches pass on is one transfer, and what other GPUs pass on is one for each of
+them. Chunks that are sent alike are joined.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.collective import CollectiveKind, Demand
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.schedule import Ints, Schedule, Sends, StepSchedule
+from ...core.topology import NodeKind, Topology
+from ...core.translated import TranslatedTrees
+from ...core.trees import TreePacking
+from ...schedules.files import Written
+from ...schedules.simulate.trees import tree_sends
+from ...schedules.verify.order import time_order
+from ...schedules.verify.sizes import demanded
+from ...schedules.verify.translated import expand
+
+#: What a chunk is: who has it, who needs it, whether it is a sum.
+Kind = tuple[tuple[int, ...], tuple[int, ...], bool]
+
+
+class Transfer(NamedTuple):
+    """What is sent from GPU to GPU.
+
+    Parameters
+    ----------
+    chunk : int
+        Which data.
+    way : tuple of int
+        GPUs, from the first to the last; those between pass it on.
+    reduce : bool
+        Whether the last one adds it to what it has.
+    read, write : int
+        Order of the reading at the first and the writing at the last GPU. Where they are equal, which they are in steps,
+        all reading of the chunk comes before all writing of it.
+    """
+
+    chunk: int
+    way: tuple[int, ...]
+    reduce: bool
+    read: int
+    write: int
+
+
+class Piece(NamedTuple):
+    """A chunk: what it is, its grains, and the grain at which it begins in inputs and in outputs."""
+
+    kind: Kind
+    grains: int
+    input: int
+    output: int
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A schedule as transfers between the ranks of one communicator.
+
+    Parameters
+    ----------
+    kind : CollectiveKind or None
+        The collective; None where every pair of ranks has a message of its own size.
+    ranks : int
+        Number of ranks.
+    grains : int
+        Chunks of the data (``nchunksperloop``).
+    grain_bytes : Fraction
+        Size of a grain.
+    sizes : tuple of (int, int)
+        Grains of each rank's input and output.
+    chunks : tuple of Piece
+        The data.
+    transfers : tuple of Transfer
+        In any order.
+    """
+
+    kind: CollectiveKind | None
+    ranks: int
+    grains: int
+    grain_bytes: Fraction
+    sizes: tuple[tuple[int, int], ...]
+    chunks: tuple[Piece, ...]
+    transfers: tuple[Transfer, ...]
+
+
+def flow_of(instance: Instance, answer: Written) -> Flow:
+    """Turn a schedule that is right into transfers.
+
+    Raises
+    ------
+    InputError
+        If MSCCL has nothing for it: several collectives at once, data that switches copy or add, other GPUs than those of
+        the group in between.
+    """
+    topology = instance.network
+    if not isinstance(topology, Topology) or instance.demand is None:
+        raise InputError("expected a network of nodes and links, and a collective", place="instance")
+    kind, members = _collective(instance)
+    sends, kinds, units, unit, read, write = _columns(instance, topology, answer)
+    transfers = _transfers(topology, sends, kinds, read, write, {node: r for r, node in enumerate(members)})
+    numbers = {rank: r for r, rank in enumerate(sorted(members_ranks(instance)))}
+    local = {
+        some: (tuple(numbers[r] for r in some[0]), tuple(numbers[r] for r in some[1]), some[2]) for some in set(kinds)
+    }
+    return _laid_out(instance, kind, len(members), [local[some] for some in kinds], units, unit, transfers)
+
+
+def members_ranks(instance: Instance) -> tuple[int, ...]:
+    """Ranks of the communicator: those of the group, or all where every pair has a message of its own."""
+    demand = instance.demand
+    if demand is None or demand.ranks is None or demand.collective is CollectiveKind.POINT_TO_POINT:
+        return tuple(range(instance.npus))
+    return tuple(sorted(demand.ranks))
+
+
+def _collective(instance: Instance) -> tuple[CollectiveKind | None, list[int]]:
+    """The collective, and the nodes of its ranks."""
+    topology = instance.network
+    assert isinstance(topology, Topology)  # noqa: S101 (the caller has looked)
+    kinds = {demand.collective for demand in instance.demands}
+    if kinds == {CollectiveKind.POINT_TO_POINT}:
+        return None, list(topology.rank_nodes)
+    if len(instance.demands) > 1:
+        text = f"{len(instance.demands)} collectives at once; a file is one collective of one communicator"
+        raise InputError(text, place="instance.also")
+    (kind,) = kinds
+    return kind, [topology.rank_nodes[rank] for rank in members_ranks(instance)]
+
+
+def _columns(
+    instance: Instance, topology: Topology, answer: Written
+) -> tuple[Sends, list[Kind], list[int], Fraction, Ints, Ints]:
+    """Sends, what each chunk is, sizes in units, the unit, and the orders of reading and writing."""
+    if isinstance(answer, TranslatedTrees):
+        answer = expand(instance, answer)
+    if isinstance(answer, TreePacking):
+        sends, _, level = tree_sends(topology, answer, 1)
+        return sends, _kinds_of_trees(instance, answer), answer.units.tolist(), answer.unit_bytes, level, level
+    chunks = answer.chunks
+    rows = zip(chunks.held_by.tolist(), chunks.needed_by.tolist(), chunks.reduced.tolist(), strict=True)
+    kinds = [_normal(chunks.groups[held], chunks.groups[needed], reduced) for held, needed, reduced in rows]
+    if isinstance(answer, Schedule):
+        read, write = time_order(answer.start_s, answer.end_s)
+        return answer.sends, kinds, chunks.units.tolist(), chunks.unit_bytes, read, np.maximum(read, write)
+    assert isinstance(answer, StepSchedule)  # noqa: S101 (there is no other)
+    return answer.sends, kinds, chunks.units.tolist(), chunks.unit_bytes, answer.step, answer.step
+
+
+def _normal(held: tuple[int, ...], needed: tuple[int, ...], reduced: bool) -> Kind:
+    """A chunk's kind; who has what is copied needs it no more."""
+    return (held, needed, True) if reduced else (held, tuple(sorted({*needed} - {*held})), False)
+
+
+def _kinds_of_trees(instance: Instance, packing: TreePacking) -> list[Kind]:
+    """What each tree carries: the data of its root, or of all."""
+    by_root: dict[int | None, Kind] = {}
+    for held, needed, reduced in demanded(instance):
+        root = None if len(held) > 1 and len(needed) > 1 else needed[0] if reduced else held[0]
+        by_root[root] = _normal(held, needed, reduced)
+    return [by_root.get(None) or by_root[root] for root in packing.root.tolist()]
+
+
+def _transfers(
+    topology: Topology, sends: Sends, kinds: list[Kind], read: Ints, write: Ints, rank: Mapping[int, int]
+) -> list[Transfer]:
+    """Sends from rank to rank; what is stored in switches is put together."""
+    compute = [node.kind is NodeKind.COMPUTE for node in topology.nodes]
+    ends = topology.link_ends
+    links, offset = sends.path_links.tolist(), sends.path_offset.tolist()
+    stored: dict[tuple[int, int], list[tuple[list[int], int, int]]] = defaultdict(list)
+    found: list[Transfer] = []
+    order = np.lexsort((np.arange(len(sends)), read)).tolist()
+    columns = (sends.chunk.tolist(), sends.source.tolist(), sends.target.tolist(), sends.reduce.tolist())
+    for send in order:
+        chunk, source, target, reduce = (column[send] for column in columns)
+        nodes = [source, *(ends[link][1] for link in links[offset[send] : offset[send + 1]])]
+        begin, end = int(read[send]), int(write[send])
+        way = [node for node in nodes if compute[node]]
+        if not compute[source]:
+            way, begin = _out_of_switch(topology, stored[chunk, source], source, begin, way)
+        if not compute[target]:
+            if reduce and any(kept for kept in stored[chunk, target]):
+                raise InputError(f"switch {topology.nodes[target].name} adds; MSCCL adds on GPUs alone", place="sends")
+            stored[chunk, target].append((way, begin, end))
+            continue
+        outside = [topology.nodes[node].name for node in way if node not in rank]
+        if outside:
+            text = f"data goes over {outside[0]}, which is not in the group; a file is of one communicator"
+            raise InputError(text, place="sends")
+        found.append(Transfer(chunk, tuple(rank[node] for node in way), bool(reduce), begin, max(begin, end)))
+    del kinds
+    return found
+
+
+def _out_of_switch(
+    topology: Topology, kept: list[tuple[list[int], int, int]], switch: int, begin: int, way: list[int]
+) -> tuple[list[int], int]:
+    """The way to a switch and on from there; every arrival goes on once."""
+    arrived = [index for index, (_, _, end) in enumerate(kept) if end <= begin]
+    if not arrived:
+        text = f"switch {topology.nodes[switch].name} copies; MSCCL sends every copy from a GPU (no multicast)"
+        raise InputError(text, place="sends")
+    before, since, _ = kept.pop(arrived[0])
+    return before + way, since
+
+
+def _laid_out(
+    instance: Instance,
+    kind: CollectiveKind | None,
+    ranks: int,
+    kinds: list[Kind],
+    units: list[int],
+    unit: Fraction,
+    transfers: list[Transfer],
+) -> Flow:
+    """Join chunks that are sent alike, count in grains, and give every chunk its place in the buffers."""
+    ways: list[list[tuple[object, ...]]] = [[] for _ in kinds]
+    for transfer in transfers:
+        ways[transfer.chunk].append(transfer[1:])
+    alike: dict[object, list[int]] = defaultdict(list)
+    for chunk, sent in enumerate(ways):
+        alike[kinds[chunk], tuple(sorted(sent))].append(chunk)
+    groups = [members for members in alike.values() if kinds[members[0]][1]]
+    sizes = [sum(units[chunk] for chunk in members) * unit for members in groups]
+    number = {members[0]: joined for joined, members in enumerate(groups)}
+    demand = instance.demand
+    assert demand is not None  # noqa: S101 (the caller has looked)
+    whole = _whole_sizes(kind, demand, ranks)
+    scale = lcm(*(size.denominator for size in (*sizes, *whole)))
+    grain = Fraction(gcd(*(int(size * scale) for size in (*sizes, *whole))), scale)
+    counts = [int(size / grain) for size in sizes]
+    pieces, buffers = _places(kind, ranks, [kinds[members[0]] for members in groups], counts, whole, grain)
+    total = int(whole[-1] / grain) if kind is not None else max(map(max, buffers), default=1)
+    kept = tuple(transfer._replace(chunk=number[transfer.chunk]) for transfer in transfers if transfer.chunk in number)
+    return Flow(kind, ranks, max(total, 1), grain, tuple(buffers), tuple(pieces), kept)
+
+
+def _whole_sizes(kind: CollectiveKind | None, demand: Demand, ranks: int) -> list[Fraction]:
+    """Sizes that grains must divide; the last one is what ``nchunksperloop`` counts."""
+    part = demand.size_bytes / ranks
+    if kind is None:
+        return []
+    if kind in (CollectiveKind.GATHER, CollectiveKind.SCATTER):
+        return [demand.size_bytes, part]
+    if kind in (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_TO_ALL):
+        return [part, demand.size_bytes]
+    return [demand.size_bytes]
+
+
+def _places(
+    kind: CollectiveKind | None, ranks: int, kinds: list[Kind], counts: list[int], whole: list[Fraction], grain: Fraction
+) -> tuple[list[Piece], list[tuple[int, int]]]:
+    """Where every chunk is in the buffers, and how large these are: the parts of NCCL's collectives in order."""
+    part = int(min(whole) / grain) if whole else 0
+    filled: dict[object, int] = defaultdict(int)
+    pieces: list[Piece] = []
+    sent, got = [0] * ranks, [0] * ranks
+    for some, count in zip(kinds, counts, strict=True):
+        held, needed, _ = some
+        key: object = (held, needed)
+        at, filled[key] = filled[key], filled[key] + count
+        source, target = held[0], needed[0]
+        match kind:
+            case CollectiveKind.ALL_GATHER | CollectiveKind.GATHER:
+                place = at, source * part + at
+            case CollectiveKind.REDUCE_SCATTER | CollectiveKind.SCATTER:
+                place = target * part + at, at
+            case CollectiveKind.ALL_TO_ALL:
+                place = target * part + at, source * part + at
+            case None:
+                place = sent[source], got[target]
+                sent[source] += count
+                got[target] += count
+            case _:
+                place = at, at
+        pieces.append(Piece(some, count, *place))
+    if kind is None:
+        return pieces, list(zip(sent, got, strict=True))
+    total = int(max(whole) / grain)
+    before, after = {
+        CollectiveKind.ALL_GATHER: (part, total),
+        CollectiveKind.GATHER: (part, total),
+        CollectiveKind.REDUCE_SCATTER: (total, part),
+        CollectiveKind.SCATTER: (total, part),
+    }.get(kind, (total, total))
+    return pieces, [(before, after)] * ranks

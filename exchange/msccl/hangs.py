@@ -1,0 +1,71 @@
+"""Why thread blocks do not come to their end, and what is left in connections."""
+
+from __future__ import annotations
+
+from .findings import Findings, at
+from .machine import Connection, Running
+from .program import RECEIVES, SENDS
+
+
+def judge_hangs(
+    blocks: list[dict[int, Running]], connections: dict[tuple[int, int, int], Connection], findings: Findings
+) -> bool:
+    """Report what hangs, and what is sent and never received; whether everything came to its end."""
+    stuck = [block for gpu in blocks for block in gpu.values() if not block.finished]
+    told: set[Running] = set()
+    for block in stuck:
+        if block not in told:
+            _follow(block, blocks, told, findings)
+    if stuck:
+        return False
+    for (source, target, channel), connection in connections.items():
+        if connection.items:
+            sender, instruction = connection.sent_by[connection.taken]
+            text = f"sends to gpu {target} over channel {channel} what is never received: {len(connection.items)} left"
+            findings.add("unmatched", text, at(source, sender.name, sender.instructions[instruction].position))
+    return True
+
+
+def _follow(block: Running, blocks: list[dict[int, Running]], told: set[Running], findings: Findings) -> None:
+    """Go from a block to the one that it waits for, and so on, to the reason or around a circle; report that."""
+    way: list[Running] = []
+    here: Running | None = block
+    while here is not None and here not in told:
+        told.add(here)
+        way.append(here)
+        reason, here = _waits(here, blocks)
+    if here is not None and here not in way:
+        return  # leads to what has been reported
+    last = way[-1]
+    place = at(last.gpu, last.name, last.instructions[last.done].position)
+    if here is None:
+        findings.add("unmatched" if "never" in reason else "hang", reason, place)
+        return
+    circle = way[way.index(here) :]
+    names = " -> ".join(at(one.gpu, one.name, one.instructions[one.done].position) for one in (*circle[:6], here))
+    findings.add("hang", f"each waits for the next one: {names}", place)
+
+
+def _waits(block: Running, blocks: list[dict[int, Running]]) -> tuple[str, Running | None]:
+    """What a stuck block waits for, in words, and the block that could go on with it."""
+    instruction = block.instructions[block.done]
+    if block.unit == 0:
+        for name, count in instruction.waits:
+            other = blocks[block.gpu].get(name)
+            if other is None:
+                return f"waits for tb {name}, which there is not", None
+            needed = other.reaching(count)
+            if needed is None:
+                return f"waits for step {count} of tb {name}, which sets no flag as high (hasdep)", None
+            if other.done <= needed:
+                return f"waits for step {count} of tb {name}", None if other is block else other
+    kind = instruction.step.type
+    if kind == "ra":
+        return "ra has no branch in the interpreter: the thread block ends here", None
+    if kind in RECEIVES and (block.fifo_in is None or not block.fifo_in.items):
+        more = [one for one in (block.fifo_in.users if block.fifo_in else ()) if not one.finished]
+        return f"receives from gpu {block.peers[1]} what is never sent", more[0] if more else None
+    if kind in SENDS:
+        more = [one for one in (block.fifo_out.takers if block.fifo_out else ()) if not one.finished]
+        return f"sends to gpu {block.peers[0]} what is never received", more[0] if more else None
+    return "does not go on", None

@@ -1,0 +1,305 @@
+"""A run of a program with symbolic data: what every GPU has in the end, and all that goes wrong on the way.
+
+Connections are in order and hold as much as the protocol has room for at the largest size of the file's range. A wait is over when the other block's flag is as high or higher. Where no two accesses to the same memory
+are unordered, every run gives the same, so that one run is enough; those that are unordered are reported as races. The
+work is in proportion to the instructions and the chunks that they move.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .dialects import DEFAULT_MAX_BYTES, MAX_COUNT, SLOT_BYTES, SLOTS
+from .findings import Findings, at
+from .machine import Connection, Running
+from .meaning import Meaning, meaning_of
+from .program import RECEIVES, REDUCES, SENDS, Algorithm, Gpu, Step
+from .races import Races
+from .runtime import Instruction
+from .values import Values
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happens to one chunk, in the order of the run.
+
+    Parameters
+    ----------
+    kind : str
+        ``send`` and ``take`` of a message, ``add`` and ``copy`` in the memory of a GPU.
+    gpu : int
+        Where.
+    message : int
+        Number of the message; -1 of the others.
+    value : int
+        What is sent, taken or written; of a taken chunk that is reduced, what came.
+    source, target : int or None
+        Addresses that are read and written.
+    peer, channel : int
+        The other GPU of a message, and the channel.
+    """
+
+    kind: str
+    gpu: int
+    message: int
+    value: int
+    source: int | None
+    target: int | None
+    peer: int = -1
+    channel: int = -1
+
+
+@dataclass(eq=False)
+class Run:
+    """A program that has been run.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        The program.
+    inplace : bool
+        Whether input and output are the same memory.
+    meaning : Meaning
+        What it is meant to do.
+    values : Values
+        The data.
+    memory : list of dict
+        Value at every address of every GPU that has been used.
+    bases : list of dict
+        Address at which each buffer of every GPU begins.
+    findings : Findings
+        What went wrong: rules ``hang``, ``unmatched``, ``count``, ``bounds``, ``undefined`` and ``race``.
+    ended : bool
+        Whether all thread blocks have come to their end.
+    """
+
+    algorithm: Algorithm
+    inplace: bool
+    meaning: Meaning
+    values: Values
+    memory: list[dict[int, int]]
+    bases: list[dict[str, int]]
+    findings: Findings
+    ended: bool = True
+
+
+def execute(
+    algorithm: Algorithm, *, inplace: bool, tell: Callable[[Event], None] | None = None
+) -> Run:
+    """Run a program.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        The program; its GPUs and peers are numbers below ``ngpus``, see :func:`~.lint.lint`.
+    inplace : bool
+        Whether the input and the output of the call are the same memory, as NCCL defines it for the collective.
+    tell : callable, optional
+        Is told of every event.
+    """
+    machine = _Machine(algorithm, inplace, tell)
+    machine.go()
+    machine.judge()
+    return machine.run
+
+
+def chunks_at_once(algorithm: Algorithm) -> int:
+    """How many chunks of a step take one slot of a connection, at the largest size that the file is for."""
+    largest = DEFAULT_MAX_BYTES if algorithm.max_bytes is None else algorithm.max_bytes
+    if largest <= 0 or algorithm.nchunksperloop <= 0:
+        return 1
+    chunk = -(-largest // algorithm.nchunksperloop)
+    return min(max(SLOT_BYTES.get(algorithm.proto, 1) // chunk, 1), MAX_COUNT - 1)
+
+
+class _Machine:
+    """Goes on with thread blocks as long as one of them can."""
+
+    def __init__(
+        self, algorithm: Algorithm, inplace: bool, tell: Callable[[Event], None] | None
+    ) -> None:
+        meaning, count = meaning_of(algorithm), algorithm.ngpus
+        bases = [dict(zip("ios", meaning.bases(rank, inplace=inplace), strict=True)) for rank in range(count)]
+        self.run = Run(algorithm, inplace, meaning, Values(), [{} for _ in range(count)], bases, Findings())
+        self.tell, self.slots, self.at_once = tell, SLOTS.get(algorithm.proto, 2), chunks_at_once(algorithm)
+        self.sizes = [dict(zip("ios", (*meaning.sizes, 0), strict=True)) for _ in range(count)]
+        self.connections: dict[tuple[int, int, int], Connection] = {}
+        self.blocks: list[dict[int, Running]] = [{} for _ in range(count)]
+        self.races = Races(count)
+        self.messages = 0
+        self.ready: deque[Running] = deque()
+        for gpu in algorithm.gpus:
+            self._add(gpu)
+
+    def _add(self, gpu: Gpu) -> None:
+        sizes = self.sizes[gpu.id]
+        sizes["s"] = gpu.s_chunks
+        if self.run.meaning.kind is None:
+            sizes["i"], sizes["o"] = gpu.i_chunks, gpu.o_chunks
+        for number, block in enumerate(gpu.blocks):
+            running = Running(gpu.id, number, block, [0] * len(gpu.blocks))
+            self.blocks[gpu.id][block.id] = running
+            if block.send >= 0 and running.sends:
+                running.fifo_out = self._connection(gpu.id, block.send, block.chan)
+                running.fifo_out.users.append(running)
+            if block.recv >= 0 and running.receives:
+                running.fifo_in = self._connection(block.recv, gpu.id, block.chan)
+                running.fifo_in.takers.append(running)
+            self.ready.append(running)
+
+    def _connection(self, source: int, target: int, channel: int) -> Connection:
+        key = (source, target, channel)
+        if key not in self.connections:
+            self.connections[key] = Connection(self.slots)
+        return self.connections[key]
+
+    def go(self) -> None:
+        """Run until nothing can go on."""
+        while self.ready:
+            block = self.ready.popleft()
+            while block.done < len(block.instructions) and self._instruction(block):
+                self.ready.extend(block.finish())
+
+    def _instruction(self, block: Running) -> bool:
+        """Go on with an instruction; whether it has come to its end."""
+        instruction = block.instructions[block.done]
+        if block.unit == 0:
+            for name, count in instruction.waits:
+                other = self.blocks[block.gpu].get(name)
+                needed = None if other is None else other.reaching(count)
+                if other is None or needed is None or block.waits_for(other, needed):
+                    return False
+        step = instruction.step
+        while block.unit < step.cnt:
+            done = self._chunks(block, instruction, step)
+            if not done:
+                return False
+            block.unit += done
+        return True
+
+    def _chunks(self, block: Running, instruction: Instruction, step: Step) -> int:
+        """Do what the instruction does with its next chunks, as many as go at once; how many, 0 if it has to wait."""
+        kind, count = step.type, min(self.at_once, step.cnt - block.unit)
+        if kind in _LOCAL:
+            for unit in range(block.unit, block.unit + count):
+                self._local(block, instruction, step, unit)
+            return 0 if kind == "ra" else count
+        into, out = block.fifo_in, block.fifo_out
+        if kind in RECEIVES and (into is None or not into.items):
+            if into is not None:
+                into.receiver = block
+            return 0
+        if kind in SENDS and (out is None or len(out.items) >= out.slots):
+            if out is not None:
+                out.sender = block
+            return 0
+        came = self._take(block, into, step, count) if into is not None and kind in RECEIVES else (-1,) * count
+        given = tuple(self._one(block, step, unit, value) for unit, value in enumerate(came, block.unit))
+        if out is not None and kind in SENDS:
+            self._give(block, out, (given, step.cnt, block.unit))
+        return count
+
+    def _one(self, block: Running, step: Step, unit: int, came: int) -> int:
+        """Read, add and write one chunk; the value that is sent on."""
+        kind, value, source, target = step.type, came, None, None
+        if kind == "s" or kind in REDUCES:
+            source = self._address(block, step.srcbuf, step.srcoff + unit)
+            local = self._load(block, source)
+            value = local if kind == "s" else self.run.values.sum(local, came)
+        if kind not in ("s", "rrs"):
+            target = self._address(block, step.dstbuf, step.dstoff + unit)
+            self._store(block, target, value)
+        if self.tell is not None:
+            if kind in RECEIVES:
+                number = block.come[block.done] + unit
+                self.tell(Event("take", block.gpu, number, came, source, target, block.peers[1], block.channel))
+            if block.fifo_out is not None and kind in SENDS:
+                number = len(block.fifo_out.sent_by) + unit - block.unit
+                self.tell(Event("send", block.gpu, number, value, source, target, block.peers[0], block.channel))
+        return value
+
+    def _take(self, block: Running, into: Connection, step: Step, count: int) -> tuple[int, ...]:
+        """Take chunks out of a connection, which makes room."""
+        values, other, unit = into.items.popleft()
+        block.come.setdefault(block.done, into.taken)
+        into.taken += len(values)
+        if (other, unit) != (step.cnt, block.unit):
+            text = f"receives {step.cnt} chunks where a step of {other} sends: they do not match in size"
+            place = at(block.gpu, block.name, block.instructions[block.done].position)
+            self.run.findings.add("count", text, place)
+            values = (values + (self.run.values.contribution(block.gpu, -1),) * count)[:count]
+        if into.sender is not None:
+            self.ready.append(into.sender)
+            into.sender = None
+        return values
+
+    def _give(self, block: Running, out: Connection, item: tuple[tuple[int, ...], int, int]) -> None:
+        """Put chunks into a connection."""
+        out.items.append(item)
+        out.sent_by.extend([(block, block.done)] * len(item[0]))
+        if out.receiver is not None:
+            self.ready.append(out.receiver)
+            out.receiver = None
+
+    def _local(self, block: Running, instruction: Instruction, step: Step, unit: int) -> None:
+        """Copy or add in the memory of a GPU."""
+        target = self._address(block, step.dstbuf, step.dstoff + unit)
+        if step.type == "cpy":
+            source = self._address(block, step.srcbuf, step.srcoff + unit)
+            if source is not None and source == target:
+                return  # the same memory, in place
+            value = self._load(block, source)
+            self._store(block, target, value)
+            if self.tell is not None:
+                self.tell(Event("copy", block.gpu, -1, value, source, target))
+            return
+        total = self._load(block, target)
+        for offset in instruction.sources:
+            source = self._address(block, step.srcbuf, offset + unit)
+            total = self.run.values.sum(total, self._load(block, source))
+            if self.tell is not None:
+                self.tell(Event("add", block.gpu, -1, total, source, target))
+        self._store(block, target, total)
+
+    def _address(self, block: Running, buffer: str, offset: int) -> int | None:
+        """Where a chunk is; None outside of the buffer."""
+        if 0 <= offset < self.sizes[block.gpu].get(buffer, 0):
+            return self.run.bases[block.gpu][buffer] + offset
+        size = self.sizes[block.gpu].get(buffer, 0)
+        place = at(block.gpu, block.name, block.instructions[block.done].position)
+        self.run.findings.add("bounds", f"uses chunk {offset} of buffer {buffer}, which has {size}", place)
+        return None
+
+    def _load(self, block: Running, address: int | None) -> int:
+        """Read memory."""
+        values, gpu = self.run.values, block.gpu
+        if address is None:
+            return values.contribution(gpu, -1)
+        self.races.reads(block, address)
+        found = self.run.memory[gpu].get(address)
+        if found is None:
+            grain = address - self.run.bases[gpu]["i"]
+            if not 0 <= grain < self.sizes[gpu]["i"]:
+                place = at(gpu, block.name, block.instructions[block.done].position)
+                self.run.findings.add("undefined", "reads memory that nothing has been written to", place)
+                grain = -1
+            found = self.run.memory[gpu][address] = values.contribution(gpu, grain)
+        return found
+
+    def _store(self, block: Running, address: int | None, value: int) -> None:
+        """Write memory."""
+        if address is not None:
+            self.races.writes(block, address)
+            self.run.memory[block.gpu][address] = value
+
+    def judge(self) -> None:
+        """Report what has not come to its end, what is left over, and races."""
+        from .hangs import judge_hangs
+
+        self.run.ended = judge_hangs(self.blocks, self.connections, self.run.findings)
+        self.races.judge(self.blocks, self.run.findings)
+
+
+_LOCAL = frozenset({"cpy", "re", "ra"})

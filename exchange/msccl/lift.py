@@ -1,0 +1,226 @@
+"""MSCCL programs as schedules in steps, so that they are verified, timed, drawn and compared like any other.
+
+A program is run once, and every chunk that arrives becomes a send of the chunk of the collective that it is part of: a
+reduction where it is added to what the GPU has, at once or later, and a copy otherwise. Steps are the fewest that keep
+the order of reading and writing of each chunk at each GPU.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ...core.collective import CollectiveKind, Demand
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.schedule import Chunks, StepSchedule, sends_from_lists
+from ...core.topology import Topology
+from .check import placements
+from .interpreter import Event, Run, execute
+from .links import routes
+from .meaning import ROOTED
+from .outcome import judge_outcome
+from .program import Algorithm
+
+#: Rounds in which steps are found; each settles at least one more send of a chain.
+ROUNDS = 10_000
+
+
+@dataclass
+class _Message:
+    """A chunk that is sent: of the collective's chunk, from where to where, when it is read and when it counts."""
+
+    chunk: int
+    source: int
+    target: int
+    reduce: bool
+    read: int
+    write: int
+    channel: int
+
+
+def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: str) -> tuple[Instance, StepSchedule]:
+    """Make a schedule of a program.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        A program that is right (:func:`~.check.check_algorithm`).
+    topology : Topology
+        The network; GPU i is rank i. A transfer takes a shortest way over links and switches.
+    size_bytes : Fraction
+        Full buffer of the collective.
+    name : str
+        Name of the instance.
+
+    Raises
+    ------
+    InputError
+        If the program goes wrong, does not fit the network, or does what a schedule cannot tell.
+    """
+    if len(topology.ranks) != algorithm.ngpus:
+        text = f"is for {algorithm.ngpus} GPUs, but the network has {len(topology.ranks)} ranks"
+        raise InputError(text, place="algo.ngpus")
+    events: list[Event] = []
+    run = execute(algorithm, inplace=placements(algorithm)[:1] == [True], tell=events.append)
+    root = judge_outcome(run) if run.ended else None
+    if run.findings.wrong:
+        raise InputError(f"goes wrong: {run.findings.wrong[0]}; see cwb check")
+    kind = run.meaning.kind
+    if kind is None:
+        raise InputError(f"coll {algorithm.coll!r} does not say what the data is for", place="algo.coll")
+    instance = Instance(name, topology, _demand(kind, algorithm, size_bytes, root))
+    messages = _messages(run, events)
+    chunks = _chunks(run, size_bytes, root or 0)
+    step = _steps(messages)
+    ways = routes(topology)
+    missing = next(((m.source, m.target) for m in messages if not ways.get((m.source, m.target))), None)
+    if missing is not None:
+        names = [topology.ranks[rank] for rank in missing]
+        raise InputError(f"gpu {missing[0]} sends to gpu {missing[1]}, but {names[0]!r} has no link to {names[1]!r}")
+    some = [ways[m.source, m.target] for m in messages]
+    sends = sends_from_lists(
+        [m.chunk for m in messages],
+        [topology.rank_nodes[m.source] for m in messages],
+        [topology.rank_nodes[m.target] for m in messages],
+        [m.reduce for m in messages],
+        [options[m.channel % len(options)] for m, options in zip(messages, some, strict=True)],
+    )
+    return instance, StepSchedule(instance.sha256, chunks, sends, np.array(step, dtype=np.int64))
+
+
+def _demand(kind: CollectiveKind, algorithm: Algorithm, size_bytes: Fraction, root: int | None) -> Demand:
+    """The collective; the root is the first of the group."""
+    ranks = None
+    if kind in ROOTED and root:
+        ranks = (root, *(rank for rank in range(algorithm.ngpus) if rank != root))
+    return Demand(kind, size_bytes, 1, ranks)
+
+
+def _messages(run: Run, events: list[Event]) -> list[_Message]:
+    """Every chunk that is sent, with where it counts at the target."""
+    sent: dict[tuple[int, int, int, int], tuple[int, int]] = {}
+    found: list[_Message] = []
+    apart: dict[tuple[int, int], _Message] = {}  # what lies in memory as it came, and may be added later
+    for order, event in enumerate(events):
+        if event.kind == "send":
+            sent[event.gpu, event.peer, event.channel, event.message] = order, event.value
+        elif event.kind == "take":
+            when, value = sent[event.peer, event.gpu, event.channel, event.message]
+            reduces = event.source is not None
+            message = _Message(
+                _chunk_of(run, value), event.peer, event.gpu, reduces, when, order, max(event.channel, 0)
+            )
+            found.append(message)
+            if event.target is not None:
+                apart.pop((event.gpu, event.target), None)
+                if not reduces:
+                    apart[event.gpu, event.target] = message
+        elif event.kind == "add" and event.source is not None and event.target is not None:
+            _add(apart, event.gpu, event.source, event.target, order)
+        elif event.kind == "copy" and event.source is not None and event.target is not None:
+            moved = apart.pop((event.gpu, event.source), None)
+            if moved is not None:
+                apart[event.gpu, event.target] = moved
+    return found
+
+
+def _add(apart: dict[tuple[int, int], _Message], gpu: int, source: int, target: int, order: int) -> None:
+    """What came apart is added now, to what the GPU has or the other way round."""
+    for address in (source, target):
+        message = apart.pop((gpu, address), None)
+        if message is not None:
+            message.reduce, message.write = True, order
+
+
+def _chunk_of(run: Run, value: int) -> int:
+    """The collective's chunk that a value is part of: the grain of a sum, or the one contribution of a copy."""
+    rank, grain = run.values.any_contribution(value)
+    match run.meaning.kind:
+        case CollectiveKind.ALL_REDUCE | CollectiveKind.REDUCE | CollectiveKind.REDUCE_SCATTER:
+            return grain
+        case CollectiveKind.BROADCAST | CollectiveKind.SCATTER:
+            return grain
+        case CollectiveKind.ALL_TO_ALL:
+            return rank * run.meaning.grains + grain
+        case _:
+            return rank * run.meaning.part + grain
+
+
+def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
+    """The chunks of the collective in the order of :func:`_chunk_of`."""
+    meaning, ranks = run.meaning, run.algorithm.ngpus
+    everyone = tuple(range(ranks))
+    groups = (*((rank,) for rank in everyone), everyone)
+    part, all_ranks = meaning.part, ranks
+    own, whole = np.repeat(np.arange(ranks), part), meaning.grains
+    columns: tuple[np.ndarray, np.ndarray]
+    match meaning.kind:
+        case CollectiveKind.ALL_REDUCE:
+            columns = np.full(whole, all_ranks), np.full(whole, all_ranks)
+        case CollectiveKind.REDUCE:
+            columns = np.full(whole, all_ranks), np.full(whole, root)
+        case CollectiveKind.REDUCE_SCATTER:
+            columns = np.full(whole, all_ranks), own
+        case CollectiveKind.BROADCAST:
+            columns = np.full(whole, root), np.full(whole, all_ranks)
+        case CollectiveKind.SCATTER:
+            columns = np.full(len(own), root), own
+        case CollectiveKind.GATHER:
+            columns = own, np.full(len(own), root)
+        case CollectiveKind.ALL_TO_ALL:
+            columns = np.repeat(np.arange(ranks), whole), np.tile(own, ranks)
+        case _:
+            columns = own, np.full(len(own), all_ranks)
+    held, needed = columns
+    count = len(held)
+    parts = ranks * meaning.grains if meaning.kind in (CollectiveKind.GATHER, CollectiveKind.SCATTER) else meaning.grains
+    reduced = meaning.kind in (CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE, CollectiveKind.REDUCE_SCATTER)
+    return Chunks(
+        np.ones(count, dtype=np.int64),
+        size_bytes / parts,
+        groups,
+        held.astype(np.int64),
+        needed.astype(np.int64),
+        np.full(count, reduced),
+    )
+
+
+def _steps(messages: list[_Message]) -> list[int]:
+    """Steps in which every read of a chunk at a GPU sees the writes before it, and no write comes too early."""
+    events: dict[tuple[int, int], list[tuple[int, bool, int]]] = defaultdict(list)
+    for index, message in enumerate(messages):
+        events[message.chunk, message.source].append((message.read, False, index))
+        events[message.chunk, message.target].append((message.write, True, index))
+    for found in events.values():
+        found.sort()
+    step = [0] * len(messages)
+    for _ in range(ROUNDS):
+        if not any([_settle(found, messages, step) for found in events.values()]):
+            return step
+    raise InputError("the order of its steps is none that a schedule in steps can have")
+
+
+def _settle(events: list[tuple[int, bool, int]], messages: list[_Message], step: list[int]) -> bool:
+    """Raise the steps of what reads and writes a chunk at a GPU as far as their order asks for; whether any rose."""
+    read = written = -1
+    copied = False
+    rose = False
+    for _, writes, index in events:
+        if writes:
+            copy = not messages[index].reduce
+            least = max(read, written + (1 if copy or copied else 0))
+        else:
+            least = written + 1
+        if step[index] < least:
+            step[index] = least
+            rose = True
+        if writes:
+            copied = copy if step[index] > written else copied or copy
+            written = max(written, step[index])
+        else:
+            read = max(read, step[index])
+    return rose

@@ -1,0 +1,75 @@
+"""What a program puts on the links of a network."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ...core.topology import NodeKind, Topology
+from .program import Algorithm
+
+
+@dataclass(frozen=True)
+class Loads:
+    """Chunks that a program puts on links.
+
+    Parameters
+    ----------
+    chunks : mapping of int to Fraction
+        Chunks over every link that has some; over equally short ways between two GPUs in equal parts.
+    missing : tuple of (int, int)
+        Pairs of GPUs that are sent to one another without a link, or switches, between them.
+    """
+
+    chunks: Mapping[int, Fraction]
+    missing: tuple[tuple[int, int], ...]
+
+    def busiest(self, topology: Topology) -> tuple[int, Fraction] | None:
+        """The link that takes longest, and how many of its bytes per second one chunk is per second."""
+        if not self.chunks:
+            return None
+        link = max(self.chunks, key=lambda one: self.chunks[one] / topology.links[one].bandwidth_Bps)
+        return link, topology.links[link].bandwidth_Bps / self.chunks[link]
+
+
+def routes(topology: Topology) -> dict[tuple[int, int], list[tuple[int, ...]]]:
+    """Shortest ways between ranks over links and switches, not over other ranks; parallel links are ways each."""
+    out: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for link, (a, b) in enumerate(topology.link_ends):
+        out[a].append((link, b))
+    rank = {node: number for number, node in enumerate(topology.rank_nodes)}
+    found: dict[tuple[int, int], list[tuple[int, ...]]] = defaultdict(list)
+    for node, source in rank.items():
+        distance = {node: 0}
+        ways: dict[int, list[tuple[int, ...]]] = {node: [()]}
+        queue = deque([node])
+        while queue:
+            here = queue.popleft()
+            if here != node and topology.nodes[here].kind is NodeKind.COMPUTE:
+                found[source, rank[here]] = ways[here]
+                continue
+            for link, there in out[here]:
+                if there not in distance:
+                    distance[there], ways[there] = distance[here] + 1, []
+                    queue.append(there)
+                if distance[there] == distance[here] + 1:
+                    ways[there] += [(*way, link) for way in ways[here]]
+    return found
+
+
+def loads_of(algorithm: Algorithm, topology: Topology) -> Loads:
+    """Put the chunks of all transfers on links."""
+    ways = routes(topology)
+    chunks: dict[int, Fraction] = defaultdict(Fraction)
+    missing: list[tuple[int, int]] = []
+    for pair, count in algorithm.transfers.items():
+        some = ways.get(pair)
+        if not some:
+            missing.append(pair)
+            continue
+        for way in some:
+            for link in way:
+                chunks[link] += Fraction(count, len(some))
+    return Loads(chunks, tuple(missing))

@@ -1,0 +1,202 @@
+"""The static rules of steps; see :mod:`.lint`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from .dialects import MAX_COUNT, MAX_FUSION, MAX_OFFSET, Dialect
+from .findings import at
+from .meaning import meaning_of
+from .program import READS, RECEIVES, SENDS, WRITES, Algorithm, Block, Gpu, Step
+from .runtime import compiled
+
+_TYPES = frozenset({"s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop"})
+
+#: Which offsets a parser looks at, by type: the source, the destination. It looks at neither of an ``rrc``.
+_CHECKED = {
+    "s": "src",
+    "r": "dst",
+    "rcs": "dst",
+    "rrs": "src",
+    "rrc": "",
+    "rrcs": "src dst",
+    "cpy": "src dst",
+    "re": "src dst",
+    "ra": "src dst",
+}
+
+Found = Iterator[tuple[str, str, bool]]
+
+
+def _steps(algorithm: Algorithm) -> Iterator[tuple[Gpu, Block, int, Step]]:
+    for gpu in algorithm.gpus:
+        for block in gpu.blocks:
+            for position, step in enumerate(block.steps):
+                yield gpu, block, position, step
+
+
+def steps(algorithm: Algorithm, dialect: Dialect) -> Found:
+    """Steps have numbers below the limit."""
+    for gpu, block, position, step in _steps(algorithm):
+        if step.s < 0:
+            yield f"s is {step.s}: refused", at(gpu.id, block.id, position), True
+        elif step.s >= dialect.steps or position >= dialect.steps:
+            text = f"too many steps: {dialect.name} takes {dialect.steps} in a thread block"
+            yield text, at(gpu.id, block.id, position), True
+            return
+
+
+def numbers(algorithm: Algorithm, dialect: Dialect) -> Found:
+    """Steps are numbered in the order of the file."""
+    del dialect
+    for gpu, block, position, step in _steps(algorithm):
+        if step.s != position and 0 <= step.s:
+            text = f"s is {step.s}; the runtime keeps the order of the file, and waits count from 0 in it"
+            yield text, at(gpu.id, block.id, position), True
+
+
+def types(algorithm: Algorithm, dialect: Dialect) -> Found:
+    """Types are known, and executed."""
+    for gpu, block, position, step in _steps(algorithm):
+        place = at(gpu.id, block.id, position)
+        if step.type == "ra" and dialect.residual_add:
+            yield "ra is taken but not executed: the thread block ends there", place, True
+        elif step.type not in _TYPES:
+            yield f"type {step.type!r} is refused", place, True
+
+
+def counts(algorithm: Algorithm, dialect: Dialect) -> Found:
+    """Steps move at least one chunk and at most as many as fit."""
+    del dialect
+    for gpu, block, position, step in _steps(algorithm):
+        place = at(gpu.id, block.id, position)
+        if step.type == "nop":
+            continue
+        if not 0 <= step.cnt < MAX_COUNT:
+            yield f"cnt {step.cnt} is refused; expected 1 to {MAX_COUNT - 1}", place, True
+        elif step.cnt == 0:
+            yield "cnt 0 moves nothing, and is counted before the first of the counts", place, True
+
+
+def peerless(algorithm: Algorithm, dialect: Dialect) -> Found:
+    """Who sends or receives has a peer."""
+    del dialect
+    for gpu, block, position, step in _steps(algorithm):
+        for name, peer, kinds in (("send", block.send, SENDS), ("recv", block.recv, RECEIVES)):
+            if step.type in kinds and peer == -1:
+                yield f"{step.type} in a thread block without {name}: refused", at(gpu.id, block.id, position), True
+
+
+def buffer_names(algorithm: Algorithm, dialect: Dialect) -> Found:
+    """Buffers are input, output and scratch."""
+    del dialect
+    for gpu, block, position, step in _steps(algorithm):
+        for name in (step.srcbuf, step.dstbuf):
+            if name not in ("i", "o", "s"):
+                yield f"buffer {name!r} is refused; expected i, o or s", at(gpu.id, block.id, position), True
+
+
+def offsets(algorithm: Algorithm, dialect: Dialect) -> Found:
+    """Offsets are inside of their buffers, also those that no parser looks at."""
+    meaning = meaning_of(algorithm)
+    for gpu, block, position, step in _steps(algorithm):
+        said = {"i": gpu.i_chunks, "o": gpu.o_chunks, "s": gpu.s_chunks}
+        real = dict(said)
+        if meaning.kind is not None:
+            real["i"], real["o"] = meaning.sizes
+        for name, uses, buffer, offset in (
+            ("src", READS, step.srcbuf, step.srcoff),
+            ("dst", WRITES, step.dstbuf, step.dstoff),
+        ):
+            place = at(gpu.id, block.id, position)
+            looked_at = name in _CHECKED.get(step.type, "")
+            if looked_at and buffer in said and not -1 <= offset < said[buffer]:
+                yield f"{name}off {offset} of buffer {buffer} with {said[buffer]} chunks: refused", place, True
+            elif step.type in uses and buffer in real:
+                if offset < 0 or offset + max(step.cnt, 1) > real[buffer]:
+                    last = offset + max(step.cnt, 1) - 1
+                    text = f"uses chunks {offset} to {last} of buffer {buffer}, which has {real[buffer]}: not checked"
+                    yield f"{text}, and other memory is used", place, True
+                elif offset >= MAX_OFFSET:
+                    yield f"{name}off {offset} is kept in 16 bits with a sign, and is another one", place, True
+
+
+def flags(algorithm: Algorithm, dialect: Dialect) -> Found:
+    """``hasdep`` is 0 or 1, and not of a step that is left out."""
+    del dialect
+    for gpu, block, position, step in _steps(algorithm):
+        place = at(gpu.id, block.id, position)
+        if step.type == "nop" and step.hasdep:
+            yield "a nop has hasdep, but is not executed and sets no flag", place, True
+        elif step.type != "nop" and step.hasdep not in (0, 1):
+            yield f"hasdep {step.hasdep} is refused; expected 0 or 1", place, True
+
+
+def nops(algorithm: Algorithm, dialect: Dialect) -> Found:
+    """``nop`` steps wait, and for a step that waits too."""
+    del dialect
+    for gpu in algorithm.gpus:
+        for block in gpu.blocks:
+            pending = False
+            for position, step in enumerate(block.steps):
+                place = at(gpu.id, block.id, position)
+                if step.type == "nop" and step.depid < 0:
+                    yield "a nop without depid is left out, which shifts every later step that is waited for", place, True
+                elif step.type == "nop":
+                    pending = True
+                elif pending:
+                    if step.depid < 0:
+                        yield "a step after nops that wait has no depid itself: refused", place, True
+                    pending = False
+            if pending:
+                yield "the last steps are nops: nothing waits", at(gpu.id, block.id, len(block.steps) - 1), True
+
+
+def dependences(algorithm: Algorithm, dialect: Dialect) -> Found:
+    """Who is waited for is there, and says so."""
+    del dialect
+    for gpu in algorithm.gpus:
+        known = {block.id: {one.count: one for one in compiled(block)} for block in gpu.blocks}
+        for block in gpu.blocks:
+            for position, step in enumerate(block.steps):
+                place = at(gpu.id, block.id, position)
+                if step.depid < 0:
+                    continue
+                target = known.get(step.depid)
+                if target is None:
+                    yield f"waits for tb {step.depid}, which there is not: never checked, and it hangs", place, True
+                    continue
+                there = target.get(step.deps)
+                if there is not None and there.step.hasdep:
+                    continue
+                later = any(count >= step.deps and one.step.hasdep for count, one in target.items())
+                what = "is there" if there is not None else "is not a step of it"
+                if later:
+                    text = f"waits for step {step.deps} of tb {step.depid}, which sets no flag ({what})"
+                    yield f"{text}: a later one lets it go on", place, False
+                else:
+                    text = f"waits for step {step.deps} of tb {step.depid}, which sets no flag ({what})"
+                    yield f"{text}, nor does any later one: it hangs", place, True
+
+
+def chains(algorithm: Algorithm, dialect: Dialect) -> Found:
+    """Chains of ``re`` are as long as may be, and of one size."""
+    del dialect
+    for gpu in algorithm.gpus:
+        for block in gpu.blocks:
+            for one in compiled(block):
+                place = at(gpu.id, block.id, one.position)
+                if len(one.sources) > MAX_FUSION:
+                    text = f"a chain of {len(one.sources)} re is one step, which has room for {MAX_FUSION}"
+                    yield text, place, True
+                begin = one.position - len(one.sources) + 1
+                if len({step.cnt for step in block.steps[begin : one.position + 1]}) > 1:
+                    yield "a chain of re is one step, with the cnt of the last; they differ", place, True
+
+
+STEP_RULES: dict[str, Callable[[Algorithm, Dialect], Found]] = {
+    rule.__name__: rule
+    for rule in (
+        steps, numbers, types, counts, peerless, buffer_names, offsets, flags, nops, dependences, chains,
+    )
+}  # fmt: skip

@@ -1,0 +1,96 @@
+"""Whether the data that a run leaves is what the collective asks for."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ...core.collective import CollectiveKind
+from .findings import KEPT
+from .interpreter import Run
+from .meaning import ROOTED
+
+
+def judge_outcome(run: Run) -> int | None:
+    """Compare every rank's output with what it needs; what is wrong is added to the findings, rule ``result``.
+
+    Returns
+    -------
+    int or None
+        The root, of a collective that has one. A file does not name it: it is the rank for which most is right.
+    """
+    root = _root(run) if run.meaning.kind in ROOTED else 0
+    sums = [-1] * max(run.meaning.sizes[0], 1)
+    for rank in range(run.algorithm.ngpus):
+        _judge_rank(run, rank, root, sums)
+    return root if run.meaning.kind in ROOTED else None
+
+
+def _judge_rank(run: Run, rank: int, root: int, sums: list[int]) -> None:
+    values, memory, base = run.values, run.memory[rank], run.bases[rank]["o"]
+    before = run.findings.counts["result"]
+    for grain, origin in run.meaning.expected(rank, root):
+        if run.findings.counts["result"] > before + KEPT:
+            return
+        found = memory.get(base + grain)
+        if found is None and not run.inplace:
+            run.findings.add("result", f"output chunk {grain} is never written", f"gpu {rank}")
+            continue
+        if found is None:  # the input, which is the same memory
+            found = values.contribution(rank, base + grain - run.bases[rank]["i"])
+        if origin is not None:
+            if values.origin(found) != origin:
+                text = f"output chunk {grain} is not chunk {origin[1]} of gpu {origin[0]}, but {_told(run, found)}"
+                run.findings.add("result", text, f"gpu {rank}")
+            continue
+        place = run.meaning.place(rank, grain)
+        if sums[place] < 0:
+            sums[place] = values.of_all(run.algorithm.ngpus, place)
+        if values.fingerprint[found] != sums[place]:
+            text = f"output chunk {grain} is not the sum of all chunks {place}: {_wrong_sum(run, found, place)}"
+            run.findings.add("result", text, f"gpu {rank}")
+
+
+def _told(run: Run, value: int) -> str:
+    """A value in words."""
+    origin = run.values.origin(value)
+    if origin is None:
+        return "a sum"
+    return "undefined" if origin[1] < 0 else f"chunk {origin[1]} of gpu {origin[0]}"
+
+
+def _wrong_sum(run: Run, value: int, place: int) -> str:
+    """What is missing of a sum, there too often, or foreign."""
+    found = run.values.contributions(value)
+    for (gpu, grain), times in found.items():
+        if grain != place:
+            return f"it has {'undefined memory' if grain < 0 else f'chunk {grain} of gpu {gpu}'}"
+        if times > 1:
+            return f"it has that of gpu {gpu} {times} times"
+    missing = [gpu for gpu in range(run.algorithm.ngpus) if (gpu, place) not in found]
+    return f"it lacks that of gpu {missing[0]}" if missing else "it has something else"
+
+
+def _root(run: Run) -> int:
+    """The rank that is the root, as far as the data shows."""
+    ranks = range(run.algorithm.ngpus)
+    if run.meaning.kind in (CollectiveKind.BROADCAST, CollectiveKind.SCATTER):
+        first = [run.memory[rank].get(run.bases[rank]["o"]) for rank in ranks]
+        origins = Counter(origin[0] for value in first if value is not None and (origin := run.values.origin(value)))
+        return origins.most_common(1)[0][0] if origins else 0
+    right = {rank: _right(run, rank) for rank in ranks}
+    return max(right, key=lambda rank: right[rank])
+
+
+def _right(run: Run, rank: int) -> int:
+    """How many of the grains that a root needs are right at a rank, of the first few."""
+    count = 0
+    for (grain, origin), _ in zip(run.meaning.expected(rank, rank), range(64), strict=False):
+        found = run.memory[rank].get(run.bases[rank]["o"] + grain)
+        if found is None:
+            continue
+        if origin is None:
+            place = run.meaning.place(rank, grain)
+            count += run.values.fingerprint[found] == run.values.of_all(run.algorithm.ngpus, place)
+        else:
+            count += run.values.origin(found) == origin
+    return count

@@ -1,0 +1,208 @@
+"""MSCCL XML as programs, as forgiving as the runtimes are; what they stumble over is found by :mod:`.quirks`.
+
+Numbers are read as C's ``strtol`` with base 0 does, which the runtimes use: ``010`` is 8, ``0x10`` is 16, ``abc`` is 0.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.parsers import expat
+
+from ...core.errors import InputError, located, shown
+from .program import Algorithm, Block, Gpu, Step
+
+#: Files and elements beyond this are not read.
+MAX_BYTES = 2**29
+MAX_STEPS = 2**22
+
+_DEPTHS = {"algo": 0, "gpu": 1, "tb": 2, "step": 3}
+_NUMBER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
+_INTERNED = {text: text for text in ("s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "ra", "nop", "i", "o")}
+
+
+def number(text: str) -> int:
+    """Read a number as ``strtol(text, NULL, 0)`` does; what is none is 0."""
+    found = _NUMBER.match(text)
+    if found is None:
+        return 0
+    sign, digits = found.groups()
+    if len(digits) > 24:
+        value = 2**63 - 1
+    elif digits[:2] in ("0x", "0X"):
+        value = int(digits, 16)
+    elif digits[0] == "0":
+        octal = re.match("0[0-7]*", digits)
+        value = int(octal.group(), 8) if octal else 0
+    else:
+        value = int(digits)
+    value = min(value, 2**63 - 1)
+    return -value if sign == "-" else value
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read the file, unless it is larger than :data:`MAX_BYTES`.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    try:
+        if path.is_dir():
+            raise InputError("is a directory; expected an XML file")
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError((error.strerror or "cannot be read").lower()) from None
+    if len(raw) > MAX_BYTES:
+        raise InputError(f"more than {MAX_BYTES:,} bytes")
+    return raw
+
+
+def read_algorithm(path: Path) -> Algorithm:
+    """Read a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is no XML, or lacks an element or attribute: names the file and the place.
+    """
+    with located(source=str(path)):
+        return parse_algorithm(read_bytes(path))
+
+
+def parse_algorithm(raw: bytes) -> Algorithm:
+    """Read the text of a file; see :func:`read_algorithm`."""
+    reader = _Reader()
+    try:
+        reader.parser.Parse(raw, True)  # noqa: FBT003 (positional only)
+    except expat.ExpatError as error:
+        problem = expat.ErrorString(error.code)
+        raise InputError(f"no XML: {problem}", place=f"line {error.lineno}, column {error.offset + 1}") from None
+    except UnicodeError:
+        raise InputError("no XML: not the encoding that it says") from None
+    if reader.algorithm is None:
+        raise InputError("has no element algo; expected an MSCCL algorithm")
+    return reader.algorithm
+
+
+class _Reader:
+    """Builds a program while expat reads."""
+
+    def __init__(self) -> None:
+        self.parser = expat.ParserCreate()
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.StartDoctypeDeclHandler = self.doctype
+        self.algorithm: Algorithm | None = None
+        self.path: list[str] = []
+        self.foreign = 0
+        self.count = 0
+        self.head: dict[str, str] = {}
+        self.gpu: dict[str, str] = {}
+        self.block: dict[str, str] = {}
+        self.gpus: list[Gpu] = []
+        self.blocks: list[Block] = []
+        self.steps: list[Step] = []
+
+    def doctype(self, *_: object) -> None:
+        """Refuse declarations: a few lines of them can stand for gigabytes."""
+        raise InputError("has a document type; expected elements alone", place=self.line)
+
+    @property
+    def line(self) -> str:
+        """Where the parser is."""
+        return f"line {self.parser.CurrentLineNumber}"
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Take an element in its place, and leave out others, with all that is in them, as the runtimes do."""
+        if self.foreign or _DEPTHS.get(tag) != len(self.path) or self.algorithm is not None:
+            self.foreign += 1
+            return
+        self.path.append(tag)
+        if tag == "step":
+            self.steps.append(self.step(attributes))
+        elif tag == "tb":
+            self.block, self.steps = attributes, []
+        elif tag == "gpu":
+            self.gpu, self.blocks = attributes, []
+        else:
+            self.head, self.gpus = attributes, []
+
+    def end(self, tag: str) -> None:
+        """Put what has been read into what it is part of."""
+        if self.foreign:
+            self.foreign -= 1
+            return
+        self.path.pop()
+        if tag == "tb":
+            numbers = (self.whole(self.block, name, tag) for name in ("id", "send", "recv", "chan"))
+            self.blocks.append(Block(*numbers, tuple(self.steps)))
+        elif tag == "gpu":
+            sizes = (self.whole(self.gpu, name, tag) for name in ("id", "i_chunks", "o_chunks", "s_chunks"))
+            self.gpus.append(Gpu(*sizes, tuple(self.blocks)))
+        elif tag == "algo":
+            self.algorithm = self.whole_algorithm()
+
+    def step(self, given: dict[str, str]) -> Step:
+        """Read a step."""
+        self.count += 1
+        if self.count > MAX_STEPS:
+            raise InputError(f"more than {MAX_STEPS:,} steps", place=self.line)
+        try:
+            kind, source, target = given["type"], given["srcbuf"], given["dstbuf"]
+            texts = (given[name] for name in ("s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep"))
+            s, srcoff, dstoff, cnt, depid, deps, hasdep = (
+                int(text) if text.isascii() and text.isdigit() and text[0] != "0" and len(text) < 19 else number(text)
+                for text in texts
+            )
+        except KeyError as error:
+            raise self.lacks("step", str(error.args[0])) from None
+        return Step(
+            s,
+            _INTERNED.get(kind, kind),
+            _INTERNED.get(source, source),
+            srcoff,
+            _INTERNED.get(target, target),
+            dstoff,
+            cnt,
+            depid,
+            deps,
+            hasdep,
+        )
+
+    def lacks(self, tag: str, name: str) -> InputError:
+        """An error for an attribute that every runtime requires."""
+        return InputError(f"{tag} has no attribute {name}; every runtime requires it", place=self.line)
+
+    def text(self, given: dict[str, str], name: str, tag: str) -> str:
+        """A required text."""
+        if name not in given:
+            raise self.lacks(tag, name)
+        return given[name]
+
+    def whole(self, given: dict[str, str], name: str, tag: str) -> int:
+        """A required number."""
+        return number(self.text(given, name, tag))
+
+    def whole_algorithm(self) -> Algorithm:
+        """The program, when all of it has been read."""
+        head = self.head
+        optional = (
+            number(head[name]) if name in head else None
+            for name in ("inplace", "outofplace", "minBytes", "maxBytes", "nthreads")
+        )
+        ngpus = self.whole(head, "ngpus", "algo")
+        if not 1 <= ngpus <= 2**16:
+            raise InputError(f"{shown(ngpus)} GPUs; expected 1 to {2**16:,}", place="algo.ngpus")
+        return Algorithm(
+            head.get("name", ""),
+            self.text(head, "proto", "algo"),
+            self.text(head, "coll", "algo"),
+            self.whole(head, "nchannels", "algo"),
+            self.whole(head, "nchunksperloop", "algo"),
+            ngpus,
+            *optional,
+            tuple(self.gpus),
+        )
