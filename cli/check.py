@@ -1,4 +1,4 @@
-"""``cwb check``: verify a schedule file, whoever made it."""
+"""``cwb check``: verify a schedule file or an MSCCL algorithm, whoever made it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import ExitStatus, InputError
+from .msccl import DIALECTS, check_msccl
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -24,13 +25,20 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--instance", metavar="SPEC", help="Refuse a schedule for another instance than this.")
+@click.option("--topology", metavar="SPEC", help="Of an MSCCL file: the network, whose links must be there.")
+@click.option("--dialect", type=click.Choice(DIALECTS), help="Of an MSCCL file: the runtime.  [default: any]")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object on stdout.")
-def check(file: Path, instance: str | None, as_json: bool) -> int:
-    """Verify the schedule in FILE, and its certificate if it has one.
+def check(file: Path, instance: str | None, topology: str | None, dialect: str | None, as_json: bool) -> int:
+    """Verify the schedule in FILE, and its certificate if it has one; or MSCCL algorithms.
 
     \b
     cwb check s.json
     cwb check s.json.gz --instance instances/torus.json --json
+    cwb check a.xml --topology "dgx_a100()"
+    cwb check folder/ --dialect rccl
+
+    A FILE that ends in .xml is an MSCCL algorithm, and a folder has such files: each is held against the rules of the
+    runtimes and run with symbolic data, and of a folder holes and overlaps of sizes are told.
 
     An answer that is done before the bound that its own certificate proves is a contradiction, and wrong.
 
@@ -46,6 +54,12 @@ def check(file: Path, instance: str | None, as_json: bool) -> int:
     from ..schedules.proof import proof_of
     from ..schedules.verify import verify
 
+    if file.suffix == ".xml" or file.is_dir():
+        if instance is not None:
+            raise click.UsageError("--instance is of schedules; expected --topology with MSCCL files")
+        return check_msccl(file, dialect, topology, as_json=as_json)
+    if topology is not None or dialect is not None:
+        raise click.UsageError("--topology and --dialect are of MSCCL files, which end in .xml")
     read = read_schedule(file)
     if instance is not None:
         _same_instance(file, read.instance, instance)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..core.errors import InputError
+from .msccl import export_msccl
 from .streams import echo
 
 
@@ -34,3 +35,6 @@ def schema(name: str, output: Path | None) -> None:
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
     write_whole(output, text.encode())
+
+
+export.add_command(export_msccl)

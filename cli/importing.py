@@ -9,6 +9,7 @@ import click
 
 from ..core.errors import InputError
 from .importing_machines import MACHINES
+from .msccl import import_msccl
 from .streams import echo
 
 _FILE = click.Path(path_type=Path)
@@ -135,3 +136,4 @@ def wan(
 
 for command in MACHINES:
     importing.add_command(command)
+importing.add_command(import_msccl)

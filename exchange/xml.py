@@ -7,14 +7,14 @@ too deep or too much is refused before it is in memory. The parser is the standa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from ..core.errors import InputError, shown
 
-__all__ = ["MAX_DEPTH", "MAX_ELEMENTS", "Element", "local", "outermost", "parse_xml", "texts"]
+__all__ = ["MAX_DEPTH", "MAX_ELEMENTS", "Element", "Target", "feed_xml", "local", "outermost", "parse_xml", "texts"]
 
 #: Elements inside one another; graphs, schedules and machines of the formats that are read need a dozen.
 MAX_DEPTH = 64
@@ -46,30 +46,63 @@ def parse_xml(text: str, root: str | None = None, max_elements: int = MAX_ELEMEN
         If it is no XML, declares something in its document type, is nested deeper than :data:`MAX_DEPTH`, has too many
         elements, or begins with another element.
     """
-    found = _Reader(max_elements).read(text)
+    tree = TreeBuilder()
+    _Reader(max_elements, _Named(tree), tree.data).read(text, namespaces=True)
+    found = tree.close()
     if root is not None and local(found) != root:
         raise InputError(f"its root is {shown(local(found))}; expected {root}")
     return found
 
 
+class Target(Protocol):
+    """What is told of every element as it opens and as it closes."""
+
+    def start(self, tag: str, attributes: dict[str, str], /) -> object:
+        """Take the begin of an element."""
+
+    def end(self, tag: str, /) -> object:
+        """Take the end of one."""
+
+
+def feed_xml(text: str | bytes, target: Target, max_elements: int = MAX_ELEMENTS) -> None:
+    """Parse a text without keeping it, for files of millions of elements; names are as they are written.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The document; bytes are in the encoding that they say.
+    target : Target
+        Is told of the elements. Its errors are told with the line.
+    max_elements : int
+        Elements that it may have.
+
+    Raises
+    ------
+    InputError
+        As :func:`parse_xml`, and what the target raises.
+    """
+    _Reader(max_elements, target).read(text, namespaces=False)
+
+
 class _Reader:
-    """Builds the elements, and refuses those that are too deep or too many."""
+    """Tells of the elements, and refuses those that are too deep or too many."""
 
-    def __init__(self, max_elements: int) -> None:
+    def __init__(self, max_elements: int, target: Target, data: Callable[[str], object] | None = None) -> None:
         self._most, self._count, self._depth = max_elements, 0, 0
-        self._tree = TreeBuilder()
+        self._target, self._data = target, data
 
-    def read(self, text: str) -> Element:
-        parser = expat.ParserCreate(namespace_separator="}")
+    def read(self, text: str | bytes, *, namespaces: bool) -> None:
+        parser = expat.ParserCreate(namespace_separator="}" if namespaces else None)
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
-        parser.CharacterDataHandler = self._tree.data
+        if self._data is not None:
+            parser.CharacterDataHandler = self._data
         parser.StartDoctypeDeclHandler, parser.SkippedEntityHandler = _doctype, _skipped
+        self._parser = parser
         try:
             parser.Parse(text, True)
         except (expat.ExpatError, ValueError) as error:
             raise InputError(f"not XML: {str(error)[:80]}") from None
-        return self._tree.close()
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._count += 1
@@ -78,10 +111,29 @@ class _Reader:
             raise InputError(f"more than {self._most:,} elements")
         if self._depth > MAX_DEPTH:
             raise InputError(f"{shown(tag)} is nested deeper than {MAX_DEPTH} elements")
-        self._tree.start(_named(tag), {_named(name): value for name, value in attributes.items()})
+        try:
+            self._target.start(tag, attributes)
+        except InputError as error:
+            raise error.at(place=f"line {self._parser.CurrentLineNumber}") from None
 
     def _end(self, tag: str) -> None:
         self._depth -= 1
+        try:
+            self._target.end(tag)
+        except InputError as error:
+            raise error.at(place=f"line {self._parser.CurrentLineNumber}") from None
+
+
+class _Named:
+    """Hands elements to a builder of trees, with names as it writes those in namespaces."""
+
+    def __init__(self, tree: TreeBuilder) -> None:
+        self._tree = tree
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._tree.start(_named(tag), {_named(name): value for name, value in attributes.items()})
+
+    def end(self, tag: str) -> None:
         self._tree.end(_named(tag))
 
 

@@ -94,19 +94,29 @@ def _matched(operations: list[Operation]) -> dict[tuple[int, int] | None, tuple[
 
 
 def _fuse(draft: Draft) -> None:
-    """Make one step of what is received and the next that is sent, where that is what was received."""
-    following: Operation | None = None
-    for one in reversed(draft.steps):
-        if one.given:
-            following = one
-        elif one.taken and following is not None and following.after == [one]:
-            following.into, one.given = one, following.given
-            if one.kind == "r":
-                one.kind = "rcs"
-            else:
-                one.kind = "rrs" if one.readers == 1 and not one.kept else "rrcs"
-            following = None
-    draft.steps = [one for one in draft.steps if one.into is one]
+    """Make one step of what is received and sent on, where that keeps the order of what is sent.
+
+    What is sent apart is sent as soon as its data is there, so that it is in nobody's way.
+    """
+    place = {id(one): index for index, one in enumerate(draft.steps)}
+    order: list[tuple[int, int, Operation]] = []
+    last = -1
+    for index, sent in enumerate(draft.steps):
+        if sent.given is None:
+            order.append((index, -1, sent))
+            continue
+        one = sent.after[0] if len(sent.after) == 1 else None
+        if one is None or one.taken is None or place.get(id(one), -1) <= last:
+            last = max(last, *(place.get(id(other), -1) for other in sent.after), -1)
+            order.append((last, index, sent))
+            continue
+        last = place[id(one)]
+        sent.into, one.given = one, sent.given
+        if one.kind == "r":
+            one.kind = "rcs"
+        else:
+            one.kind = "rrs" if one.readers == 1 and not one.kept else "rrcs"
+    draft.steps = [one for _, _, one in sorted(order, key=lambda item: item[:2])]
 
 
 def gpu_of(number: int, sizes: tuple[int, int], operations: list[Operation], drafts: list[Draft]) -> Gpu:
@@ -172,7 +182,7 @@ class _Scratch:
 
 def _used(one: Operation) -> list[tuple[str, int]]:
     """Places that an operation reads or writes."""
-    if one.kind == "s" or one.kind == "rrs":
+    if one.kind in ("s", "rrs"):
         return [one.source]
     return [one.target] if one.kind in ("r", "rcs") else [one.source, one.target]
 
@@ -189,6 +199,8 @@ def _block(
         depid, deps = waits[-1] if waits else (-1, -1)
         used = _used(one)
         source, target = scratch.of(used[0]), scratch.of(used[-1])
-        steps.append(Step(len(steps), one.kind, *source, *target, one.count, depid, deps, int(waited.get(place, False))))
+        steps.append(
+            Step(len(steps), one.kind, *source, *target, one.count, depid, deps, int(waited.get(place, False)))
+        )
     send, recv = (draft.given[0] if draft.given else -1), (draft.taken[0] if draft.taken else -1)
     return Block(number, send, recv, draft.channel, tuple(steps))

@@ -167,10 +167,11 @@ def _normal(held: tuple[int, ...], needed: tuple[int, ...], reduced: bool) -> Ki
 def _kinds_of_trees(instance: Instance, packing: TreePacking) -> list[Kind]:
     """What each tree carries: the data of its root, or of all."""
     by_root: dict[int | None, Kind] = {}
-    for held, needed, reduced in demanded(instance):
+    for condition in demanded(instance):
+        held, needed, reduced = condition
         root = None if len(held) > 1 and len(needed) > 1 else needed[0] if reduced else held[0]
         by_root[root] = _normal(held, needed, reduced)
-    return [by_root.get(None) or by_root[root] for root in packing.root.tolist()]
+    return [by_root[None] if None in by_root else by_root[root] for root in packing.root.tolist()]
 
 
 def _transfers(
@@ -261,7 +262,12 @@ def _whole_sizes(kind: CollectiveKind | None, demand: Demand, ranks: int) -> lis
 
 
 def _places(
-    kind: CollectiveKind | None, ranks: int, kinds: list[Kind], counts: list[int], whole: list[Fraction], grain: Fraction
+    kind: CollectiveKind | None,
+    ranks: int,
+    kinds: list[Kind],
+    counts: list[int],
+    whole: list[Fraction],
+    grain: Fraction,
 ) -> tuple[list[Piece], list[tuple[int, int]]]:
     """Where every chunk is in the buffers, and how large these are: the parts of NCCL's collectives in order."""
     part = int(min(whole) / grain) if whole else 0

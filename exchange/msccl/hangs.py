@@ -30,6 +30,7 @@ def _follow(block: Running, blocks: list[dict[int, Running]], told: set[Running]
     """Go from a block to the one that it waits for, and so on, to the reason or around a circle; report that."""
     way: list[Running] = []
     here: Running | None = block
+    reason = ""
     while here is not None and here not in told:
         told.add(here)
         way.append(here)
@@ -49,23 +50,19 @@ def _follow(block: Running, blocks: list[dict[int, Running]], told: set[Running]
 def _waits(block: Running, blocks: list[dict[int, Running]]) -> tuple[str, Running | None]:
     """What a stuck block waits for, in words, and the block that could go on with it."""
     instruction = block.instructions[block.done]
-    if block.unit == 0:
-        for name, count in instruction.waits:
-            other = blocks[block.gpu].get(name)
-            if other is None:
-                return f"waits for tb {name}, which there is not", None
-            needed = other.reaching(count)
-            if needed is None:
-                return f"waits for step {count} of tb {name}, which sets no flag as high (hasdep)", None
-            if other.done <= needed:
-                return f"waits for step {count} of tb {name}", None if other is block else other
+    for name, count in instruction.waits if block.unit == 0 else ():
+        other = blocks[block.gpu].get(name)
+        needed = None if other is None else other.reaching(count)
+        if other is None or needed is None:
+            what = "which there is not" if other is None else "which sets no flag as high (hasdep)"
+            return f"waits for step {count} of tb {name}, {what}", None
+        if other.done <= needed:
+            return f"waits for step {count} of tb {name}", None if other is block else other
     kind = instruction.step.type
-    if kind == "ra":
-        return "ra has no branch in the interpreter: the thread block ends here", None
     if kind in RECEIVES and (block.fifo_in is None or not block.fifo_in.items):
         more = [one for one in (block.fifo_in.users if block.fifo_in else ()) if not one.finished]
         return f"receives from gpu {block.peers[1]} what is never sent", more[0] if more else None
     if kind in SENDS:
         more = [one for one in (block.fifo_out.takers if block.fifo_out else ()) if not one.finished]
         return f"sends to gpu {block.peers[0]} what is never received", more[0] if more else None
-    return "does not go on", None
+    return f"{kind} has no branch in the interpreter: the thread block ends here", None

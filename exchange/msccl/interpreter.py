@@ -1,8 +1,9 @@
 """A run of a program with symbolic data: what every GPU has in the end, and all that goes wrong on the way.
 
-Connections are in order and hold as much as the protocol has room for at the largest size of the file's range. A wait is over when the other block's flag is as high or higher. Where no two accesses to the same memory
-are unordered, every run gives the same, so that one run is enough; those that are unordered are reported as races. The
-work is in proportion to the instructions and the chunks that they move.
+Connections are in order and hold as much as the protocol has room for at the largest size of the file's range. A wait is
+over when the other block's flag is as high or higher. Where no two accesses to the same memory are unordered, every run
+gives the same, so that one run is enough; those that are unordered are reported as races. The work is in proportion to
+the instructions and the chunks that they move.
 """
 
 from __future__ import annotations
@@ -85,9 +86,7 @@ class Run:
     ended: bool = True
 
 
-def execute(
-    algorithm: Algorithm, *, inplace: bool, tell: Callable[[Event], None] | None = None
-) -> Run:
+def execute(algorithm: Algorithm, *, inplace: bool, tell: Callable[[Event], None] | None = None) -> Run:
     """Run a program.
 
     Parameters
@@ -117,9 +116,7 @@ def chunks_at_once(algorithm: Algorithm) -> int:
 class _Machine:
     """Goes on with thread blocks as long as one of them can."""
 
-    def __init__(
-        self, algorithm: Algorithm, inplace: bool, tell: Callable[[Event], None] | None
-    ) -> None:
+    def __init__(self, algorithm: Algorithm, inplace: bool, tell: Callable[[Event], None] | None) -> None:
         meaning, count = meaning_of(algorithm), algorithm.ngpus
         bases = [dict(zip("ios", meaning.bases(rank, inplace=inplace), strict=True)) for rank in range(count)]
         self.run = Run(algorithm, inplace, meaning, Values(), [{} for _ in range(count)], bases, Findings())

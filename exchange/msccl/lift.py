@@ -177,7 +177,9 @@ def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
             columns = own, np.full(len(own), all_ranks)
     held, needed = columns
     count = len(held)
-    parts = ranks * meaning.grains if meaning.kind in (CollectiveKind.GATHER, CollectiveKind.SCATTER) else meaning.grains
+    parts = (
+        ranks * meaning.grains if meaning.kind in (CollectiveKind.GATHER, CollectiveKind.SCATTER) else meaning.grains
+    )
     reduced = meaning.kind in (CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE, CollectiveKind.REDUCE_SCATTER)
     return Chunks(
         np.ones(count, dtype=np.int64),
@@ -199,7 +201,8 @@ def _steps(messages: list[_Message]) -> list[int]:
         found.sort()
     step = [0] * len(messages)
     for _ in range(ROUNDS):
-        if not any([_settle(found, messages, step) for found in events.values()]):
+        rose = [_settle(found, messages, step) for found in events.values()]
+        if not any(rose):
             return step
     raise InputError("the order of its steps is none that a schedule in steps can have")
 
@@ -210,11 +213,8 @@ def _settle(events: list[tuple[int, bool, int]], messages: list[_Message], step:
     copied = False
     rose = False
     for _, writes, index in events:
-        if writes:
-            copy = not messages[index].reduce
-            least = max(read, written + (1 if copy or copied else 0))
-        else:
-            least = written + 1
+        copy = not messages[index].reduce
+        least = max(read, written + (1 if copy or copied else 0)) if writes else written + 1
         if step[index] < least:
             step[index] = least
             rose = True

@@ -206,7 +206,9 @@ def waited(algorithm: Algorithm, dialect: Dialect) -> Found:
             for position, step in enumerate(block.steps):
                 if step.depid >= MAX_WAITED:
                     wrapped = (step.depid + 128) % 256 - 128
-                    text = f"depid {step.depid} is kept in 8 bits with a sign, as {wrapped}: it waits for something else"
+                    text = (
+                        f"depid {step.depid} is kept in 8 bits with a sign, as {wrapped}: it waits for something else"
+                    )
                     yield text, at(gpu.id, block.id, position), True
 
 

@@ -50,7 +50,7 @@ def numbers(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Steps are numbered in the order of the file."""
     del dialect
     for gpu, block, position, step in _steps(algorithm):
-        if step.s != position and 0 <= step.s:
+        if step.s != position and step.s >= 0:
             text = f"s is {step.s}; the runtime keeps the order of the file, and waits count from 0 in it"
             yield text, at(gpu.id, block.id, position), True
 
@@ -141,7 +141,11 @@ def nops(algorithm: Algorithm, dialect: Dialect) -> Found:
             for position, step in enumerate(block.steps):
                 place = at(gpu.id, block.id, position)
                 if step.type == "nop" and step.depid < 0:
-                    yield "a nop without depid is left out, which shifts every later step that is waited for", place, True
+                    yield (
+                        "a nop without depid is left out, which shifts every later step that is waited for",
+                        place,
+                        True,
+                    )
                 elif step.type == "nop":
                     pending = True
                 elif pending:
@@ -156,7 +160,7 @@ def dependences(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Who is waited for is there, and says so."""
     del dialect
     for gpu in algorithm.gpus:
-        known = {block.id: {one.count: one for one in compiled(block)} for block in gpu.blocks}
+        known = {block.id: {one.flag: one for one in compiled(block)} for block in gpu.blocks}
         for block in gpu.blocks:
             for position, step in enumerate(block.steps):
                 place = at(gpu.id, block.id, position)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...core.errors import InputError
@@ -105,7 +106,9 @@ def _within_limits(flow: Flow, target: Target, name: str, shape: Shape) -> Algor
         if longest <= dialect.steps and problem is None:
             return found
         if problem is not None:
-            text = problem if longest <= dialect.steps or groups > 1 else f"{problem}; {longest} steps in a thread block"
+            text = (
+                problem if longest <= dialect.steps or groups > 1 else f"{problem}; {longest} steps in a thread block"
+            )
             raise InputError(_advice(text, flow, groups > 1), source=f"--dialect {dialect.name}")
         groups = max(groups + 1, -(-groups * longest // dialect.steps))
 
@@ -143,23 +146,23 @@ def _exceeded(found: Algorithm, dialect: Dialect) -> str | None:
     if len(found.gpus) > MAX_CHILDREN:
         return f"{len(found.gpus):,} GPUs; the runtime's reader holds {MAX_CHILDREN:,}"
     for gpu in found.gpus:
-        where = f"gpu {gpu.id} needs"
-        if len(gpu.blocks) > dialect.blocks:
-            return f"{where} {len(gpu.blocks)} thread blocks; there are {dialect.blocks}"
-        waited = sum(any(step.hasdep for step in block.steps) for block in gpu.blocks)
-        if waited > MAX_WAITED:
-            return f"{where} {waited} thread blocks that others wait for; there are {MAX_WAITED}"
-        largest = max(gpu.i_chunks, gpu.o_chunks, gpu.s_chunks)
-        if largest > MAX_OFFSET:
-            return f"{where} a buffer of {largest:,} chunks; offsets reach to {MAX_OFFSET:,}"
-        for end in ("send", "recv"):
-            peers = Counter(block.chan for block in gpu.blocks if getattr(block, end) >= 0)
-            if peers and max(peers.values()) > BLOCKS_PER_CHANNEL:
-                return f"{where} {max(peers.values())} thread blocks of a channel; there are {BLOCKS_PER_CHANNEL}"
-        elements = 1 + len(found.gpus) + len(gpu.blocks) + sum(len(block.steps) for block in gpu.blocks)
-        if elements > MAX_ELEMENTS:
-            return f"{where} {elements:,} elements of the file; the runtime's reader holds {MAX_ELEMENTS:,}"
+        for count, most, what in _needs(gpu, len(found.gpus), dialect):
+            if count > most:
+                return f"gpu {gpu.id} needs {count:,} {what}; there is room for {most:,}"
     return None
+
+
+def _needs(gpu: Gpu, gpus: int, dialect: Dialect) -> Iterator[tuple[int, int, str]]:
+    """What a GPU needs of what is limited: how much, the limit, and of what."""
+    yield len(gpu.blocks), dialect.blocks, "thread blocks"
+    waited = sum(any(step.hasdep for step in block.steps) for block in gpu.blocks)
+    yield waited, MAX_WAITED, "thread blocks that others wait for"
+    yield max(gpu.i_chunks, gpu.o_chunks, gpu.s_chunks), MAX_OFFSET, "chunks in a buffer"
+    for end in ("send", "recv"):
+        peers = Counter(block.chan for block in gpu.blocks if getattr(block, end) >= 0)
+        yield max(peers.values(), default=0), BLOCKS_PER_CHANNEL, f"thread blocks that {end} over a channel"
+    steps = sum(len(block.steps) for block in gpu.blocks)
+    yield 1 + gpus + len(gpu.blocks) + steps, MAX_ELEMENTS, "elements of the file in the runtime's reader"
 
 
 def _advice(problem: str, flow: Flow, more_channels: bool) -> str:

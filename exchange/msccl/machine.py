@@ -24,7 +24,7 @@ class Connection:
         How many fit in.
     """
 
-    __slots__ = ("items", "receiver", "sender", "sent_by", "slots", "takers", "taken", "users")
+    __slots__ = ("items", "receiver", "sender", "sent_by", "slots", "taken", "takers", "users")
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -50,7 +50,7 @@ class Running:
         self.peers, self.channel = (block.send, block.recv), block.chan
         self.instructions: list[Instruction] = compiled(block)
         self.flags = [i for i, instruction in enumerate(self.instructions) if instruction.step.hasdep]
-        self.counts = [self.instructions[i].count for i in self.flags]
+        self.counts = [self.instructions[i].flag for i in self.flags]
         self.seen: dict[int, list[int]] = {}
         self.come: dict[int, int] = {}  # the first chunk that each instruction has taken, counted over the connection
         self.done = self.unit = 0

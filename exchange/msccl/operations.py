@@ -70,7 +70,7 @@ class Operation:
         self.readers = 0
         self.kept = False
         self.into: Operation = self  # the operation that does its work, where two are one
-        self.place = (0, 0)
+        self.place: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)

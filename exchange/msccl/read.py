@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from xml.parsers import expat
 
 from ...core.errors import InputError, located, shown
+from ..xml import feed_xml
 from .program import Algorithm, Block, Gpu, Step
 
 #: Files and elements beyond this are not read.
@@ -75,45 +75,25 @@ def read_algorithm(path: Path) -> Algorithm:
 def parse_algorithm(raw: bytes) -> Algorithm:
     """Read the text of a file; see :func:`read_algorithm`."""
     reader = _Reader()
-    try:
-        reader.parser.Parse(raw, True)  # noqa: FBT003 (positional only)
-    except expat.ExpatError as error:
-        problem = expat.ErrorString(error.code)
-        raise InputError(f"no XML: {problem}", place=f"line {error.lineno}, column {error.offset + 1}") from None
-    except UnicodeError:
-        raise InputError("no XML: not the encoding that it says") from None
+    feed_xml(raw, reader, MAX_STEPS)
     if reader.algorithm is None:
         raise InputError("has no element algo; expected an MSCCL algorithm")
     return reader.algorithm
 
 
 class _Reader:
-    """Builds a program while expat reads."""
+    """Builds a program of the elements as they come."""
 
     def __init__(self) -> None:
-        self.parser = expat.ParserCreate()
-        self.parser.StartElementHandler = self.start
-        self.parser.EndElementHandler = self.end
-        self.parser.StartDoctypeDeclHandler = self.doctype
         self.algorithm: Algorithm | None = None
         self.path: list[str] = []
         self.foreign = 0
-        self.count = 0
         self.head: dict[str, str] = {}
         self.gpu: dict[str, str] = {}
         self.block: dict[str, str] = {}
         self.gpus: list[Gpu] = []
         self.blocks: list[Block] = []
         self.steps: list[Step] = []
-
-    def doctype(self, *_: object) -> None:
-        """Refuse declarations: a few lines of them can stand for gigabytes."""
-        raise InputError("has a document type; expected elements alone", place=self.line)
-
-    @property
-    def line(self) -> str:
-        """Where the parser is."""
-        return f"line {self.parser.CurrentLineNumber}"
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Take an element in its place, and leave out others, with all that is in them, as the runtimes do."""
@@ -137,19 +117,17 @@ class _Reader:
             return
         self.path.pop()
         if tag == "tb":
-            numbers = (self.whole(self.block, name, tag) for name in ("id", "send", "recv", "chan"))
-            self.blocks.append(Block(*numbers, tuple(self.steps)))
+            name, send, recv, chan = (self.whole(self.block, name, tag) for name in ("id", "send", "recv", "chan"))
+            self.blocks.append(Block(name, send, recv, chan, tuple(self.steps)))
         elif tag == "gpu":
-            sizes = (self.whole(self.gpu, name, tag) for name in ("id", "i_chunks", "o_chunks", "s_chunks"))
-            self.gpus.append(Gpu(*sizes, tuple(self.blocks)))
+            names = ("id", "i_chunks", "o_chunks", "s_chunks")
+            rank, before, after, scratch = (self.whole(self.gpu, name, tag) for name in names)
+            self.gpus.append(Gpu(rank, before, after, scratch, tuple(self.blocks)))
         elif tag == "algo":
             self.algorithm = self.whole_algorithm()
 
     def step(self, given: dict[str, str]) -> Step:
         """Read a step."""
-        self.count += 1
-        if self.count > MAX_STEPS:
-            raise InputError(f"more than {MAX_STEPS:,} steps", place=self.line)
         try:
             kind, source, target = given["type"], given["srcbuf"], given["dstbuf"]
             texts = (given[name] for name in ("s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep"))
@@ -174,7 +152,7 @@ class _Reader:
 
     def lacks(self, tag: str, name: str) -> InputError:
         """An error for an attribute that every runtime requires."""
-        return InputError(f"{tag} has no attribute {name}; every runtime requires it", place=self.line)
+        return InputError(f"{tag} has no attribute {name}; every runtime requires it")
 
     def text(self, given: dict[str, str], name: str, tag: str) -> str:
         """A required text."""
@@ -189,7 +167,7 @@ class _Reader:
     def whole_algorithm(self) -> Algorithm:
         """The program, when all of it has been read."""
         head = self.head
-        optional = (
+        inplace, outofplace, low, high, threads = (
             number(head[name]) if name in head else None
             for name in ("inplace", "outofplace", "minBytes", "maxBytes", "nthreads")
         )
@@ -203,6 +181,10 @@ class _Reader:
             self.whole(head, "nchannels", "algo"),
             self.whole(head, "nchunksperloop", "algo"),
             ngpus,
-            *optional,
+            inplace,
+            outofplace,
+            low,
+            high,
+            threads,
             tuple(self.gpus),
         )

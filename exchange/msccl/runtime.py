@@ -23,7 +23,7 @@ class Instruction(NamedTuple):
         Thread blocks and counts that it waits for first.
     sources : tuple of int
         Offsets of all that a chain of ``re`` adds.
-    count : int
+    flag : int
         What it sets the thread block's flag to, if ``hasdep`` is 1.
     position : int
         Its place among the steps of the file.
@@ -32,7 +32,7 @@ class Instruction(NamedTuple):
     step: Step
     waits: tuple[tuple[int, int], ...]
     sources: tuple[int, ...]
-    count: int
+    flag: int
     position: int
 
 
@@ -50,7 +50,7 @@ def compiled(block: Block) -> list[Instruction]:
         key = (step.dstbuf, step.dstoff, step.srcbuf)
         if step.type == "re" and chain == key and step.depid == -1:
             last = found.pop()
-            count = last.count + 1
+            count = last.flag + 1
             found.append(Instruction(step, last.waits, (*last.sources, step.srcoff), count, position))
         else:
             if waits:

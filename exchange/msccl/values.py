@@ -25,7 +25,7 @@ class Values:
         self.left: list[int] = []
         self.right: list[int] = []
         self._number: dict[tuple[int, int], int] = {}
-        self._random = Random(1).getrandbits
+        self._random = Random(1).getrandbits  # noqa: S311 (nobody has to be kept from guessing)
 
     def contribution(self, rank: int, grain: int) -> int:
         """The value that a rank's input has at the start."""

@@ -1,0 +1,260 @@
+"""``cwb export msccl``, ``cwb import msccl``, and ``cwb check`` of MSCCL files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..core.errors import ExitStatus, InputError, located
+from .streams import echo
+
+if TYPE_CHECKING:
+    from ..core.topology import Topology
+    from ..exchange.msccl.check import Checked
+    from ..exchange.msccl.dialects import Dialect
+
+_FILE = click.Path(path_type=Path)
+
+#: Names of the dialects and placements, as :mod:`cwb.exchange.msccl` has them.
+DIALECTS = ("msccl", "msccl-executor", "rccl")
+PLACEMENTS = ("out", "in", "both")
+
+
+@click.command("msccl")
+@click.argument("schedule", type=_FILE, metavar="SCHEDULE")
+@click.option("--output", "-o", required=True, type=_FILE, metavar="XML", help="Where the algorithm is written.")
+@click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", show_default=True, help="The runtime.")
+@click.option("--proto", type=click.Choice(["Simple", "LL", "LL128"]), default="Simple", show_default=True)
+@click.option(
+    "--instances",
+    type=click.IntRange(1, 128),
+    default=1,
+    show_default=True,
+    help="Copies that each carry a part, on channels of their own.",
+)
+@click.option(
+    "--placement",
+    type=click.Choice(PLACEMENTS),
+    default="out",
+    show_default=True,
+    help="For calls whose output is other memory than the input, the same, or either.",
+)
+@click.option("--min-bytes", metavar="SIZE", default="0 B", show_default=True, help="First size that it is for.")
+@click.option("--max-bytes", metavar="SIZE", help="Last size that it is for.  [default: 1 GiB, or the schedule's]")
+@click.option("--fused/--no-fused", default=None, help="Steps that do two things at once.  [default: the runtime's]")
+@click.option("--name", help="Name of the algorithm; by default the file's.")
+def export_msccl(
+    schedule: Path,
+    output: Path,
+    dialect: str,
+    proto: str,
+    instances: int,
+    placement: str,
+    min_bytes: str,
+    max_bytes: str | None,
+    fused: bool | None,
+    name: str | None,
+) -> None:
+    """Write the schedule in SCHEDULE as an MSCCL algorithm (XML).
+
+    \b
+    cwb export msccl s.json -o a.xml
+    cwb export msccl s.json -o a.xml --dialect rccl --placement both --instances 2
+
+    The schedule is verified before, and the program is run with symbolic data before it is written. What a runtime has
+    no room for is refused with the limit.
+    """
+    from ..core.files import write_whole
+    from ..core.units import UnitKind, parse
+    from ..exchange.msccl.dialects import dialect_of
+    from ..exchange.msccl.flow import flow_of
+    from ..exchange.msccl.lower import Target, lower
+    from ..exchange.msccl.write import xml_text
+    from ..schedules.files import read_schedule
+    from ..schedules.verify import verify
+
+    if not output.parent.is_dir():
+        raise InputError("its folder does not exist", source=str(output))
+    read = read_schedule(schedule)
+    with located(source=str(schedule)):
+        report = verify(read.instance, read.answer)
+        if not report.ok:
+            raise InputError(f"the schedule is wrong: {report.violations[0]}; see cwb check")
+        flow = flow_of(read.instance, read.answer)
+    with located(source="--min-bytes"):
+        low = int(parse(min_bytes, UnitKind.SIZE))
+    with located(source="--max-bytes"):
+        high = max(2**30, int(flow.grains * flow.grain_bytes)) if max_bytes is None else _size(max_bytes)
+    if low > high:
+        raise InputError(f"{low:,} B is more than {high:,} B; expected a range of sizes", source="--min-bytes")
+    target = Target(dialect_of(dialect), name or output.stem, proto, instances, placement, low, high, fused)
+    with located(source=str(schedule)):
+        found = lower(flow, target)
+    write_whole(output, "".join(xml_text(found)).encode())
+    blocks = max(len(gpu.blocks) for gpu in found.gpus)
+    told = f"{found.coll} of {found.ngpus} GPUs, {found.nchunksperloop:,} chunks, {found.steps:,} steps"
+    echo(f"{output}: {told}, {found.nchannels} channels, at most {blocks} thread blocks of a GPU", err=True)
+
+
+def _size(text: str) -> int:
+    from ..core.units import UnitKind, parse
+
+    return int(parse(text, UnitKind.SIZE, allow_zero=False))
+
+
+@click.command("msccl")
+@click.argument("file", type=_FILE, metavar="XML")
+@click.option("--topology", required=True, metavar="SPEC", help="The network; GPU i is its rank i.")
+@click.option("--size", metavar="SIZE", default="1 GiB", show_default=True, help="Full buffer of the collective.")
+@click.option("--name", help="Name of the instance; by default the file's.")
+@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the schedule is written.")
+def import_msccl(file: Path, topology: str, size: str, name: str | None, output: Path) -> None:
+    """Import an MSCCL algorithm (XML), whoever made it, as a schedule in steps.
+
+    \b
+    cwb import msccl a.xml --topology "dgx_a100()" -o s.json
+
+    It is run with symbolic data, and the schedule is verified before it is written; then it can be simulated, drawn and
+    compared. SPEC is a file, the name of a shipped instance or an expression such as "torus(4,4)".
+    """
+    from ..core.units import UnitKind, parse
+    from ..exchange.msccl.lift import lift
+    from ..exchange.msccl.read import read_algorithm
+    from ..schedules.files import write_schedule
+    from ..schedules.verify import verify
+
+    if not output.parent.is_dir():
+        raise InputError("its folder does not exist", source=str(output))
+    algorithm = read_algorithm(file)
+    network = _network(topology)
+    with located(source="--size"):
+        size_bytes = parse(size, UnitKind.SIZE, allow_zero=False)
+    with located(source=str(file)):
+        instance, schedule = lift(algorithm, network, size_bytes, name or file.stem)
+        report = verify(instance, schedule)
+        if not report.ok:
+            raise InputError(f"is not what a schedule in steps can tell: {report.violations[0]}")
+    write_schedule(output, instance, schedule, extra={"source": f"{file.name}, an MSCCL algorithm"})
+    echo(f"{output}: {algorithm.coll}, {len(schedule.sends):,} sends in {schedule.steps:,} steps", err=True)
+
+
+def _network(spec: str) -> Topology:
+    """The network that a SPEC names."""
+    from ..core.topology import Topology
+    from ..instances import load
+    from .options import telling_on_stderr
+
+    with telling_on_stderr(), located(source="--topology"):
+        network = load(spec).network
+        if not isinstance(network, Topology):
+            raise InputError(f"{spec} has dimensions without bandwidth; expected a network of nodes and links")
+    return network
+
+
+def check_msccl(path: Path, dialect: str | None, topology: str | None, *, as_json: bool) -> int:
+    """Check an MSCCL file, or all of a folder, and show what is found; the exit status."""
+    from ..exchange.msccl.check import check_file, ranges
+    from ..exchange.msccl.dialects import dialect_of
+
+    dialects = [dialect_of(name) for name in (DIALECTS if dialect is None else (dialect,))]
+    network = None if topology is None else _network(topology)
+    files = sorted(path.glob("*.xml")) if path.is_dir() else [path]
+    if not files:
+        raise InputError("has no file that ends in .xml", source=str(path))
+    checked = [check_file(file, dialects) for file in files]
+    gaps = [line for one in dialects for line in ranges([c for c in checked if one.name in c.runs_on], one)]
+    wrong = False
+    found: list[dict[str, Any]] = []
+    for one in checked:
+        problems = one.problems + list(_unlinked(one, network))
+        wrong = wrong or bool(problems)
+        found.append(_told(one, network, problems))
+    if as_json:
+        echo(json.dumps({"files": found, "ranges": gaps}, allow_nan=False))
+    else:
+        _show(found, gaps if path.is_dir() else [], dialects)
+    return int(ExitStatus.VERIFICATION_FAILED if wrong else ExitStatus.OK)
+
+
+def _unlinked(checked: Checked, network: Topology | None) -> Iterator[str]:
+    """What a program sends where the network has no link."""
+    from ..exchange.msccl.links import loads_of
+
+    if network is None:
+        return
+    if len(network.ranks) != checked.algorithm.ngpus:
+        yield f"network: {len(network.ranks)} ranks, but the file is for {checked.algorithm.ngpus} GPUs"
+        return
+    missing = loads_of(checked.algorithm, network).missing
+    for source, target in missing[:5]:
+        names = f"{network.ranks[source]!r} to {network.ranks[target]!r}"
+        yield f"network: gpu {source} sends to gpu {target}, but there is no link from {names}"
+
+
+def _told(checked: Checked, network: Topology | None, problems: list[str]) -> dict[str, Any]:
+    """What is found in a file, as plain data."""
+    algorithm = checked.algorithm
+    data: dict[str, Any] = {
+        "file": str(checked.path),
+        "collective": algorithm.coll,
+        "gpus": algorithm.ngpus,
+        "chunks": algorithm.nchunksperloop,
+        "steps": algorithm.steps,
+        "root": checked.root,
+        "verified": not problems,
+        "runs_on": list(checked.runs_on),
+        "placements": list(checked.runs),
+        "violations": problems,
+        "notes": checked.notes,
+        "transfers": [[*pair, count] for pair, count in sorted(algorithm.transfers.items())],
+        "busiest_link": None,
+    }
+    if network is not None and len(network.ranks) == algorithm.ngpus:
+        data["busiest_link"] = _busiest(checked, network)
+    return data
+
+
+def _busiest(checked: Checked, network: Topology) -> dict[str, Any] | None:
+    """The link that takes longest, and the rate of the full buffer that it leaves room for."""
+    from ..exchange.msccl.links import loads_of
+
+    loads = loads_of(checked.algorithm, network)
+    found = loads.busiest(network)
+    if found is None:
+        return None
+    link, rate = found
+    wire, chunks = network.links[link], loads.chunks[link]
+    return {
+        "source": wire.source,
+        "target": wire.target,
+        "chunks": str(chunks),
+        "bandwidth_GBps": float(wire.bandwidth_Bps / 10**9),
+        "algbw_at_most_GBps": float(rate * checked.algorithm.nchunksperloop / 10**9),
+    }
+
+
+def _show(found: list[dict[str, Any]], gaps: list[str], dialects: list[Dialect]) -> None:
+    """Print what is found, a few lines a file."""
+    for data in found:
+        for line in data["violations"]:
+            echo(line)
+        for line in data["notes"]:
+            echo(f"  {line}")
+        what = f"{data['collective']} of {data['gpus']} GPUs, {data['chunks']:,} chunks, {data['steps']:,} steps"
+        if data["violations"]:
+            echo(f"{data['file']}: WRONG, {what}")
+            continue
+        placed = " and ".join({"in": "in place", "out": "out of place"}[name] for name in data["placements"])
+        root = "" if data["root"] is None else f", root {data['root']}"
+        runs = "" if len(dialects) == 1 else f"; runs on {', '.join(data['runs_on'])}"
+        echo(f"{data['file']}: right, {what}, {placed}{root}{runs}")
+        if (busiest := data["busiest_link"]) is not None:
+            rate = f"{busiest['bandwidth_GBps']:.9g} GB/s"
+            link = f"{busiest['source']} -> {busiest['target']} ({rate}) carries {busiest['chunks']} chunks"
+            echo(f"busiest link: {link} of {data['chunks']:,}; algbw at most {busiest['algbw_at_most_GBps']:.9g} GB/s")
+    for line in gaps:
+        echo(line)

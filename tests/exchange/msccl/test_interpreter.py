@@ -1,0 +1,148 @@
+"""The interpreter: what it finds in programs that go wrong, and that a second one finds the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from cwb.exchange.msccl.check import check_algorithm
+from cwb.exchange.msccl.dialects import DIALECTS
+from cwb.exchange.msccl.interpreter import execute
+from cwb.exchange.msccl.outcome import judge_outcome
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mutants import MUTATIONS, mutant
+from programs import algorithm, block, changed, exchange_all_reduce, ring_all_gather, step, with_block, with_steps
+from slow_run import is_right
+
+RUNTIME = (DIALECTS["msccl-executor"],)
+
+
+def found(program, *, inplace=False):
+    """Rules of what goes wrong in a run."""
+    run = execute(program, inplace=inplace)
+    if run.ended:
+        judge_outcome(run)
+    return {finding.rule for finding in run.findings.wrong}
+
+
+def test_right_programs():
+    """A ring and an exchange run to their end and leave what is asked for."""
+    assert found(ring_all_gather(5)) == set()
+    assert found(ring_all_gather(5), inplace=True) == set()
+    assert found(exchange_all_reduce()) == set()
+
+
+def test_in_place_an_exchange_adds_in_its_input():
+    """In place the copy is none, and the sum is there as well."""
+    assert found(exchange_all_reduce(), inplace=True) == set()
+
+
+def test_what_is_never_sent_hangs():
+    """A receiver without a sender is named, with who does not send."""
+    program = with_steps(ring_all_gather(), 1, 0, lambda steps: ())
+    run = execute(program, inplace=False)
+    assert not run.ended
+    assert any("receives from gpu 1 what is never sent" in str(finding) for finding in run.findings.kept)
+
+
+def test_what_is_never_received_is_left_over():
+    """A sender without a receiver leaves its chunk in the connection."""
+    program = with_steps(ring_all_gather(), 2, 0, lambda steps: (*steps, steps[0]._replace(s=3)))
+    assert "unmatched" in found(program)
+
+
+def test_a_wait_in_a_circle():
+    """Thread blocks that wait for one another are shown as a circle."""
+    gpu = exchange_all_reduce().gpus[0]
+    first = block(0, -1, -1, step("cpy", dep=(1, 0), hasdep=1))
+    second = block(1, -1, -1, step("cpy", dep=(0, 0), hasdep=1))
+    program = algorithm("allreduce", 1, replace(gpu, blocks=(first, second)))
+    run = execute(program, inplace=False)
+    assert any("each waits for the next one" in str(finding) for finding in run.findings.kept)
+
+
+def test_steps_of_different_sizes_do_not_match():
+    """Two chunks that are sent at once are not received one by one."""
+    program = ring_all_gather(2)
+    program = with_steps(program, 0, 0, lambda steps: (steps[0]._replace(cnt=2), steps[1]))
+    assert "count" in found(program)
+
+
+def test_a_connection_that_is_full():
+    """Both send three chunks before they receive: at large sizes two fit, at small ones all."""
+    gpus = []
+    for rank in range(2):
+        steps = (step("s", cnt=3), step("r", ("o", 0), ("o", 3 * (1 - rank)), cnt=3))
+        copy = block(1, -1, -1, step("cpy", ("i", 0), ("o", 3 * rank), cnt=3))
+        gpus.append(replace(ring_all_gather(2).gpus[0], id=rank, blocks=(block(0, 1 - rank, 1 - rank, *steps), copy)))
+    program = algorithm("allgather", 6, *gpus, max_bytes=2**30)
+    assert found(program) == {"hang"}
+    assert not is_right(program)
+    assert found(replace(program, max_bytes=2**20)) == set()
+    assert is_right(replace(program, max_bytes=2**20))
+
+
+def test_a_race_is_found_in_a_run_that_happens_to_be_right():
+    """Without its wait, the addition is right only if it comes late enough; that is a race."""
+    program = changed(exchange_all_reduce(), 0, 2, 0, depid=-1)
+    program = with_steps(program, 0, 2, lambda steps: [steps[1]._replace(s=0)])
+    assert "race" in found(program)
+    assert not is_right(program)
+
+
+def test_a_message_puts_accesses_in_order():
+    """What comes back from another GPU comes after what was sent there: no race, though no flag says so."""
+    gpu = ring_all_gather(2).gpus[0]
+    first = (
+        block(0, 1, -1, step("cpy", ("i", 0), ("s", 0)), step("s", ("s", 0), ("s", 0))),
+        block(1, -1, 1, step("r", ("s", 0), ("s", 0)), step("cpy", ("s", 0), ("o", 0))),
+    )
+    second = (block(0, 0, 0, step("rcs", ("s", 0), ("s", 0)), step("cpy", ("s", 0), ("o", 0))),)
+    gpus = (replace(gpu, s_chunks=1, blocks=first), replace(gpu, id=1, s_chunks=1, blocks=second))
+    program = algorithm("broadcast", 1, *(replace(one, o_chunks=1) for one in gpus))
+    assert found(program) == set()
+    assert is_right(program)
+
+
+def test_chains_are_one_step():
+    """Additions to the same place are joined, take the count of steps with them, and wait once."""
+    gpu = exchange_all_reduce().gpus[0]
+    steps = [step("re", ("i", 1), ("o", 0)), step("re", ("i", 2), ("o", 0), hasdep=1)]
+    blocks = (
+        block(0, -1, -1, step("cpy", ("i", 0), ("o", 0), cnt=3), *steps),
+        block(1, -1, -1, step("cpy", ("o", 0), ("s", 0), dep=(0, 2))),
+    )
+    program = algorithm("allreduce", 3, replace(gpu, blocks=blocks))
+    assert found(program) == {"result"}  # one rank alone: its output is not its input
+    assert execute(program, inplace=False).ended
+
+
+@pytest.mark.parametrize("change", MUTATIONS)
+def test_every_kind_of_mutation_that_matters_is_caught(change):
+    """Of some mutants of each kind, those that a second interpreter finds wrong are found wrong."""
+    for seed in range(12):
+        for program in (ring_all_gather(3), exchange_all_reduce()):
+            other = mutant(program, change, seed)
+            checked = check_algorithm(other, RUNTIME)
+            if not checked.problems:
+                assert is_right(other), (change, seed)
+
+
+@settings(max_examples=40)
+@given(st.integers(2, 4), st.lists(st.tuples(st.sampled_from(list(MUTATIONS)), st.integers(0, 99)), max_size=3))
+def test_what_passes_is_right(ranks, changes):
+    """Whatever is done to a program, if it passes, no order of its steps goes wrong."""
+    program = ring_all_gather(ranks)
+    for change, seed in changes:
+        program = mutant(program, change, seed)
+    if not check_algorithm(program, RUNTIME).problems:
+        assert is_right(program)
+
+
+def test_a_pass_by_an_unknown_peer_is_no_crash():
+    """A file that no runtime can run is not run; its rules tell why."""
+    program = with_block(ring_all_gather(), 0, 0, lambda one: replace(one, send=7))
+    checked = check_algorithm(program, tuple(DIALECTS.values()))
+    assert checked.runs == {}
+    assert checked.problems
