@@ -169,7 +169,7 @@ def _kinds_of_trees(instance: Instance, packing: TreePacking) -> list[Kind]:
     by_root: dict[int | None, Kind] = {}
     for condition in demanded(instance):
         held, needed, reduced = condition
-        root = None if len(held) > 1 and len(needed) > 1 else needed[0] if reduced else held[0]
+        root = None if len(held) > 1 and len(needed) > 1 else min(needed if reduced else held)
         by_root[root] = _normal(held, needed, reduced)
     return [by_root[None] if None in by_root else by_root[root] for root in packing.root.tolist()]
 
