@@ -22,6 +22,22 @@ def show_record(instance: Instance | None, record: RunRecord) -> None:
     if record.answer is not None and isinstance(network, Fabric) and "bandwidth_GBps" in record.metrics:
         printed.print(allocation_table(network, record))
     printed.print(summary_table(record))
+    if record.pool:
+        printed.print(pool_table(record))
+
+
+def pool_table(record: RunRecord) -> Table:
+    """The best different answers, each as the model and as the verifier has it."""
+    table = Table(title="pool", title_justify="left")
+    for heading in ("rank", "model's objective", f"objective ({record.objective_unit})", "verified", "answer"):
+        table.add_column(heading, justify="left" if heading == "answer" else "right")
+    for row in record.pool:
+        verified, answer = {True: "yes", False: "NO", None: "n/a"}[row["verified"]], row["answer"]
+        sizes = ", ".join(f"{value:,} {name}" for name, value in answer.items() if isinstance(value, int))
+        told = answer.get("path", sizes)
+        model, objective = (_with_unit(row[name], "", "{:.9g}") for name in ("model_objective", "objective"))
+        table.add_row(str(row["rank"]), model, objective, verified, told)
+    return table
 
 
 def allocation_table(fabric: Fabric, record: RunRecord) -> Table:

@@ -72,6 +72,12 @@ MAX_PRINTED_EDGES = 100_000
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the last model that the solver was handed to this file, .mps or .lp.",
 )
+@click.option(
+    "--pool",
+    type=click.IntRange(2, 1000),
+    metavar="K",
+    help="The K best different answers of --formulation; -o out.json writes out-1.json to out-K.json.",
+)
 @click.option("--append", type=click.Path(dir_okay=False, path_type=Path), help="Append the record to this JSONL file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as one JSON object on stdout.")
 @click.option("--explain", "explained", is_flag=True, help="Where there is no answer, name conditions that clash.")
@@ -96,6 +102,7 @@ def solve(
     log_file: str | None,
     output: Path | None,
     write_model: Path | None,
+    pool: int | None,
     append: Path | None,
     as_json: bool,
     explained: bool,
@@ -126,7 +133,7 @@ def solve(
         if path is not None and not path.parent.is_dir():
             raise InputError("its folder does not exist", source=str(path))
     limit_s, own = parse_duration(time_limit, "--time-limit"), parse_solver_options(solver_options)
-    request = Request(model, solver, parse_options(options), seed, threads, limit_s, gap, solver_options=own)
+    request = Request(model, solver, parse_options(options), seed, threads, limit_s, gap, None, own, pool or 1)
     with (
         located(source=instance),
         libraries_on_stderr(),
@@ -147,10 +154,10 @@ def solve(
         echo(f"cwb: {asked}: {model} has called no solver", err=True)
     if kept is not None and not kept.write():
         echo(f"cwb: {write_model} is not written: {model} has solved no model", err=True)
-    if output is not None and done.instance is not None and done.answer is not None:
+    if output is not None and done.answer is not None:
         with (clock := WallClock()).phase("write"):
-            answer = write_answer(output, done.instance, done)
-        record = replace(record, answer=answer, seconds={**clock.seconds(), **record.seconds})
+            record = with_files(output, replace(done, record=record))
+        record = replace(record, seconds={**clock.seconds(), **record.seconds})
     if append is not None:  # before anything is printed: a closed stdout loses nothing
         append_record(append, record)
     if as_json:
@@ -191,6 +198,24 @@ def shown_answer(record: RunRecord, done: FinishedRun) -> Mapping[str, Any] | No
     from ..schedules.files import forest_data
 
     return {**record.answer, "forest": forest_data(packing)}
+
+
+def with_files(path: Path, done: FinishedRun) -> RunRecord:
+    """Write the answer, or those of a pool with their ranks in the names, and give the record that names the files."""
+    from ..core.answers import to_json
+
+    record = done.record
+    if done.instance is None or done.answer is None:
+        return record
+    if not record.pool:
+        return replace(record, answer=write_answer(path, done.instance, done))
+    files: list[dict[str, str]] = []
+    for rank, answer in enumerate(done.pool, start=1):
+        one = replace(done, answer=answer, record=replace(record, answer=to_json(answer)))
+        stem, dot, endings = path.name.partition(".")
+        files.append(write_answer(path.with_name(f"{stem}-{rank}{dot}{endings}"), done.instance, one))
+    rows = [{**row, "answer": file} for row, file in zip(record.pool, files, strict=True)]
+    return replace(record, pool=rows, answer=files[0])
 
 
 def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str, str]:

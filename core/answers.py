@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
+
+import numpy as np
 
 from .instance import plain
 from .schedule import Schedule, StepSchedule
@@ -64,6 +66,15 @@ class BoundOnly:
 
 
 Answer = BandwidthPlan | ChunkOrders | StepSchedule | Schedule | TreePacking | TranslatedTrees | BoundOnly
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two answers, or parts of answers, say the same."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    if is_dataclass(one) and type(one) is type(other):
+        return all(is_same(getattr(one, part.name), getattr(other, part.name)) for part in fields(one))
+    return bool(one == other)
 
 
 def to_json(answer: Answer) -> dict[str, Any]:  # noqa: PLR0911 (one for each kind)

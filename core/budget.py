@@ -113,6 +113,8 @@ class Budget:
         Relative gap at which a search may stop; None is the method's own default.
     log_file : str or None
         Where a solver writes its log.
+    pool : int
+        How many different solutions of a declared model are wanted, the best first.
     clock : Clock
         Measures phases and knows the time that is left.
     progress : Progress
@@ -131,6 +133,7 @@ class Budget:
     seed: int = 0
     gap: float | None = None
     log_file: str | None = None
+    pool: int = 1
     clock: Clock = field(default_factory=NoClock)
     progress: Progress = silent
     tell: Callable[[Incumbent], None] = unheard

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import reduce, wraps
 from importlib import import_module
 from io import StringIO
+from itertools import islice
 from logging import WARNING, getLogger
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from .answers import Answer, BoundOnly
+from .answers import Answer, BoundOnly, is_same
 from .bounds import SolverBound
 from .budget import Budget
 from .errors import CwbError, InputError, Unsupported, located
 from .fields import Strict, validated
 from .instance import Instance
-from .method import Outcome, Status, always, as_it_is, in_seconds, nothing_more
-from .solver import Capability, Solver, SolverOptions, SolverResult, Termination
+from .method import Alternative, Outcome, Status, always, as_it_is, in_seconds, nothing_more
+from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -36,6 +38,9 @@ NEEDS = {
     "nonconvex-quadratic": Capability.NONCONVEX_QP,
     "quadratic-constraints": Capability.QUADRATIC_CONSTRAINTS,
 }
+
+#: So many solutions of a model are looked at, at most, for one answer that differs from those before.
+_SOLUTIONS_PER_ANSWER = 20
 
 #: What Pyomo says of a component whose name is an attribute of every model.
 _RESERVED = re.compile(r"name of a reserved attribute:\s*(\S+)")
@@ -302,13 +307,52 @@ class Formulation:
         if missing := self.capabilities & ~solver.capabilities:
             names = ", ".join(need for need, can in NEEDS.items() if can & missing)
             raise Unsupported(f"{self.name} needs a solver for {names}, and {solver.name} is none")
+        if budget.pool > 1:
+            self._require_choices(solver)
         with budget.clock.phase("build"):
             index = self.index(instance, options)
             model = self.build(index)
         gap = self.rel_gap if budget.gap is None else budget.gap
+        if budget.pool > 1:
+            results = pooling(solver).pool(model, budget, SolverOptions(rel_gap=gap), budget.pool)
+            return self._pooled(results, model, index, budget.pool)
         result = solver.solve(model, budget, SolverOptions(rel_gap=gap))
         with budget.clock.phase("extract"):
             return self._outcome(model, index, result)
+
+    def _require_choices(self, solver: Solver) -> None:
+        """Refuse to look for several solutions of a model whose solutions cannot be told apart, or are no answers."""
+        pooling(solver)
+        if not self.answers:
+            raise Unsupported(f"{self.name} gives a bound alone: there are no answers for a pool")
+        if "integers" not in self.needs:
+            raise Unsupported(f"{self.name} has no integer variables, by which solutions of a pool could be told apart")
+
+    def _pooled(self, results: Iterable[SolverResult], model: Any, index: Any, wanted: int) -> Outcome:
+        """The outcome of the best solution, with as many as are wanted whose answers differ, each proved to be next."""
+        outcomes: list[Outcome] = []
+        pool: list[Alternative] = []
+        why = ""
+        for result in islice(results, _SOLUTIONS_PER_ANSWER * wanted):
+            is_next = result.termination is Termination.OPTIMAL
+            if outcomes and not is_next:
+                why = "" if result.termination is Termination.INFEASIBLE else result.message
+                break
+            outcome = self._outcome(model, index, result)
+            outcomes.append(outcome)
+            answer = outcome.answer
+            if answer is not None and not any(is_same(answer, other.answer) for other in pool):
+                pool.append(Alternative(answer, result.objective))
+            if not is_next:
+                why = result.message or result.termination.value
+            if why or len(pool) == wanted:
+                break
+        message = outcomes[0].message
+        if pool and len(pool) < wanted:
+            message = (
+                f"{len(pool)} of {wanted} answers: {why or f'no more among {len(outcomes):,} solutions of the model'}"
+            )
+        return replace(outcomes[0], pool=tuple(pool), message=message)
 
     def _outcome(self, model: Any, index: Any, result: SolverResult) -> Outcome:
         """What a solve is worth as a run."""

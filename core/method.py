@@ -41,6 +41,22 @@ class Status(Enum):
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """One of several solutions of a declared model.
+
+    Parameters
+    ----------
+    answer : Answer
+        What is read out of the solved model.
+    model_objective : float or None
+        The model's own objective.
+    """
+
+    answer: Answer
+    model_objective: float | None
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a method claims; the verifier recomputes the objective and checks the certificate.
 
@@ -64,6 +80,8 @@ class Outcome:
         Steps of the method's own algorithm.
     metrics : mapping of str to object
         The method's own numbers, documented on its page; never a score.
+    pool : tuple of Alternative
+        The best solutions, where more than one was asked for; the first is :attr:`answer`.
     """
 
     status: Status
@@ -76,6 +94,7 @@ class Outcome:
     size: ModelSize = field(default_factory=ModelSize)
     iterations: int = 0
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    pool: tuple[Alternative, ...] = ()
 
 
 def always(instance: Instance) -> str | None:

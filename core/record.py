@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,9 @@ class RunRecord:
         Options that the solver was given by its own names.
     explanation : mapping or None
         Why there is no answer, where that was asked: an :class:`~cwb.core.explanation.Explanation`.
+    pool : sequence of mapping
+        The best solutions of a declared model, where several were asked for: of each its ``rank``, ``model_objective``,
+        and as the verifier has it ``objective``, ``verified`` and ``violations``, and the ``answer``.
     """
 
     cwb_version: str
@@ -91,6 +94,7 @@ class RunRecord:
     proof: str = NONE
     solver_options: Mapping[str, Any] = field(default_factory=dict)
     explanation: Mapping[str, Any] | None = None
+    pool: Sequence[Mapping[str, Any]] = field(default_factory=list)
     schema: str = SCHEMA
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ An adapter is handed a Pyomo model and loads values into it; it decides nothing 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum, Flag, auto
 from typing import Any, Protocol, runtime_checkable
@@ -28,6 +28,7 @@ class Capability(Flag):
     INTERRUPT = auto()
     DUALS = auto()
     RESOLVE = auto()
+    POOL = auto()
 
 
 class Termination(Enum):
@@ -193,6 +194,18 @@ class ResolvingSolver(Solver, Protocol):
         ...
 
 
+@runtime_checkable
+class PoolingSolver(Solver, Protocol):
+    """A solver that finds more than one solution (:attr:`Capability.POOL`)."""
+
+    def pool(self, model: Any, budget: Budget, options: SolverOptions, count: int) -> Iterator[SolverResult]:
+        """Solutions that differ in a binary variable, the best first, each loaded into the model while it is the last.
+
+        ``count`` is how many are likely to be taken.
+        """
+        ...
+
+
 class CompiledModel(Protocol):
     """A linear model inside a solver; rows and columns are named by their Pyomo components."""
 
@@ -227,6 +240,19 @@ class CompiledModel(Protocol):
         Change of the objective per unit of its right-hand side.
         """
         ...
+
+
+def pooling(solver: Solver) -> PoolingSolver:
+    """The solver as one that finds more than one solution.
+
+    Raises
+    ------
+    Unsupported
+        If it is none.
+    """
+    if isinstance(solver, PoolingSolver) and Capability.POOL in solver.capabilities:
+        return solver
+    raise Unsupported(f"{solver.name} does not find more than one solution of a model")
 
 
 def resolving(solver: Solver) -> ResolvingSolver:

@@ -27,6 +27,10 @@ WORDS = {
     Capability.RESOLVE: (
         "a linear model is changed and solved again (HiGHS goes on from its last basis, the others start anew)"
     ),
+    Capability.POOL: (
+        "the best different solutions of a mixed-integer linear program (Gurobi finds them in one search, for the others "
+        "each is excluded before the next solve)"
+    ),
 }
 
 

@@ -5,7 +5,7 @@ It adds the options that the user gives by the solver's own names to those of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -60,6 +60,11 @@ class Noting:
         """Hand a linear Pyomo model over once."""
         self.called = True
         return self.solver.compile(model, budget, self.solver.with_own(options, self.own))
+
+    def pool(self, model: Any, budget: Budget, options: SolverOptions, count: int) -> Iterator[SolverResult]:
+        """The best solutions of a Pyomo model."""
+        self.called = True
+        return self.solver.pool(model, budget, self.solver.with_own(options, self.own), count)
 
     def check_options(self) -> None:
         """Refuse options that the solver does not take, before anything runs."""

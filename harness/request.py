@@ -35,6 +35,8 @@ class Request:
         Where the solver writes its log.
     solver_options : mapping of str to object
         Options of the solver by its own names.
+    pool : int
+        How many different solutions are wanted of a declared model, the best first.
     """
 
     model: str
@@ -46,6 +48,7 @@ class Request:
     gap: float | None = None
     log_file: str | None = None
     solver_options: Mapping[str, Any] = field(default_factory=dict)
+    pool: int = 1
 
     @property
     def verifier_limit_s(self) -> float | None:

@@ -15,8 +15,9 @@ from ..core.bounds import Certificate
 from ..core.budget import Budget, Progress, silent
 from ..core.errors import CwbError, ExitStatus, InputError, SolverUnavailable, Unsupported, located
 from ..core.fields import validated
+from ..core.formulation import Formulation
 from ..core.instance import Instance
-from ..core.method import Method, Outcome, Status
+from ..core.method import Alternative, Method, Outcome, Status
 from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord
 from ..core.solver import relative_gap
 from ..core.verdict import Verdict
@@ -56,12 +57,15 @@ class FinishedRun:
         The answer in full; of a schedule the record has the size only.
     certificate : Certificate or None
         What proves the bound.
+    pool : tuple of Answer
+        The answers of ``record.pool``.
     """
 
     record: RunRecord
     instance: Instance | None
     answer: Answer | None
     certificate: Certificate | None
+    pool: tuple[Answer, ...] = ()
 
 
 def run_one(
@@ -107,6 +111,10 @@ def run(
         If the method or solver is unknown or an option is wrong.
     """
     method = registry.get(request.model)
+    if request.pool > 1 and not isinstance(getattr(method.solve, "__self__", None), Formulation):
+        raise InputError(
+            f"{method.name} is no declared model; expected one of 'cwb list formulations'", source="--pool"
+        )
     solver = Noting(registry.solver(request.solver), request.solver_options) if method.needs_solver else None
     with located(source="-O"):
         options = validated(lambda: method.options.model_validate(dict(request.options)))
@@ -120,23 +128,49 @@ def run(
         seed=request.seed,
         gap=request.gap,
         log_file=request.log_file,
+        pool=request.pool,
         clock=clock,
         progress=lambda message: listener.progress(f"{message}, {clock.elapsed_s():.1f} s"),
         tell=found.tell,
         handed=listener.handed,
         stop=stop or threading.Event(),
     )
+    limits = replace(budget, time_limit_s=request.verifier_limit_s)
     with compiled_apart(instance, clock, listener):
         outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
         listener.answered()
-        outcome, verdict = _judged(posed, outcome, replace(budget, time_limit_s=request.verifier_limit_s))
+        outcome, verdict = _judged(posed, outcome, limits)
     # What was refused or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
     named = solver if solver is not None and (solver.called or failed) else None
     if restriction := method.restricted_to(options):
         outcome = replace(outcome, metrics={**outcome.metrics, "restricted_to": restriction})
     record = _record(instance, posed, request, method, named, outcome, verdict, exit_status, clock, started_at)
-    return FinishedRun(record, posed, outcome.answer, outcome.certificate)
+    if request.pool > 1:
+        rows = [_pool_row(rank, each, posed, limits) for rank, each in enumerate(outcome.pool, start=1)]
+        record = _with_pool(record, rows)
+    return FinishedRun(record, posed, outcome.answer, outcome.certificate, tuple(each.answer for each in outcome.pool))
+
+
+def _pool_row(rank: int, each: Alternative, posed: Instance, limits: Budget) -> dict[str, Any]:
+    """One solution of a pool, as the verifier finds its answer; not verified if that takes longer than the limit."""
+    left, verdict = _judged(posed, Outcome(Status.FEASIBLE, each.answer), limits)
+    return {
+        "rank": rank,
+        "model_objective": each.model_objective,
+        "objective": verdict.objective,
+        "verified": None if left.answer is None else verdict.ok,
+        "violations": list(verdict.violations[:20]),
+        "answer": to_json(each.answer),
+    }
+
+
+def _with_pool(record: RunRecord, pool: list[dict[str, Any]]) -> RunRecord:
+    """A record with its pool; an answer that the verifier refuses is a failure, whichever it is."""
+    if any(each["verified"] is False for each in pool):
+        record = replace(record, verified=False, exit_status=int(ExitStatus.VERIFICATION_FAILED))
+        record = replace(record, message=record.message or "an answer of the pool failed verification")
+    return replace(record, pool=pool)
 
 
 def _answer(

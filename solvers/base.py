@@ -13,7 +13,7 @@ import atexit
 import importlib.util
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -25,7 +25,6 @@ from ..core.errors import InputError, SolverUnavailable
 from ..core.solver import (
     Availability,
     Capability,
-    CompiledModel,
     SolverOptions,
     SolverResult,
     Termination,
@@ -35,6 +34,7 @@ from .guard import Guarded, StopReason, Worker, time_left_s, used_again, used_on
 from .options import Offered, checked
 
 if TYPE_CHECKING:
+    from .compiled import Compiled
     from .matrix import FloatArray, MatrixModel
 
 DEFAULT_OPTIONS = SolverOptions()
@@ -121,6 +121,7 @@ class SessionResult:
 
     ``duals`` are those of the rows of a linear program, times the factor of the costs: changes of the optimum per unit
     of a right-hand side. ``conflict`` is why the model is infeasible, where that was asked and the solver tells.
+    ``pool`` has the best points, the best first, where several were asked for.
     """
 
     termination: Termination
@@ -131,6 +132,7 @@ class SessionResult:
     message: str = ""
     duals: Sequence[float] | None = None
     conflict: NativeConflict | None = None
+    pool: Sequence[FloatArray] = ()
 
 
 class Session(ABC):
@@ -265,15 +267,22 @@ class Adapter(ABC):
         InputError
             If an option is unknown, or has a value that the solver does not take.
         """
+        return next(self.solutions(model, budget, options))
+
+    def solutions(self, model: Any, budget: Budget, options: SolverOptions) -> Iterator[SolverResult]:
+        """Solve once, and give the points that the session has kept: the best one, or a pool, the best first."""
         self.require_installed()
         with budget.clock.phase("transfer") as transfer:
             session, matrix = self.transfer(model, budget, options)
         lend = used_again if self.numbers_threads else used_once
         with lend(self.name, session.close) as worker, budget.clock.phase("solve") as lap:
             outcome = run_session(session, matrix, worker, budget)
-        return finish(self.name, session.version, matrix, outcome, transfer.seconds, lap.seconds)
+        yield finish(self.name, session.version, matrix, outcome, transfer.seconds, lap.seconds)
+        for values in outcome.pool[1:]:
+            other = replace(outcome, values=values, bound=None)
+            yield finish(self.name, session.version, matrix, other, transfer.seconds, lap.seconds)
 
-    def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> CompiledModel:
+    def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> Compiled:
         """Hand a linear Pyomo model over once, to be changed and solved again.
 
         Integer variables are allowed; dual values exist without them only. A solver that keeps nothing between solves
@@ -293,6 +302,29 @@ class Adapter(ABC):
             session, matrix = self.transfer(model, budget, options, load=False)
             session.close()
         return Compiled(self, matrix, options, lap.seconds)
+
+    def pool(self, model: Any, budget: Budget, options: SolverOptions, count: int) -> Iterator[SolverResult]:
+        """Solutions that differ in a binary variable, the best first, each loaded into the model while it is the last.
+
+        Each is found by a solve of its own, in which those before are excluded by a row; a result that is not optimal
+        is the last.
+
+        Parameters
+        ----------
+        model, budget, options
+            As of :meth:`solve`; the model is linear.
+        count : int
+            How many are likely to be taken.
+
+        Raises
+        ------
+        Unsupported
+            If the model is not linear, or has no binary variables.
+        """
+        from .pool import by_exclusion
+
+        del count
+        return by_exclusion(self, model, budget, options)
 
     def require_installed(self) -> None:
         """Raise :class:`SolverUnavailable` if the library is missing."""

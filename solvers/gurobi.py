@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from ..core.budget import Budget
 from ..core.errors import SolverUnavailable
-from ..core.solver import Availability, Capability, SolverOptions
+from ..core.solver import Availability, Capability, SolverOptions, SolverResult, Termination
 from .base import LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter, Session
 
 
@@ -29,6 +30,7 @@ class Gurobi(Adapter):
         | Capability.INTERRUPT
         | Capability.DUALS
         | Capability.RESOLVE
+        | Capability.POOL
     )
     elsewhere: ClassVar[Mapping[str, str]] = {
         "timelimit": TIME_LIMIT,
@@ -51,6 +53,26 @@ class Gurobi(Adapter):
         from .gurobi_session import GurobiSession
 
         return GurobiSession(budget, options)
+
+    def pool(self, model: Any, budget: Budget, options: SolverOptions, count: int) -> Iterator[SolverResult]:
+        """Solutions, the best first: so many by one search, where all integer variables are binary, and then one by one."""
+        from .matrix import compile_matrix
+        from .pool import binaries, by_exclusion
+
+        self.require_installed()
+        matrix = compile_matrix(model)
+        if not (binaries(matrix) == matrix.integer).all():
+            yield from by_exclusion(self, model, budget, options)
+            return
+        wanted = {"PoolSearchMode": 2, "PoolSolutions": count}
+        known = []
+        for result in self.solutions(model, budget, replace(options, extra={**options.extra, **wanted})):
+            known.append(matrix.start())
+            yield result
+            if result.termination is not Termination.OPTIMAL:
+                return
+        if len(known) == count:
+            yield from by_exclusion(self, model, budget, options, known)
 
     def licensed(self) -> Availability:
         """Try the licence by starting Gurobi; silent."""

@@ -45,6 +45,9 @@ _TERMINATIONS = {
 
 _WORDS = {getattr(GRB.Status, name): name.lower() for name in dir(GRB.Status) if name.isupper()}
 
+_BEST = 2
+"""Gurobi's number for a search for the best solutions, not for one."""
+
 _TOO_LARGE = GRB.Error.SIZE_LIMIT_EXCEEDED
 _FREE_LIMIT = "2000 variables and 2000 rows, 200 variables with quadratic terms"
 
@@ -253,7 +256,16 @@ class GurobiSession(Session):
             int(model.IterCount + model.BarIterCount),
             "" if termination is Termination.OPTIMAL else _WORDS.get(model.Status, str(model.Status)),
             self._duals() if self.keeps_duals and termination is Termination.OPTIMAL else None,
+            pool=self._pool() if values is not None and model.Params.PoolSearchMode == _BEST else (),
         )
+
+    def _pool(self) -> list[Any]:
+        """The best points, the best first."""
+        found = []
+        for number in range(self.model.SolCount):
+            self.model.Params.SolutionNumber = number
+            found.append(np.array(self.x.Xn))
+        return found
 
     def _duals(self) -> list[float]:
         """Dual values; a row with two sides has those of both."""

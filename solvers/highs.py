@@ -7,11 +7,14 @@ be believed) and ``highs_compiled`` (solving again after changes).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core.budget import Budget
-from ..core.solver import Capability, CompiledModel, SolverOptions
+from ..core.solver import Capability, SolverOptions
 from .base import DEFAULT_OPTIONS, LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter, Session
+
+if TYPE_CHECKING:
+    from .compiled import Compiled
 
 
 class Highs(Adapter):
@@ -30,6 +33,7 @@ class Highs(Adapter):
         | Capability.INTERRUPT
         | Capability.DUALS
         | Capability.RESOLVE
+        | Capability.POOL
     )
     elsewhere: ClassVar[Mapping[str, str]] = {
         "time_limit": TIME_LIMIT,
@@ -50,7 +54,7 @@ class Highs(Adapter):
 
         return HighsSession(budget, options)
 
-    def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> CompiledModel:
+    def compile(self, model: Any, budget: Budget, options: SolverOptions = DEFAULT_OPTIONS) -> Compiled:
         """Hand a linear Pyomo model over once, to be changed and solved again from the last basis."""
         from .highs_compiled import HighsCompiled
 

@@ -18,7 +18,7 @@ from .pyomo_known import KNOWN, known
 PREFIX = "pyomo:"
 
 #: What is offered of every one; Pyomo does not say what else a solver can do.
-CAPABILITIES = Capability.LP | Capability.MIP | Capability.INTERRUPT | Capability.RESOLVE
+CAPABILITIES = Capability.LP | Capability.MIP | Capability.INTERRUPT | Capability.RESOLVE | Capability.POOL
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 

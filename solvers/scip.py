@@ -28,6 +28,7 @@ class Scip(Adapter):
         | Capability.INTERRUPT
         | Capability.DUALS
         | Capability.RESOLVE
+        | Capability.POOL
     )
     numbers_threads = True
     elsewhere: ClassVar[Mapping[str, str]] = {

@@ -86,7 +86,7 @@ def test_solvers_tell_their_version_and_capabilities() -> None:
     rows = {row["name"]: row for row in listing.solvers()}
     assert rows[solvers.DEFAULT]["version"][0].isdigit()
     assert "lp" in rows[solvers.DEFAULT]["capabilities"].split(", ")
-    assert rows.pop("pyomo:NAME")["capabilities"] == "lp, mip, interrupt, resolve"
+    assert rows.pop("pyomo:NAME")["capabilities"] == "lp, mip, interrupt, resolve, pool"
     for name, row in rows.items():
         assert (row["version"] == "not installed") is not solvers.get(name).installed().ok
 
