@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
+import threading
 from functools import cache
 from importlib import metadata
 
@@ -51,7 +52,8 @@ class PyomoDriven(Adapter):
         """Whether Pyomo finds the solver: imports Pyomo and asks a program for its version, so it takes a moment."""
         if importlib.util.find_spec("pyomo") is None:
             return Availability(False, f'{self.name} is not installed: pip install "pyomo"')
-        return _found(self.factory_name)
+        with _asking:
+            return _found(self.factory_name)
 
     def open(self, budget: Budget, options: SolverOptions) -> Session:
         """Prepare a run of the solver."""
@@ -63,6 +65,10 @@ class PyomoDriven(Adapter):
 def on_this_machine() -> tuple[str, ...]:
     """Names of the known solvers whose programs are on the path; imports and starts nothing."""
     return tuple(PREFIX + name for name, known in KNOWN.items() if shutil.which(known.program))
+
+
+#: Pyomo's interception of its log, which is on while a solver is asked for, is not for several threads.
+_asking = threading.Lock()
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,10 @@ TESTS = Path(__file__).parent
 settings.register_profile("cwb", deadline=None)
 settings.register_profile("cwb-ci", deadline=None, derandomize=True)
 settings.load_profile("cwb-ci" if os.environ.get("CI") else "cwb")
+
+# A shell that starts tests in the background has them ignore Ctrl-C, which some are about.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
