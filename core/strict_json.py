@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import Any
 
 from .errors import InputError, shown
@@ -35,22 +36,13 @@ def parse_json(raw: bytes, max_keys: int, max_values: int = MAX_VALUES) -> Any:
     InputError
         If it is not such JSON.
     """
-
-    def checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(pairs) > max_keys:
-            raise InputError(f"an object has {len(pairs):,} keys; expected at most {max_keys:,}")
-        result: dict[str, Any] = {}
-        for key, value in pairs:
-            if key in result:
-                raise InputError(f"key {key[:60]!r} is given twice in one object")
-            result[key] = value
-        return result
-
     if sum(map(raw.count, (b",", b"[", b"{"))) > max_values:
         raise InputError(f"more than {max_values:,} values")
     parse_int = _few_digits if _MANY_DIGITS.search(raw) else None
     try:
-        value = json.loads(raw, parse_constant=_no_constant, parse_int=parse_int, object_pairs_hook=checked)
+        value = json.loads(
+            raw, parse_constant=no_constant, parse_int=parse_int, object_pairs_hook=partial(distinct, max_keys)
+        )
         if _SURROGATE.search(raw):
             refuse_surrogates(value)
     except json.JSONDecodeError as error:
@@ -60,6 +52,18 @@ def parse_json(raw: bytes, max_keys: int, max_values: int = MAX_VALUES) -> Any:
     except RecursionError:
         raise InputError("not JSON that cwb reads: nested too deeply") from None
     return value
+
+
+def distinct(max_keys: int, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its keys and values, unless a key stands twice or they are too many."""
+    if len(pairs) > max_keys:
+        raise InputError(f"an object has {len(pairs):,} keys; expected at most {max_keys:,}")
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise InputError(f"key {key[:60]!r} is given twice in one object")
+        result[key] = value
+    return result
 
 
 def _few_digits(text: str) -> int:
@@ -87,5 +91,6 @@ def refuse_surrogates(value: Any) -> None:
             raise InputError(f"{shown(part)} has half of a surrogate pair, which is no character")
 
 
-def _no_constant(name: str) -> Any:
+def no_constant(name: str) -> Any:
+    """Refuse NaN and infinities."""
     raise InputError(f"{name} is not a number that JSON allows")

@@ -31,7 +31,7 @@ from ..core.timing import BandwidthChange, Semantics, Timing
 from ..core.topology import Link, Node, NodeKind, Topology
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreeKind, TreePacking
-from .strict import Fields, fraction, integers
+from .strict import Fields, fraction, integers, is_list
 
 _MANY = 2**62
 _STEPS = 2**40
@@ -132,7 +132,7 @@ def _read_chunks(file: Fields, ranks: int) -> Chunks:
     groups: list[tuple[int, ...]] = []
     for index, group in enumerate(file.list_("groups")):
         place = f"{file.at('groups')}[{index}]"
-        if not isinstance(group, list) or not group:
+        if not is_list(group) or not len(group):
             raise InputError("expected a list of ranks", place=place)
         members = integers(group, 0, ranks, place)
         if (np.diff(members) <= 0).any():
@@ -237,7 +237,7 @@ def _read_prices(file: Fields) -> EpochPrices:
     return EpochPrices(
         starts,
         tuple(
-            tuple(integers(row if isinstance(row, list) else [row], 0, _MANY, f"{file.at('prices')}[{i}]").tolist())
+            tuple(integers(row if is_list(row) else [row], 0, _MANY, f"{file.at('prices')}[{i}]").tolist())
             for i, row in enumerate(rows)
         ),
     )
@@ -287,6 +287,6 @@ def read_timing(file: Fields, links: int) -> Timing:
 
 def _row(values: object, place: str) -> tuple[int, ...]:
     """Read one list of nodes."""
-    if not isinstance(values, list):
+    if not is_list(values):
         raise InputError("expected a list of nodes", place=place)
     return tuple(integers(values, 0, _MANY, place).tolist())

@@ -262,14 +262,17 @@ def _tree_data(packing: TreePacking) -> dict[str, Any]:
 
 def forest_data(packing: TreePacking) -> dict[str, Any]:
     """A packing of trees as the object ``trees`` of a schedule file, in plain data."""
-
-    def listed(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: listed(item) for key, item in value.items()}
-        return value.tolist() if isinstance(value, np.ndarray) else value
-
-    data: dict[str, Any] = listed(_tree_data(packing)["trees"])
+    data: dict[str, Any] = _listed(_tree_data(packing)["trees"])
     return data
+
+
+def _listed(value: Any) -> Any:
+    """Data with lists for arrays."""
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_listed(item) for item in value]
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def _edge_data(packing: TreePacking) -> dict[str, Any]:
@@ -316,7 +319,7 @@ def read_schedule(path: Path) -> ScheduleFile:
             place = "trees.units" if kind == "tree-packing" else "chunks.units"
             raise InputError(findings.violations[0].message, place=place)
         certificate = read_certificate(file.fields("certificate")) if file.has("certificate") else None
-        extra = file.take("extra") if file.has("extra") else {}
+        extra = _listed(file.take("extra")) if file.has("extra") else {}
         _check_extra(extra)
         pieces = file.integer("pieces", 1, MOST_PIECES + 1) if kind == "tree-packing" and file.has("pieces") else None
         file.done()

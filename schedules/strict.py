@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InputError, shown
+from ..core.json_stream import read_stream
 from ..core.schedule import Floats, Ints
-from ..core.strict_json import parse_json
 
 #: Text of a file, after decompression; a larger one is refused before it is in memory.
 MAX_BYTES = 2**29
@@ -25,41 +25,39 @@ MAX_BYTES = 2**29
 #: Keys in one object: each that is wrong costs memory before the first is reported.
 MAX_KEYS = 1000
 
+#: Seconds beyond this are no time of a schedule.
+MAX_S = 1e30
+
 _FRACTION = re.compile(r"(0|[1-9][0-9]{0,59})(/[1-9][0-9]{0,59})?\Z")
 
 
 def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
-    """Read a JSON file, decompressed if its name ends in ``.gz``.
+    """Read a JSON file, decompressed if its name ends in ``.gz``; long columns of numbers are arrays.
 
-    No duplicate keys, no NaN, no more than ``max_bytes``.
+    No duplicate keys, no NaN, no more than ``max_bytes``, and no more values than fit in memory.
 
     Raises
     ------
     InputError
         If it cannot be read or is not such JSON.
     """
-    return parse_json(_read_bytes(path, max_bytes), MAX_KEYS)
-
-
-def _read_bytes(path: Path, max_bytes: int) -> bytes:
     try:
         if path.is_dir():
             raise InputError("is a directory; expected a file")
         with path.open("rb") as plain:
-            stream = gzip.GzipFile(fileobj=plain) if path.suffix == ".gz" else plain
-            parts, size = [], 0
-            while part := stream.read(2**20):
-                parts.append(part)
-                size += len(part)
-                if size > max_bytes:
-                    raise InputError(f"more than {max_bytes:,} bytes of text")
+            stream: Any = gzip.GzipFile(fileobj=plain) if path.suffix == ".gz" else plain
+            return read_stream(stream, max_bytes, MAX_KEYS, "reading a schedule")
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise InputError("not a gzip file, or cut off") from None
     except OSError as error:
         raise InputError((error.strerror or "cannot be read").lower()) from None
     except ValueError:
         raise InputError("cannot be read: no file has such a name") from None
-    return b"".join(parts)
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value is a list, or a column of numbers, which is read as an array."""
+    return isinstance(value, list | np.ndarray)
 
 
 class Fields:
@@ -121,10 +119,10 @@ class Fields:
         """An exact number, written like ``"1/3"``."""
         return fraction(self.take(name), self.at(name))
 
-    def list_(self, name: str, length: int | None = None) -> list[Any]:
-        """A list, of the given length."""
+    def list_(self, name: str, length: int | None = None) -> Any:
+        """A list or a column, of the given length."""
         value = self.take(name)
-        if not isinstance(value, list):
+        if not is_list(value):
             raise InputError(f"{shown(value)} is wrong; expected a list", place=self.at(name))
         if length is not None and len(value) != length:
             raise InputError(f"{len(value):,} entries; expected {length:,}", place=self.at(name))
@@ -139,12 +137,15 @@ class Fields:
         return self.integers(name, 0, 2, length).astype(np.bool_)
 
     def times(self, name: str, length: int) -> Floats:
-        """A list of finite numbers that are not negative."""
+        """A list of seconds: numbers that are not negative, and below :data:`MAX_S`."""
         values = self.list_(name, length)
+        if isinstance(values, np.ndarray) and ((values >= 0) & (values < MAX_S)).all():
+            return values.astype(np.float64)
         for index, value in enumerate(values):
-            if type(value) not in (int, float) or not 0 <= value < float("inf"):
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < MAX_S:
                 raise InputError(
-                    f"{shown(value)} is wrong; expected seconds of at least 0", place=f"{self.at(name)}[{index}]"
+                    f"{_plain(value)} is wrong; expected seconds of at least 0 and below {MAX_S:.0e}",
+                    place=f"{self.at(name)}[{index}]",
                 )
         return np.array(values, dtype=np.float64)
 
@@ -159,8 +160,12 @@ class Fields:
         return found
 
 
-def integers(values: list[Any], low: int, high: int, place: str, *, indexed: bool = True) -> Ints:
-    """Make an array of integers, each at least ``low`` and below ``high``."""
+def integers(values: Any, low: int, high: int, place: str, *, indexed: bool = True) -> Ints:
+    """Make an array of integers, each at least ``low`` and below ``high``, of a list or of a column."""
+    if isinstance(values, np.ndarray) and values.dtype == np.int64 and low <= values.min() and values.max() < high:
+        return values
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
     if set(map(type, values)) <= {int} and (not values or (low <= min(values) and max(values) < high)):
         return np.array(values, dtype=np.int64)
     for index, value in enumerate(values):
@@ -169,6 +174,11 @@ def integers(values: list[Any], low: int, high: int, place: str, *, indexed: boo
             where = f"{place}[{index}]" if indexed else place
             raise InputError(f"{shown(value)} is wrong; {expected}", place=where)
     raise AssertionError("a wrong value was not found again")
+
+
+def _plain(value: Any) -> str:
+    """Show a number of a list or of a column."""
+    return shown(value.item() if isinstance(value, np.number) else value)
 
 
 def fraction(value: Any, place: str) -> Fraction:
