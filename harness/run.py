@@ -30,6 +30,7 @@ from .environment import cwb_version, environment, peak_rss_bytes
 from .found import Found
 from .interrupt import BrokenOff, broken_off
 from .noting import Noting
+from .pyomo_imports import leave_out_statistics
 from .request import DEFAULT_SOLVER, Listener, Request, plain_option
 
 __all__ = ["DEFAULT_SOLVER", "FinishedRun", "Request", "run", "run_one"]
@@ -115,6 +116,8 @@ def run(
         raise InputError(
             f"{method.name} is no declared model; expected one of 'cwb list formulations'", source="--pool"
         )
+    if method.needs_solver:
+        leave_out_statistics()
     solver = Noting(registry.solver(request.solver), request.solver_options) if method.needs_solver else None
     with located(source="-O"):
         options = validated(lambda: method.options.model_validate(dict(request.options)))

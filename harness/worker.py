@@ -27,6 +27,7 @@ from . import registry
 from .cell import run_task
 from .compiling import ALLOWANCE
 from .failure import not_json
+from .pyomo_imports import leave_out_statistics
 from .request import Listener
 from .task import Task
 
@@ -103,6 +104,7 @@ def warm_up(task: Task) -> None:
     request, libraries = task.cell.request, list(_LIBRARIES)
     with contextlib.suppress(Exception):
         if registry.get(request.model).needs_solver:
+            leave_out_statistics()
             solver = registry.solver(request.solver)
             libraries += ["pyomo.environ", solver.package]
     for name in libraries:
