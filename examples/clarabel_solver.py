@@ -38,7 +38,8 @@ class ClarabelSession(Session):
     def __init__(self, budget, options):
         self.track, self.version = Track("clarabel"), clarabel.__version__
         self.settings = clarabel.DefaultSettings()
-        self.settings.max_threads, self.settings.tol_feas = budget.threads, options.feasibility_tolerance
+        self.tolerance = options.feasibility_tolerance
+        self.settings.max_threads, self.settings.tol_feas = budget.threads, self.tolerance / 10
         offered = {
             n: Offered(type(v))
             for n in dir(self.settings)
@@ -91,7 +92,9 @@ class ClarabelSession(Session):
         for rows, sign in self.sides:
             duals[rows] -= sign * np.array(found.z[start : start + len(rows)])
             start += len(rows)
-        bound = found.obj_val_dual / scale + m.offset
+        # The dual values nearly keep to the rows of the dual, so their objective is nearly a bound.
+        error = self.tolerance * (1.0 + abs(found.obj_val_dual))
+        bound = (found.obj_val_dual - error) / scale + m.offset
         return SessionResult(
             termination, np.array(found.x), bound, iterations=found.iterations, duals=duals[: len(m.rows)]
         )
