@@ -248,7 +248,7 @@ def test_the_way_from_outside_is_as_shown(blocks, root, tmp_path, monkeypatch, c
     for page, text in blocks("console"):
         if page != "docs/own-models.md":
             continue
-        for line in text.splitlines():
+        for line in text.replace("\\\n", " ").splitlines():
             if line.startswith("$ cwb "):
                 with pytest.raises(SystemExit) as ended:
                     run(shlex.split(line)[2:])
