@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .core.instance import Instance
     from .core.method import Method
     from .core.record import RunRecord
+    from .core.sensitivity import Sensitivity
     from .core.trace import Trace
     from .core.verdict import Verdict
     from .solvers.base import Adapter
@@ -32,6 +33,7 @@ __all__ = [
     "formulation",
     "load",
     "register",
+    "sensitivity",
     "simulate",
     "solve",
     "verify",
@@ -154,6 +156,51 @@ def explain(
     known = instance if isinstance(instance, InstanceType) else load(instance)
     request = Request(model, solver, options, time_limit_s=time_limit_s)
     return explained(with_demand(known, collective, size, chunks=None), request)
+
+
+def sensitivity(
+    instance: Instance | str | Path,
+    model: str,
+    *,
+    collective: str | None = None,
+    size: str | None = None,
+    solver: str = "highs",
+    time_limit_s: float | None = None,
+    **options: Any,
+) -> Sensitivity:
+    """Tell what more bandwidth is worth, as ``cwb solve --sensitivity`` does.
+
+    Parameters
+    ----------
+    instance : Instance, str or Path
+        The instance or what :func:`load` takes.
+    model : str
+        Name of a method, or of a formulation that is solved as it is declared.
+    collective, size, solver, time_limit_s, **options
+        As of :func:`solve`; the limit is that of all solves together.
+
+    Returns
+    -------
+    Sensitivity
+        ``print(found.text())`` shows it.
+
+    Raises
+    ------
+    InputError
+        If a name is wrong.
+    Unsupported
+        If the method proves no time of the instance, or there is no bandwidth to change.
+    SolverUnavailable
+        If the solver is missing.
+    """
+    from .core.instance import Instance as InstanceType
+    from .harness import Request
+    from .harness.demand import with_demand
+    from .harness.sensitivity import sensitivity as found
+
+    known = instance if isinstance(instance, InstanceType) else load(instance)
+    request = Request(model, solver, options, time_limit_s=time_limit_s)
+    return found(with_demand(known, collective, size, chunks=None), request)
 
 
 def formulation(name: str) -> Formulation:

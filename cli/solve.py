@@ -24,17 +24,15 @@ from .options import (
     progress_on_stderr,
 )
 from .streams import echo
+from .studies import studied
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..core.budget import Progress
-    from ..core.explanation import Explanation
     from ..core.instance import Instance
     from ..core.record import RunRecord
     from ..harness import FinishedRun
-    from ..harness.plan import Cell
 
 #: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
 MAX_PRINTED_EDGES = 100_000
@@ -81,6 +79,12 @@ MAX_PRINTED_EDGES = 100_000
 @click.option("--append", type=click.Path(dir_okay=False, path_type=Path), help="Append the record to this JSONL file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as one JSON object on stdout.")
 @click.option("--explain", "explained", is_flag=True, help="Where there is no answer, name conditions that clash.")
+@click.option("--sensitivity", "sensitive", is_flag=True, help="Tell what more bandwidth is worth, by solving again.")
+@click.option(
+    "--picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw the network with --sensitivity into this file, .svg, .pdf or .png.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @plugged
 @click.pass_context
@@ -106,6 +110,8 @@ def solve(
     append: Path | None,
     as_json: bool,
     explained: bool,
+    sensitive: bool,
+    picture: Path | None,
     quiet: bool,
 ) -> int:
     """Solve INSTANCE with one method and verify the answer.
@@ -129,7 +135,9 @@ def solve(
     if (model is None) == (formulation is None):
         raise click.UsageError("expected --model or --formulation, one of the two")
     model = registry.formulation(formulation).name if formulation else model or ""
-    for path in (output, write_model, append):
+    if picture is not None and not sensitive:
+        raise click.UsageError("--picture is that of --sensitivity")
+    for path in (output, write_model, append, picture):
         if path is not None and not path.parent.is_dir():
             raise InputError("its folder does not exist", source=str(path))
     limit_s, own = parse_duration(time_limit, "--time-limit"), parse_solver_options(solver_options)
@@ -145,10 +153,8 @@ def solve(
         listener = Listener(progress) if kept is None else Listener(progress, handed=kept)
         cell = Cell(instance, request, collective, size, chunks)
         done = run_loading(cell, listener=listener)
-        explanation = explanation_of(cell, done, progress) if explained else None
-    record = done.record
-    if explanation is not None:
-        record = replace(record, explanation=explanation.to_json())
+        found = studied(cell, done, progress, explained=explained, sensitive=sensitive, picture=picture)
+    record = found.noted(done.record)
     if record.solver is None and (own or context.get_parameter_source("solver") is ParameterSource.COMMANDLINE):
         asked = " ".join([f"--solver {solver}", *(f"-S {pair}" for pair in solver_options)])
         echo(f"cwb: {asked}: {model} has called no solver", err=True)
@@ -166,24 +172,12 @@ def solve(
         from .display import show_record
 
         show_record(done.instance, record)
-        if explanation is not None:
-            echo(explanation.text())
+        for text in found.texts:
+            echo(text)
     if record.exit_status != ExitStatus.OK:
         reason = "; ".join(record.violations) or record.message or record.status
         echo(f"cwb: {record.shown_status}: {reason}", err=True)
     return record.exit_status
-
-
-def explanation_of(cell: Cell, done: FinishedRun, progress: Progress) -> Explanation | None:
-    """Say why a run has no answer; None if it has one, or its instance was not loaded in time."""
-    from ..harness.explain import explain
-    from ..harness.task import loaded
-
-    if done.record.answer is not None:
-        echo("cwb: --explain: there is an answer", err=True)
-    if done.record.answer is not None or done.instance is None:
-        return None
-    return explain(loaded(cell), cell.request, progress)
 
 
 def shown_answer(record: RunRecord, done: FinishedRun) -> Mapping[str, Any] | None:

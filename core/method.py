@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -152,6 +153,9 @@ class Method:
         best of, in words; empty where these are all answers to the posed instance.
     needs_solver : bool
         Whether it calls the solver that it is handed.
+    proved : callable or str, optional
+        ``proved(instance, options) -> Fraction or None``, or where it is: the bound in seconds that the method proves of
+        a posed instance, in exact arithmetic and without a search, for sensitivities; None where options ask for more.
     sense : str
         ``minimize`` or ``maximize``.
     objective_unit : callable
@@ -170,6 +174,7 @@ class Method:
     pose: Callable[[Instance, Any], Instance] = as_it_is
     restricted_to: Callable[[Any], str] = nothing_more
     needs_solver: bool = True
+    proved: Callable[[Instance, Any], Fraction | None] | str | None = None
     sense: str = "minimize"
 
     @classmethod
@@ -219,8 +224,21 @@ class Method:
         -------
         Outcome
         """
-        solve = self.solve
-        if isinstance(solve, str):
-            module, _, function = solve.partition(":")
-            solve = getattr(import_module(module), function)
-        return solve(instance, solver, budget, options)
+        outcome: Outcome = _called(self.solve)(instance, solver, budget, options)
+        return outcome
+
+    def proved_bound(self, instance: Instance, options: Any) -> Fraction | None:
+        """The bound of a posed instance in exact arithmetic, where the method tells it without being run."""
+        if self.proved is None:
+            return None
+        bound: Fraction | None = _called(self.proved)(instance, options)
+        return bound
+
+
+def _called(place: Callable[..., Any] | str) -> Callable[..., Any]:
+    """The function, imported if its place is given."""
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function

@@ -55,6 +55,8 @@ class RunRecord:
     pool : sequence of mapping
         The best solutions of a declared model, where several were asked for: of each its ``rank``, ``model_objective``,
         and as the verifier has it ``objective``, ``verified`` and ``violations``, and the ``answer``.
+    sensitivity : mapping or None
+        What more bandwidth is worth, where that was asked: a :class:`~cwb.core.sensitivity.Sensitivity`.
     """
 
     cwb_version: str
@@ -95,6 +97,7 @@ class RunRecord:
     solver_options: Mapping[str, Any] = field(default_factory=dict)
     explanation: Mapping[str, Any] | None = None
     pool: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    sensitivity: Mapping[str, Any] | None = None
     schema: str = SCHEMA
 
     def __post_init__(self) -> None:

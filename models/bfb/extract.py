@@ -316,3 +316,9 @@ def timed_schedule_of(model: Any, choices: GatherChoices) -> StepSchedule:
     parts = {index: x.value for index, x in model.x.items()}
     split = ShardParts(choices, parts, choices.pieces, Fraction(0)).split(choices.pieces)
     return all_gather(split, choices.demand.size_bytes, choices.instance_sha256)
+
+
+def proved(instance: Instance, options: Any) -> Fraction:
+    """The bound, by latencies and the links of single ranks (``Method.proved``)."""
+    del options
+    return best_bound(instance)[0]

@@ -102,6 +102,7 @@ BFB = Method(
     answer_type=StepSchedule,
     options=BfbOptions,
     solve=f"{__package__}.solve:run_bfb",
+    proved=f"{__package__}.extract:proved",
     supports=supports,
     needs_solver=False,
 )
@@ -115,6 +116,7 @@ BFB_LP = Method(
     answer_type=StepSchedule,
     options=BfbOptions,
     solve=f"{__package__}.solve:run_lp",
+    proved=f"{__package__}.extract:proved",
     supports=supports,
 )
 
@@ -127,6 +129,7 @@ BFB_CHUNKED = Method(
     answer_type=StepSchedule,
     options=ChunkedOptions,
     solve=f"{__package__}.solve:run_chunked",
+    proved=f"{__package__}.extract:proved",
     supports=supports,
 )
 
@@ -139,6 +142,7 @@ BFB_HETEROGENEOUS = Method(
     answer_type=StepSchedule,
     options=BfbOptions,
     solve=f"{__package__}.solve:run_heterogeneous",
+    proved=f"{__package__}.extract:proved",
     supports=supports_any_bandwidth,
 )
 

@@ -171,6 +171,7 @@ FORESTCOLL = Method(
     solve=f"{__package__}.solve:run",
     supports=supports,
     needs_solver=False,
+    proved=f"{__package__}.solve:proved",
 )
 
 FORESTCOLL_ALLREDUCE = Method(

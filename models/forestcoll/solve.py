@@ -181,13 +181,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptio
     with budget.clock.phase("compile"):
         warm_up()
     with budget.clock.phase("optimum"):
-        inward, outward = pose(instance)
-        mirrored = inward is not None and outward is not None and is_symmetric(instance)
-        problems = [(p, back) for p, back in ((outward, False), (inward, True)) if p is not None]
-        ways = [way_of(problem, backwards=back) for problem, back in problems[: 1 if mirrored else 2]]
+        ways, mirrored = ways_of(instance)
     seconds = sum((way.seconds for way in ways), Fraction(0)) * (2 if mirrored else 1)
     budget.progress(f"bottleneck found: at least {float(seconds):.6g} s; k = {ways[0].best.k:,}")
-    bound, certificate = bound_of(instance, ways, both=inward is not None and outward is not None)
+    bound, certificate = bound_of(instance, ways, both=mirrored or len(ways) == 2)
     budget.tell_bound(bound, certificate)
     solved = [_forest(way, instance, budget, options) for way in ways]
     forests = [forest for forest in solved if forest is not None]
@@ -207,6 +204,21 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptio
         metrics=_metrics(ways[0], forests[0]),
         iterations=sum(way.best.steps for way in ways),
     )
+
+
+def ways_of(instance: Instance) -> tuple[list[ForestDirection], bool]:
+    """The ways of the data with their bottlenecks; and whether the one is the other turned around, and left out."""
+    inward, outward = pose(instance)
+    mirrored = inward is not None and outward is not None and is_symmetric(instance)
+    problems = [(p, back) for p, back in ((outward, False), (inward, True)) if p is not None]
+    return [way_of(problem, backwards=back) for problem, back in problems[: 1 if mirrored else 2]], mirrored
+
+
+def proved(instance: Instance, options: ForestOptions) -> Fraction:
+    """The bound, by the bottleneck cuts (``Method.proved``)."""
+    del options
+    ways, mirrored = ways_of(instance)
+    return bound_of(instance, ways, both=mirrored or len(ways) == 2)[0]
 
 
 def busiest_s(instance: Instance, packing: TreePacking) -> Fraction:

@@ -171,6 +171,7 @@ MTREE = Method(
     answer_type=TreePacking,
     options=MtreeOptions,
     solve=f"{__package__}.solve:run",
+    proved=f"{__package__}.solve:proved",
     supports=supports,
     restricted_to=lambda options: restricted_to(options.trees, options.height, options.min_rate),
 )

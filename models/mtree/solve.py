@@ -38,7 +38,7 @@ from .column_generation import ColumnTask, TreeRelaxation, column_generation
 from .extract import bound_of, pattern_trees, select
 from .formulations import patterns
 from .method import MtreeOptions
-from .problem import TreeProblem, tree_problem
+from .problem import TreeProblem, tree_problem, wan_problem
 
 #: Trees of the pool that MILP (1) is given; if these are all there are, its bound is one on all.
 _SELECTED = 60
@@ -74,6 +74,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOption
     if isinstance(problem, Outcome):
         return problem
     return outcome(problem, search(problem, solver, budget, options), budget, options)
+
+
+def proved(instance: Instance, options: MtreeOptions) -> Fraction | None:
+    """The bound on any trees, by partitions and cuts; None where the trees are limited (``Method.proved``)."""
+    if options.trees is not None or options.height is not None or options.min_rate is not None:
+        return None
+    problem = wan_problem(instance, Budget())
+    return problem.seconds(problem.highest.rate)
 
 
 def search(problem: TreeProblem, solver: Solver, budget: Budget, options: MtreeOptions) -> SearchResult:

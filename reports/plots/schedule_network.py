@@ -62,7 +62,7 @@ def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[i
         raise InputError(f"{len(topology.ranks):,} ranks; expected at most {RANKS} in a picture of the network")
     panels = [(tree, part) for tree in chosen(packing, trees, 1) for part in packing.passes]
     where = layout(topology)
-    low, high = _frame(where)
+    low, high = frame_of(where)
     size = ((high[0] - low[0]) * _SPACING_IN, (high[1] - low[1]) * _SPACING_IN)
     columns = 1 if len(panels) == 1 or size[0] > 5 else 2
     rows = -(-len(panels) // columns)
@@ -89,7 +89,7 @@ def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[i
     return figure
 
 
-def _frame(where: Layout) -> tuple[tuple[float, float], tuple[float, float]]:
+def frame_of(where: Layout) -> tuple[tuple[float, float], tuple[float, float]]:
     """Corners of the picture: all nodes with their boxes' frames and names."""
     x, y = zip(*where.places.values(), strict=True)
     return (min(x) - 0.55, min(y) - 0.55), (max(x) + 0.55, max(y) + (0.95 if "" not in where.boxes else 0.55))
@@ -111,7 +111,7 @@ def _panel(axes: Axes, topology: Topology, packing: TreePacking, tree: int, wher
         way = BETWEEN if box_of[source] != box_of[target] else DIRECT if len(path) == 1 else WITHIN
         passed.setdefault(way, set()).update(topology.link_ends[link][1] for link in path[:-1])
         _arrow(axes, where, source, target, way)
-    _draw_nodes(axes, topology, where, topology.rank_nodes[int(packing.root[tree])])
+    draw_nodes(axes, topology, where, topology.rank_nodes[int(packing.root[tree])])
     return passed
 
 
@@ -180,7 +180,7 @@ def _draw_network(axes: Axes, topology: Topology, where: Layout) -> None:
             axes.text(low[0] + 0.2, high[1] + 0.08, name, size=6, color="#555555", va="bottom")
 
 
-def _draw_nodes(axes: Axes, topology: Topology, where: Layout, root: int) -> None:
+def draw_nodes(axes: Axes, topology: Topology, where: Layout, root: int | None = None) -> None:
     """Draw ranks as circles with the last part of their names, the root filled, and switches as squares."""
     from matplotlib.patches import Circle, Rectangle
 

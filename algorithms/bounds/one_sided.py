@@ -1,0 +1,210 @@
+"""One-sided derivatives of an optimum that can only be asked for: by solving again with another bandwidth.
+
+Flows, trees and cuts give ``T = M / R`` with a rate R that is concave and piecewise linear in a bandwidth B, since it
+is the value of a linear program in its right-hand side. Three points on a line are then a whole segment: concavity
+leaves no room between them. A line that is found holds until another one takes over, which is where the two lines meet,
+if the optimum asked there is on both. Where exact fractions come back, all of this is exact. Times that are largest
+loads, ``T = p + q / B``, are treated alike; for them the points that were asked are what is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ...core.sensitivity import CONSTANT, FLOW, JUMP, LOAD, SMOOTH, Side, per_GBps
+
+Number = Fraction | float
+
+#: The optimum in seconds at a bandwidth in B/s; None where it could not be found.
+Value = Callable[[Fraction], Number | None]
+
+#: Relative difference at which optima in floating point are the same.
+TOLERANCE = 1e-7
+
+#: A law in floating point may miss a point between two others by this part of what they differ, and of the optimum.
+_OF_CHANGE, _OF_OPTIMUM = 1e-5, 2e-9
+
+#: How near a law is sought: steps of a quarter, a sixteenth and so on of the bandwidth; fewer in floating point.
+_STEPS, _FLOAT_STEPS = 12, 3
+
+#: How far a law is followed: so many times twice, or half, the bandwidth.
+_DOUBLINGS = 4
+
+#: Lines that are tried for the one that takes over, and halvings where there is none.
+_LINES, _BISECTIONS = 8, 12
+
+#: Step of a derivative without a law, over the bandwidth.
+_SMALL = Fraction(1, 64)
+
+
+@dataclass(frozen=True)
+class Law:
+    """A line in coordinates of its own: 1 / T over B for flows, T over 1 / B for loads."""
+
+    kind: str
+    x0: Number
+    y0: Number
+    slope: Number
+
+    @classmethod
+    def through(cls, kind: str, at: Fraction, seconds: Number, other: Fraction, other_seconds: Number) -> Law:
+        """The law of a kind through two points."""
+        (x0, y0), (x1, y1) = _point(kind, at, seconds), _point(kind, other, other_seconds)
+        return cls(kind, x0, y0, (y1 - y0) / (x1 - x0))
+
+    def expects(self, at: Fraction) -> Number | None:
+        """The optimum that it says; None where it says none."""
+        y = self.y0 + self.slope * ((at if self.kind == FLOW else 1 / at) - self.x0)
+        if self.kind == LOAD:
+            return y
+        return 1 / y if y > 0 else None
+
+    def derivative(self, at: Fraction, seconds: Number) -> Number:
+        """``dT/dB`` at a point on it."""
+        return -(seconds**2) * self.slope if self.kind == FLOW else -self.slope / at**2
+
+    def meets(self, other: Law) -> Fraction | None:
+        """The bandwidth at which two laws of a kind say the same."""
+        if self.slope == other.slope:
+            return None
+        x = (other.y0 - self.y0 + self.slope * self.x0 - other.slope * other.x0) / (self.slope - other.slope)
+        if x <= 0:
+            return None
+        return Fraction(x) if self.kind == FLOW else 1 / Fraction(x)
+
+
+def one_sided(value: Value, at: Fraction, *, up: bool) -> Side | None:
+    """The derivative on one side, and how far what it follows from holds.
+
+    Parameters
+    ----------
+    value : callable
+        The optimum.
+    at : Fraction
+        Bandwidth, more than 0.
+    up : bool
+        Which side.
+
+    Returns
+    -------
+    Side or None
+        None if the optimum is not found at a bandwidth nearby.
+    """
+    base = value(at)
+    if base is None:
+        return None
+    way = 1 if up else -1
+    for power in range(1, 1 + (_STEPS if isinstance(base, Fraction) else _FLOAT_STEPS)):
+        step = way * at / 4**power
+        half, far = value(at + step / 2), value(at + step)
+        if half is None or far is None:
+            continue
+        for kind in (FLOW, LOAD):
+            law = Law.through(kind, at, base, at + step, base if same(far, base) else far)
+            if _fits(law.expects(at + step / 2), half, base, far):
+                return _followed(value, law, at, base, at + step)
+    return _without_law(value, at, base, way)
+
+
+def _fits(expected: Number | None, half: Number, base: Number, far: Number) -> bool:
+    """Whether a law through two points is right between them."""
+    if expected is None or isinstance(half, Fraction):
+        return expected == half
+    return abs(float(expected - half)) <= _OF_CHANGE * abs(float(far - base)) + _OF_OPTIMUM * abs(float(base))
+
+
+def same(one: Number | None, other: Number | None) -> bool:
+    """Whether two optima are the same: fractions exactly, others within a tolerance."""
+    if one is None or other is None:
+        return False
+    if isinstance(one, Fraction) and isinstance(other, Fraction):
+        return one == other
+    return abs(float(one - other)) <= TOLERANCE * abs(float(other))
+
+
+def _followed(value: Value, law: Law, at: Fraction, base: Number, good: Fraction) -> Side:
+    """Follow a law from a point at which it holds until it does not, and compare it with a point on the way."""
+    near = good
+    until, good = _end(value, law, at, good)
+    check = (at + (good if until is None else until)) / 2
+    if not same(law.expects(check), value(check)):  # no concave function: what is known is the first segment
+        until, good, check = near, near, (at + near) / 2
+    found, expected = value(check), law.expects(check)
+    slope = law.derivative(at, base)
+    return Side(
+        per_GBps(float(slope)),
+        CONSTANT if slope == 0 else law.kind,
+        None if until is None else float(until) / 1e9,
+        float(good) / 1e9,
+        float(check) / 1e9,
+        None if found is None else float(found),
+        None if expected is None else float(expected),
+    )
+
+
+def _end(value: Value, law: Law, at: Fraction, good: Fraction) -> tuple[Fraction | None, Fraction]:
+    """Where a law ends, None if no end is seen; and the farthest point at which it was found to hold."""
+    up = good > at
+    bad = good
+    for doubling in range(1, _DOUBLINGS + 1):
+        bad = at * 2**doubling if up else at / 2**doubling
+        if not same(law.expects(bad), value(bad)):
+            break
+        good = bad
+    else:
+        return None, good
+    for _ in range(_LINES):
+        near = bad - (bad - good) / 64
+        there, beside = value(bad), value(near)
+        meeting = None
+        if there is not None and beside is not None:
+            meeting = law.meets(Law.through(law.kind, bad, there, near, beside))
+        if meeting is None or not min(good, bad) < meeting < max(good, bad):
+            break
+        if same(law.expects(meeting), value(meeting)):
+            return meeting, meeting
+        bad = meeting
+    for _ in range(_BISECTIONS):
+        middle = (good + bad) / 2
+        if same(law.expects(middle), value(middle)):
+            good = middle
+        else:
+            bad = middle
+    return good, good
+
+
+def _without_law(value: Value, at: Fraction, base: Number, way: int) -> Side | None:
+    """The derivative by Richardson's extrapolation of three differences, checked between the farthest two points."""
+    steps = [way * at * _SMALL / 2**halving for halving in range(3)]
+    found = [value(at + step) for step in steps]
+    first, second, third = found
+    if first is None or second is None or third is None:
+        return None
+    seen = float(at + steps[0]) / 1e9
+    if abs(float(third - base)) > 0.75 * abs(float(first - base)):
+        return Side(None, JUMP, None, seen, float(at + steps[2]) / 1e9, float(third), float(third))
+    rates = [(time - base) / step for time, step in zip((first, second, third), steps, strict=True)]
+    slope = (8 * rates[2] - 6 * rates[1] + rates[0]) / 3
+    check = 3 * steps[0] / 4
+    expected = _cubic(base, steps, rates, check)
+    there = value(at + check)
+    known = None if there is None else float(there)
+    return Side(per_GBps(float(slope)), SMOOTH, None, seen, float(at + check) / 1e9, known, float(expected))
+
+
+def _cubic(base: Number, steps: list[Fraction], rates: list[Number], step: Fraction) -> Number:
+    """The cubic through a point and three others, given by their differences over their steps, at a step."""
+    rate: Number = Fraction(0)
+    for i, own in enumerate(rates):
+        weight = Fraction(1)
+        for j, other in enumerate(steps):
+            weight *= (step - other) / (steps[i] - other) if i != j else 1
+        rate = rate + weight * own
+    return base + step * rate
+
+
+def _point(kind: str, at: Fraction, seconds: Number) -> tuple[Number, Number]:
+    """Coordinates in which the laws of a kind are lines."""
+    return (at, 1 / seconds) if kind == FLOW else (1 / at, seconds)

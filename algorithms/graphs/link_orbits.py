@@ -1,0 +1,131 @@
+"""Links that a symmetry of the network exchanges: what is true of one of them is true of all.
+
+A symmetry is a permutation of the nodes that keeps the colours of nodes and of links. It is looked for by refining the
+colours of two copies of the network at a time, one with marks at the first link and one with marks at the second, until
+every node has a colour of its own; whatever was guessed on the way is checked in the end, link by link. A symmetry that
+is missed makes two classes of one, which is right as well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+#: A pair of nodes, the smaller position first.
+Pair = tuple[int, int]
+
+
+class _Network:
+    """Colours of nodes, and of ordered pairs of nodes with links between them."""
+
+    def __init__(self, nodes: Sequence[Hashable], ends: Sequence[Pair], links: Sequence[Hashable]) -> None:
+        self.nodes = _numbered(nodes)
+        between: dict[Pair, list[Hashable]] = {}
+        for pair, link in zip(ends, links, strict=True):
+            between.setdefault(pair, []).append(link)
+        several = [tuple(sorted(Counter(colours).items(), key=repr)) for colours in between.values()]
+        self.label = dict(zip(between, _numbered(several), strict=True))
+        self.around: list[list[tuple[int, int, int]]] = [[] for _ in nodes]
+        for (a, b), label in self.label.items():
+            self.around[a].append((0, label, b))
+            self.around[b].append((1, label, a))
+        self.pairs = sorted({(min(a, b), max(a, b)) for a, b in self.label})
+
+    def kinds(self) -> dict[Pair, tuple[int, ...]]:
+        """Colours of the ends of pairs: no symmetry takes a pair to one of another kind."""
+        colour = self._refined([*self.nodes, *self.nodes])
+        return {(a, b): tuple(sorted((colour[a], colour[b]))) for a, b in self.pairs}
+
+    def symmetry(self, one: Pair, other: Pair) -> list[int] | None:
+        """A permutation of the nodes that takes one ordered pair to another; None if none is found."""
+        size = len(self.nodes)
+        colour = [*self.nodes, *self.nodes]
+        fresh = max(self.nodes) + 1
+        marks = list(zip(one, other, strict=True))
+        while True:
+            for node, image in marks:
+                colour[node] = colour[size + image] = fresh
+                fresh += 1
+            colour = self._refined(colour)
+            fresh = max(colour) + 1
+            left, right = Counter(colour[:size]), Counter(colour[size:])
+            if left != right:
+                return None
+            shared = [v for v in range(size) if left[colour[v]] > 1]
+            if not shared:
+                break
+            node = shared[0]
+            alike = [v for v in range(size) if colour[size + v] == colour[node]]
+            marks = [(node, node if node in alike else alike[0])]
+        place = {colour[size + v]: v for v in range(size)}
+        image_of = [place[colour[v]] for v in range(size)]
+        return image_of if self._keeps(image_of) else None
+
+    def _refined(self, colour: list[int]) -> list[int]:
+        """Split colours by the links to and from nodes of each colour until nothing changes."""
+        size, count = len(self.nodes), len(set(colour))
+        while True:
+            seen = [
+                (colour[first + v], tuple(sorted((way, label, colour[first + w]) for way, label, w in self.around[v])))
+                for first in (0, size)
+                for v in range(size)
+            ]
+            colour = _numbered(seen)
+            if len(set(colour)) == count:
+                return colour
+            count = len(set(colour))
+
+    def _keeps(self, image: list[int]) -> bool:
+        kept = all(self.nodes[v] == self.nodes[w] for v, w in enumerate(image))
+        return kept and all(self.label.get((image[a], image[b])) == label for (a, b), label in self.label.items())
+
+
+def link_orbits(nodes: Sequence[Hashable], ends: Sequence[Pair], links: Sequence[Hashable]) -> list[tuple[Pair, ...]]:
+    """Classes of pairs of nodes that links join, one way or both.
+
+    Parameters
+    ----------
+    nodes : sequence of hashable
+        Colours of nodes: symmetries keep them.
+    ends : sequence of (int, int)
+        The two nodes of every link.
+    links : sequence of hashable
+        Colours of links.
+
+    Returns
+    -------
+    list of tuple of (int, int)
+        Pairs of nodes, the smaller first; those of a class are exchanged by symmetries.
+    """
+    network = _Network(nodes, ends, links)
+    root = {pair: pair for pair in network.pairs}
+
+    def find(pair: Pair) -> Pair:
+        while root[pair] != pair:
+            pair = root[pair]
+        return pair
+
+    firsts: list[Pair] = []
+    kinds = network.kinds()
+    for pair in network.pairs:
+        for first in (first for first in firsts if kinds[first] == kinds[pair]):
+            if find(pair) == find(first):
+                break
+            image = network.symmetry(first, pair) or network.symmetry(first, (pair[1], pair[0]))
+            if image is None:
+                continue
+            for a, b in network.pairs:
+                moved = (min(image[a], image[b]), max(image[a], image[b]))
+                root[find((a, b))] = find(moved)
+            break
+        else:
+            firsts.append(pair)
+    classes: dict[Pair, list[Pair]] = {}
+    for pair in network.pairs:
+        classes.setdefault(find(pair), []).append(pair)
+    return [tuple(members) for members in classes.values()]
+
+
+def _numbered(values: Sequence[Hashable]) -> list[int]:
+    known: dict[Hashable, int] = {}
+    return [known.setdefault(value, len(known)) for value in values]

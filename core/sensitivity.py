@@ -1,0 +1,169 @@
+"""What more bandwidth is worth: the derivative of an optimum in the bandwidth of links, dimensions and limits.
+
+Of an optimum T and a bandwidth B the two one-sided derivatives are told, since they may differ: where several cuts are
+narrowest, more bandwidth on one of them gains nothing, and less costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+#: How an optimum depends on a bandwidth B: not at all; as M / (p + q B); as p + q / B; in some other way; with a jump.
+CONSTANT, FLOW, LOAD, SMOOTH, JUMP = LAWS = ("constant", "flow", "load", "smooth", "jump")
+
+#: Seconds per B/s in seconds per GB/s.
+_PER_GB = 1e9
+
+
+@dataclass(frozen=True)
+class Side:
+    """What happens on one side of a bandwidth.
+
+    Parameters
+    ----------
+    slope_s_per_GBps : float or None
+        The one-sided derivative dT/dB, at most 0: also below, where less bandwidth takes longer. None of a jump.
+    law : str
+        One of :data:`LAWS`.
+    until_GBps : float or None
+        The bandwidth up to which, or down to which, the law holds; None where no end was found.
+    seen_GBps : float
+        The farthest bandwidth at which the law was compared with a problem that was solved again.
+    check_GBps, check_s, expected_s : float or None
+        A bandwidth on the way, the optimum of the problem solved again with it, and what the law expects there; of a
+        smooth dependence the curve through the other points. Of a jump the optimum beside it.
+    """
+
+    slope_s_per_GBps: float | None
+    law: str
+    until_GBps: float | None
+    seen_GBps: float
+    check_GBps: float | None = None
+    check_s: float | None = None
+    expected_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One bandwidth that can be changed, or several by the same amount each.
+
+    Parameters
+    ----------
+    name : str
+        The link as ``a - b``, the dimension, or the limit of the design.
+    bandwidth_GBps : float
+        What it is now, in each direction.
+    count : int
+        How many are changed together, each by the same amount.
+    alike : int
+        How many there are that a symmetry of the network exchanges with this one.
+    members : tuple of tuple of str
+        Ends of all of those; empty of other things than links.
+    up, down : Side or None
+        More and less of it; None where the changed problem could not be solved.
+    """
+
+    name: str
+    bandwidth_GBps: float
+    count: int = 1
+    alike: int = 1
+    members: tuple[tuple[str, str], ...] = ()
+    up: Side | None = None
+    down: Side | None = None
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Derivatives of an optimum.
+
+    Parameters
+    ----------
+    model, instance : str
+        Method and instance.
+    seconds : float
+        The optimum, or the proved bound, that is differentiated.
+    optimal : bool
+        Whether it is the optimum; else it is a bound.
+    entries : tuple of Entry
+        The most worthwhile first.
+    solves : int
+        Problems that were solved.
+    complete : bool
+        Whether time was enough for all entries.
+    exact : bool
+        Whether all problems were solved in exact arithmetic.
+    """
+
+    model: str
+    instance: str
+    seconds: float
+    optimal: bool
+    entries: tuple[Entry, ...]
+    solves: int
+    complete: bool = True
+    exact: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a record."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """Lines of a table, with what it is about before and what was done for it after."""
+        what = "optimum" if self.optimal else "proved bound"
+        lines = [f"sensitivity of the {what}, {self.seconds:.9g} s, in s per GB/s:"]
+        rows = [("", "GB/s", "raised", "up to", "lowered", "down to")]
+        for entry in self.entries:
+            rows.append((_name(entry), f"{entry.bandwidth_GBps:.6g}", *_side(entry.up), *_side(entry.down)))
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        for name, *numbers in rows:
+            cells = [number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True)]
+            lines.append("  ".join([f"  {name.ljust(widths[0])}", *cells]).rstrip())
+        how = "in exact arithmetic" if self.exact else "again"
+        rest = "" if self.complete else "; the time was over before the rest"
+        lines.append(f"  {self.solves} problems solved {how}; {self._checked}{rest}")
+        return "\n".join(lines)
+
+    @property
+    def _checked(self) -> str:
+        """How far what is expected between the points was from problems that were solved there."""
+        sides = [side for entry in self.entries for side in (entry.up, entry.down) if side is not None]
+        pairs = [(side.check_s, side.expected_s) for side in sides]
+        apart = [abs(found - expected) / found for found, expected in pairs if found and expected is not None]
+        return f"{len(apart)} checked in between, off by at most {max(apart, default=0.0):.1g} of the time"
+
+
+def _name(entry: Entry) -> str:
+    if entry.count > 1:
+        return f"{entry.name}: all {entry.count} alike, each"
+    return f"{entry.name}: one of {entry.alike} alike" if entry.alike > 1 else entry.name
+
+
+def _side(side: Side | None) -> tuple[str, str]:
+    if side is None:
+        return "not known", ""
+    if side.slope_s_per_GBps is None:
+        return "jumps", "" if side.check_s is None else f"to {side.check_s:.6g} s"
+    slope = "0" if side.slope_s_per_GBps == 0 else f"{side.slope_s_per_GBps:.6g}"
+    if side.law == SMOOTH:
+        return slope, "here only"
+    return slope, "no end" if side.until_GBps is None else f"{side.until_GBps:.6g}"
+
+
+def sorted_entries(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """The entries in their order, classes of links by what raising all of them gains."""
+
+    def gain(entry: Entry) -> float:
+        return 0.0 if entry.up is None else entry.up.slope_s_per_GBps or 0.0
+
+    best: dict[str, float] = {}
+    listed = list(entries)
+    for entry in listed:
+        best[entry.name] = min(best.get(entry.name, 0.0), gain(entry))
+    return tuple(sorted(listed, key=lambda entry: best[entry.name]))
+
+
+def per_GBps(slope_s_per_Bps: float) -> float:
+    """Seconds per GB/s of seconds per B/s."""
+    return slope_s_per_Bps * _PER_GB + 0.0  # no -0.0
