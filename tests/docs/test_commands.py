@@ -38,6 +38,9 @@ README_COMMANDS = (
     'python3 -m venv .venv && .venv/bin/pip install -e ".[test]" && .venv/bin/pytest',
 )
 
+#: The commands of this page are about files that they make: tests/docs/test_round_trip.py runs them in order.
+ROUND_TRIP = "docs/exchange/round-trip.md"
+
 
 @pytest.fixture(autouse=True)
 def in_the_root(root, monkeypatch):
@@ -51,6 +54,8 @@ def commands(blocks) -> list[tuple[str, list[str]]]:
     """Every ``cwb`` command of a console block, as a page and its arguments."""
     found: list[tuple[str, list[str]]] = []
     for page, text in blocks("console", "bash", "sh", "shell"):
+        if page == ROUND_TRIP:
+            continue
         for line in text.replace("\\\n", " ").splitlines():
             for part in line.removeprefix("$ ").split(" && "):
                 words = part.strip().removeprefix(".venv/bin/")
@@ -164,7 +169,7 @@ def test_error_lines_are_those_that_are_printed(blocks):
     """Where a page shows a command and then ``cwb: error:``, this is what the command prints, with exit status 2."""
     shown = 0
     for page, text in blocks("console"):
-        lines = text.splitlines()
+        lines = text.splitlines() if page != ROUND_TRIP else []
         for command, output in pairwise(lines):
             if output.startswith("cwb: error: "):
                 shown += 1
