@@ -29,7 +29,6 @@ MAX_GPUS = 256
 _ONE_HOP = 15
 
 _GPU = re.compile(r"GPU[0-9]{1,4}\Z")
-_TITLE = re.compile(r"=+\s*(.*?)\s*=+\s*\Z")
 _NUMA = re.compile(r"GPU\[([0-9]{1,4})\]\s*:\s*\(Topology\) Numa Node: (-?[0-9]{1,4})\s*\Z")
 _WEIGHTS, _TYPES = "weight between two gpus", "link type between two gpus"
 
@@ -124,13 +123,12 @@ def read_relations(text: str) -> Relations:
     blocks: dict[str, list[str]] = {}
     numa: dict[str, int] = {}
     title = ""
-    for line in text.splitlines():
-        found = _TITLE.match(line.strip())
-        if found:
-            title = found[1].lower()
-        elif (node := _NUMA.match(line.strip())) is not None:
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("=") and line.endswith("="):
+            title = line.strip("= ").lower()
+        elif (node := _NUMA.match(line)) is not None:
             numa[f"gpu{node[1]}"] = int(node[2])
-        elif line.strip():
+        elif line:
             blocks.setdefault(title, []).append(line)
     weights, types = (_matrix(blocks.get(title, []), title) for title in (_WEIGHTS, _TYPES))
     gpus = tuple(dict.fromkeys(a for a, _ in weights))

@@ -186,6 +186,7 @@ def test_an_underlined_header(tmp_path):
     [
         ("", "no matrix of nvidia-smi topo -m"),
         ("GPU0\tX\n", "no matrix"),
+        (" \n" * 200_000, "no matrix"),
         (SWITCH.replace("NV18\t0-31", "NV180-31", 1), "'NV180-31' from GPU0 to GPU7; expected X, NV#.*space or tab"),
         (SWITCH.replace("NV18", "NV17", 1), "'NV17' from gpu0 to gpu1, but 'NV18' back"),
         (SWITCH.replace(" X ", "NV18", 1), "expected X on the diagonal alone"),

@@ -62,6 +62,7 @@ def test_pcie_meets_at_the_cpu(tmp_path):
         (RING.replace("15 ", "x5 "), "weight 'x5'; expected an integer"),
         (RING.replace("30", "15", 1), "but not the same back"),
         (RING.replace("GPU3   15", "GPU9   15"), "cells in the row of GPU3; expected 4"),
+        ("=" * 1_000_000 + "-", "no such block"),
         (RING[: RING.index("Link Type") + 60], "link type between two gpus"),
         (TREE.replace("Numa Node: 1", "Numa Node: -1"), "some GPUs have the NUMA node 0, others none"),
     ],
