@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from ..core.errors import CwbError, ExitStatus
+from ..core.text import did_you_mean
 from .signals import INTERRUPTED, stopped_by_signals
 from .streams import StdoutError, echo, give_up, open_closed
 
@@ -65,9 +66,8 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
-        del ctx
         if cmd_name not in COMMANDS:
-            return None
+            raise click.UsageError(f"no such command {cmd_name!r}{did_you_mean(cmd_name, COMMANDS)}", ctx)
         module, attribute = COMMANDS[cmd_name].split(":")
         command: click.Command = getattr(import_module(f".{module}", __package__), attribute)
         return command

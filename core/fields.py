@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
 from .errors import InputError, shown
+from .text import did_you_mean
 from .units import UnitKind, parse
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -45,13 +46,15 @@ Price = Annotated[Fraction, *_quantity(UnitKind.PRICE, positive=False)]
 Speed = Annotated[Fraction, *_quantity(UnitKind.SPEED, positive=True)]
 
 
-def validated(make: Callable[[], ModelT]) -> ModelT:
+def validated(make: Callable[[], ModelT], known: Iterable[str] = ()) -> ModelT:
     """Run a pydantic validation.
 
     Parameters
     ----------
     make : callable
         Builds the model, such as ``lambda: InstanceFile.model_validate(data)``.
+    known : iterable of str
+        Fields to suggest for one that is unknown.
 
     Raises
     ------
@@ -62,7 +65,9 @@ def validated(make: Callable[[], ModelT]) -> ModelT:
         return make()
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise InputError(_problem(first), place=json_path(first["loc"])) from None
+        place = json_path(first["loc"])
+        hint = did_you_mean(place or "", known) if first["type"] == "extra_forbidden" else ""
+        raise InputError(_problem(first) + hint, place=place) from None
 
 
 _ALTERNATIVE = re.compile(r"<\w+>\Z|(?:function-\w+|literal)\[.*\]\Z")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 #: Controls, by which a terminal is told to do things; what turns the direction of text around or cannot be seen; halves
 #: of surrogate pairs. Line feeds and tabs are in a class of their own.
@@ -27,3 +29,17 @@ def printable(text: str, *, lines: bool = False) -> str:
     if text.isprintable():
         return text
     return (_IN_LINES if lines else _IN_A_LINE).sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """End of an error message: the known word that is nearest to one that was written, or nothing.
+
+    Case, hyphens, underscores and spaces make no difference.
+    """
+    plain = {_letters(other): other for other in known}
+    close = get_close_matches(_letters(word), plain, n=1)
+    return f"; did you mean {plain[close[0]]!r}?" if close else ""
+
+
+def _letters(word: str) -> str:
+    return re.sub(r"[-_ ]", "", word.lower())

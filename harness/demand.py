@@ -7,6 +7,7 @@ from fractions import Fraction
 from ..core.collective import CollectiveKind, Demand
 from ..core.errors import InputError, located
 from ..core.instance import Instance
+from ..core.text import did_you_mean
 from ..core.units import UnitKind, parse
 
 #: Size of a collective where nobody says one.
@@ -26,7 +27,8 @@ def with_demand(instance: Instance, collective: str | None, size: str | None, ch
     known = instance.demand
     kinds = [kind.value for kind in CollectiveKind]
     if collective is not None and collective not in kinds:
-        raise InputError(f"{collective!r} is unknown; expected one of {', '.join(kinds)}", source="--collective")
+        hint = did_you_mean(collective, kinds)
+        raise InputError(f"{collective!r} is unknown; expected one of {', '.join(kinds)}{hint}", source="--collective")
     kind = CollectiveKind(collective) if collective is not None else known.collective if known else None
     if kind is None:
         raise InputError("missing, and the instance has no collective", source="--collective")

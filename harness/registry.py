@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -19,6 +18,7 @@ from .. import solvers
 from ..core.errors import InputError
 from ..core.formulation import Formulation
 from ..core.method import Method
+from ..core.text import did_you_mean
 from ..solvers.base import Adapter
 from .plugins import PLUGINS, objects_of
 
@@ -187,8 +187,7 @@ def _entry(name: str, places: Mapping[str, str], known: Iterable[str], what: str
         return entry
     if name in known:
         return _others()[name]
-    close = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = did_you_mean(name, known)
     raise InputError(f"unknown {what} {name!r}; expected one of {', '.join(known)}{hint}", source=f"--{what}")
 
 

@@ -10,7 +10,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from fractions import Fraction
 from importlib.resources import files
 from itertools import product
@@ -36,6 +35,7 @@ from ..core.published import (
 )
 from ..core.record import RunRecord
 from ..core.reserved import reserve
+from ..core.text import did_you_mean
 from ..core.trees import TreePacking
 from .cell import run_cell, run_loading
 from .networks import found
@@ -71,8 +71,7 @@ def load_paper(name: str) -> PublishedFile:
         If no such paper is known.
     """
     if name not in papers():
-        close = get_close_matches(name, papers(), n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, papers())
         raise InputError(f"unknown paper; expected one of {', '.join(papers())}{hint}", source=name)
     text = (files(__name__.rpartition(".")[0]) / "papers" / f"{name}.toml").read_text()
     with located(source=f"{name}.toml"):

@@ -120,7 +120,7 @@ def run(
         leave_out_statistics()
     solver = Noting(registry.solver(request.solver), request.solver_options) if method.needs_solver else None
     with located(source="-O"):
-        options = validated(lambda: method.options.model_validate(dict(request.options)))
+        options = validated(lambda: method.options.model_validate(dict(request.options)), method.options.model_fields)
     listener = listener or Listener(progress)
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     clock = clock or WallClock(request.time_limit_s)

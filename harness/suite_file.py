@@ -6,7 +6,6 @@ import math
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from fractions import Fraction
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -19,6 +18,7 @@ from .. import instances
 from ..core.collective import CollectiveKind
 from ..core.errors import InputError, located, shown
 from ..core.fields import Duration, Strict, validated
+from ..core.text import did_you_mean
 from ..core.units import UnitKind, parse
 from .request import DEFAULT_SOLVER
 
@@ -60,7 +60,7 @@ _Choices = Annotated[list[Any], BeforeValidator(_choices)]
 def _collective(value: str) -> str:
     """Check the name of a collective."""
     if value not in (known := [kind.value for kind in CollectiveKind]):
-        raise ValueError(f"{value!r} is unknown; expected one of {', '.join(known)}")
+        raise ValueError(f"{value!r} is unknown; expected one of {', '.join(known)}{did_you_mean(value, known)}")
     return value
 
 
@@ -216,8 +216,7 @@ def load_suite(spec: str | Path) -> Suite:
     if name in shipped_suites() and path.parent.as_posix() in (".", "suites", "instances/suites"):
         source = f"{name}.toml"
         return Suite(source, _read(_shipped_folder() / source, source))
-    close = get_close_matches(name, shipped_suites(), n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = did_you_mean(name, shipped_suites())
     raise InputError(f"no such file; the suites of cwb are {', '.join(shipped_suites())}{hint}", source=str(spec))
 
 

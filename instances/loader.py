@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -16,11 +15,12 @@ from ..core.fabric import Fabric, looks_like_fabric, parse_fabric
 from ..core.fields import validated
 from ..core.instance import Instance
 from ..core.strict_json import parse_json
+from ..core.text import did_you_mean
 from ..core.topology import Topology
 from ..core.watch import TOLD, say
 from .build import build_instance
 from .expression import is_expression, parse_expression
-from .generators import generate
+from .generators import GENERATORS, generate
 from .schema import InstanceFile, WorkloadFile
 from .training import libra_instance
 
@@ -112,8 +112,10 @@ def _load(text: str) -> Instance:
         text = name
     if text in shipped():
         return _from_file(_SHIPPED / f"{text}.json", f"{text}.json")
-    close = get_close_matches(text, shipped(), n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    if text in GENERATORS:  # all of its arguments have defaults, or the error says which are missing
+        with located(source=text):
+            return _generated(f"{text}()")
+    hint = did_you_mean(text, [*shipped(), *GENERATORS])
     raise InputError(f"no such file, shipped instance or expression{hint}", source=text)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from math import inf, isnan
 
 from ..core.errors import InputError
+from ..core.text import did_you_mean
 
 #: Types as HiGHS and SCIP write them into files of options.
 _KINDS: Mapping[str, type] = {
@@ -121,12 +121,7 @@ def checked(title: str, name: str, value: object, offered: Mapping[str, Offered]
 
 def unknown(title: str, name: str, known: Iterable[str], *, what: str = "option") -> InputError:
     """What is said of an option that there is not."""
-    known = list(known)
-    close = get_close_matches(name, known, n=1)
-    if not close:
-        lower = {other.lower(): other for other in known}
-        close = [lower[other] for other in get_close_matches(name.lower(), lower, n=1)]
-    return InputError(f"{title} has no {what} {name!r}" + (f"; did you mean {close[0]}?" if close else ""))
+    return InputError(f"{title} has no {what} {name!r}{did_you_mean(name, known)}")
 
 
 def not_taken(title: str, name: str, value: object, expected: str, *, what: str = "option") -> InputError:

@@ -7,12 +7,12 @@ interface: ``torus(4, 4, bandwidth="25 GiB/s")`` calls :func:`.grids.torus`. To 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from inspect import getdoc
 from typing import TYPE_CHECKING
 
 from ...core.errors import InputError
+from ...core.text import did_you_mean
 from ...core.topology import Topology
 from ..expression import Expression, quoted
 
@@ -134,8 +134,7 @@ def generate(expression: Expression) -> Topology:
 
 def _find(name: str) -> Generator:
     if name not in GENERATORS:
-        close = get_close_matches(name, GENERATORS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else f"; expected one of {', '.join(GENERATORS)}"
+        hint = did_you_mean(name, GENERATORS) or f"; expected one of {', '.join(GENERATORS)}"
         raise InputError(f"unknown topology {quoted(name)}{hint}")
     module, _, function = GENERATORS[name].partition(":")
     generator: Generator = getattr(import_module(f".{module}", __package__), function)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import InputError
+from ...core.text import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,8 +49,7 @@ def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:
         If there is none of that name; from the callable, if no record fits.
     """
     if name not in PLOTS:
-        close = get_close_matches(name, PLOTS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, PLOTS)
         raise InputError(f"unknown plot {name!r}; expected one of {', '.join(PLOTS)}{hint}")
     module, attribute = PLOTS[name].split(":")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 
 from ...core.errors import InputError
+from ...core.text import did_you_mean
 from ..spec import TableSpec
 
 TABLES: Mapping[str, str] = {
@@ -35,8 +35,7 @@ def get(name: str) -> TableSpec:
         If there is none of that name.
     """
     if name not in TABLES:
-        close = get_close_matches(name, TABLES, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, TABLES)
         raise InputError(f"unknown table {name!r}; expected one of {', '.join(TABLES)}{hint}")
     module, attribute = TABLES[name].split(":")
     spec = getattr(import_module(f".{module}", __package__), attribute)

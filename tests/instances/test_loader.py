@@ -206,7 +206,7 @@ def test_a_gigabyte_is_refused_before_it_is_read(tmp_path: Path) -> None:
         (b'{"network": "RI(4)", "network": "RI(8)"}', "key 'network' is given twice"),
         (b'{"network": NaN}', "NaN is not a number that JSON allows"),
         (b'{"network": -Infinity}', "-Infinity is not a number that JSON allows"),
-        (b'{"network": ' + b"9" * 5000 + b"}", "thousands of digits"),
+        (b'{"network": ' + b"9" * 5000 + b"}", "an integer of 5,000 digits"),
     ],
 )
 def test_broken_json_is_refused_with_the_place(tmp_path: Path, content: bytes, reason: str) -> None:
@@ -248,3 +248,12 @@ def test_a_fabric_with_bandwidths_is_wired(tmp_path):
     path.write_text(json.dumps(data | {"network": {"dimensions": "RI(4)_SW(2)", "latency": ["1 us", "1 us"]}}))
     with pytest.raises(InputError, match="without the bandwidth"):
         load(path)
+
+
+def test_a_generator_without_arguments_is_its_name():
+    """The name of a generator whose arguments all have defaults is an instance; of others it says what is missing."""
+    assert load("ndv2").network == load("ndv2()").network
+    with pytest.raises(InputError, match="torus: sizes"):
+        load("torus")
+    with pytest.raises(InputError, match="did you mean 'ndv2'"):
+        load("NDv-2")

@@ -216,7 +216,7 @@ def test_bound_is_honest_where_the_objective_is_small() -> None:
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        ({"mip_relgap": 1}, "HiGHS has no option 'mip_relgap'; did you mean mip_rel_gap?"),
+        ({"mip_relgap": 1}, "HiGHS has no option 'mip_relgap'; did you mean 'mip_rel_gap'?"),
         ({"presolve": "maybe"}, "HiGHS does not take 'maybe' for its option presolve"),
         ({"solver": "hipo"}, "HiGHS does not take 'hipo' for its option solver"),
         ({"simplex_strategy": 1.5}, "does not take 1.5"),

@@ -39,7 +39,7 @@ def test_what_is_wrong_is_said_in_one_line(name: str, capfd: pytest.CaptureFixtu
         solver.check_options(option(good))
     except SolverUnavailable as error:
         pytest.skip(str(error))
-    with pytest.raises(InputError, match=f"did you mean {meant}"):
+    with pytest.raises(InputError, match=f"did you mean {meant!r}"):
         solver.check_options({slip: 1})
     for wrong in (kind, size):
         with pytest.raises(InputError, match="expected"):

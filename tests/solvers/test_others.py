@@ -77,7 +77,7 @@ def test_licence_says_when_it_expires(gurobi: Any) -> None:
         ("gurobi", {"MIPFocus": 99}, "does not take 99 for its parameter MIPFocus"),
         ("gurobi", {"MIPFocus": "much"}, "does not take 'much'"),
         ("gurobi", {"timelimit": 3}, "set by the budget's time limit"),
-        ("scip", {"limits/gapp": 1}, "SCIP has no parameter 'limits/gapp'; did you mean limits/gap?"),
+        ("scip", {"limits/gapp": 1}, "SCIP has no parameter 'limits/gapp'; did you mean 'limits/gap'?"),
         (
             "scip",
             {"limits/memory": -5},

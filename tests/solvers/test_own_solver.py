@@ -47,5 +47,5 @@ def test_its_options_are_checked() -> None:
         cwb.solve("ring(4)", "mcf/flow", collective="all_to_all", solver="clarabel", solver_options=own).status
         == "limit"
     )
-    with pytest.raises(InputError, match="did you mean max_iter"):
+    with pytest.raises(InputError, match="did you mean 'max_iter"):
         solver("clarabel").check_options({"max_itr": 1})

@@ -58,8 +58,8 @@ def test_asking_for_one_imports_nothing() -> None:
 @pytest.mark.parametrize(
     ("name", "option", "message"),
     [
-        ("cbc", "heuristicsOnOf", "did you mean heuristicsOnOff"),
-        ("glpk", "cut", "did you mean cuts"),
+        ("cbc", "heuristicsOnOf", "did you mean 'heuristicsOnOff'"),
+        ("glpk", "cut", "did you mean 'cuts'"),
         ("cbc", "ratioGap", "is set by rel_gap"),
         ("glpk", "write", "has no option 'write'"),
     ],
