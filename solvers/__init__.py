@@ -30,6 +30,7 @@ DEFAULT = "highs"
 
 _REGISTER = {
     "highs": "highs:SOLVER",
+    "highs-pdlp": "first_order:SOLVER",
     "gurobi": "gurobi:SOLVER",
     "scip": "scip:SOLVER",
 }

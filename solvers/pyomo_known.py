@@ -26,6 +26,8 @@ class Known:
         Whether it stops at SIGINT and still writes what it has found.
     digits : float
         Relative error of the numbers it writes.
+    is_first_order : bool
+        Whether it may solve linear programs by a first-order method, whose "optimal" proves no bound.
     options : frozenset of str, optional
         Every option that may be given by its own name; None where they cannot be checked.
     """
@@ -41,6 +43,7 @@ class Known:
     takes_fractions: bool = False
     stops_on_interrupt: bool = False
     digits: float = 1e-7
+    is_first_order: bool = False
     options: frozenset[str] | None = None
 
     @property
@@ -90,6 +93,7 @@ KNOWN: Mapping[str, Known] = {
         stops_on_interrupt=True,
         options=frozenset(_CBC_OPTIONS.split()),
     ),
+    "cuopt": Known(is_first_order=True),
     "glpk": Known(program="glpsol", gap="mipgap", digits=1e-9, options=frozenset(_GLPK_OPTIONS.split())),
 }
 

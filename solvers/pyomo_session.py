@@ -232,6 +232,10 @@ class PyomoSession(Session):
             return SessionResult(
                 Termination.NUMERICAL, message="what the solver calls optimal does not keep to the rows"
             )
+        if termination is Termination.OPTIMAL and self.known.is_first_order and not self.matrix.is_mixed_integer:
+            return SessionResult(
+                Termination.NUMERICAL, values, message="a first-order method may have ended here, which proves no bound"
+            )
         return SessionResult(
             termination, values, self._bound(results, termination, values), _nodes(results), message=message
         )

@@ -324,7 +324,14 @@ CASES = (
     _plain("lp-mixed-rows", "ranges, equalities, free and fixed variables", C.LP, models.lp_mixed_rows, 1.5, z=2),
     _plain("lp-degenerate", "a degenerate optimum", C.LP, models.lp_degenerate, 2),
     _plain("lp-infeasible", "no feasible point", C.LP, models.infeasible, _INFEASIBLE),
-    _plain("lp-unbounded", "no optimum", C.LP, models.unbounded, _UNBOUNDED),
+    _plain(
+        "lp-unbounded",
+        "no optimum",
+        C.LP,
+        models.unbounded,
+        _UNBOUNDED,
+        not_for={"highs-pdlp": "a first-order method has no proof that a program is unbounded"},
+    ),
     _plain("lp-tiny-costs", "costs below every dual tolerance", C.LP, models.tiny_costs_lp, 4e-9),
     _plain("mip", "a knapsack", C.MIP, models.mip, 7),
     _plain(

@@ -1,0 +1,180 @@
+"""A lower bound of a linear program from any multipliers of its rows, whoever found them.
+
+Weak duality: for every y whose sign fits the sides of the rows, and every feasible x,
+
+    c'x >= sum_i y_i b_i + sum_j min { d_j x_j : lower_j <= x_j <= upper_j },     d = c - A'y,
+
+with b_i the lower side of row i where y_i > 0 and the upper one where y_i < 0. Multipliers of a first-order method are
+nearly right, so that some d_j are of the wrong sign by a little; where x_j has no bound on that side, one that the rows
+imply (:func:`implied_bounds`) keeps the loss little.
+
+Floats are rounded to the safe side: every d_j is an interval that contains the exact number, every product is lowered
+by more than its rounding, and the sum is that of ``math.fsum``.
+"""
+
+from __future__ import annotations
+
+from math import fsum, inf, isfinite, nextafter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import lsmr
+
+from .matrix import FloatArray, MatrixModel
+
+_UNIT = 2.0**-53
+"""Relative error of one operation on floats."""
+
+_MARGIN = 1e-9
+"""Relative: how much wider an implied bound is made than it was computed, far beyond the rounding of a row's sum."""
+
+_CORRECTIONS = 5
+"""Attempts to give the reduced costs of variables without a bound the right sign."""
+
+_ROUNDS = 400
+"""Rounds of implied bounds; one round suffices where every variable is in a row of bounded ones."""
+
+
+def lower_bound(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> float | None:
+    """The bound that multipliers prove, of the minimized objective without its cost scale.
+
+    Parameters
+    ----------
+    matrix : MatrixModel
+        A linear program.
+    y : (rows,) array
+        Multipliers; those of the wrong sign are taken as 0.
+    lower, upper : (columns,) array
+        Bounds of the variables that hold for every feasible point.
+
+    Returns
+    -------
+    float or None
+        None where they prove nothing.
+    """
+    y = _signed(matrix, y)
+    sides = np.where(y > 0, matrix.row_lower, np.where(y < 0, matrix.row_upper, 0.0))
+    of_rows = _down(y * np.where(y == 0, 0.0, sides))
+
+    low, high = _reduced_costs(matrix, y)
+    with np.errstate(invalid="ignore", over="ignore"):
+        corners = [_down(_product(d, x)) for d in (low, high) for x in (lower, upper)]
+    of_columns = np.minimum.reduce(corners)
+    if not np.isfinite(of_columns).all() or not np.isfinite(of_rows).all():
+        return None
+    total = fsum([matrix.offset, *of_rows.tolist(), *of_columns.tolist()])
+    return nextafter(total, -inf) if isfinite(total) else None
+
+
+def corrected(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Multipliers near others that prove a bound where those miss it by little.
+
+    They differ as little as possible and give variables without a bound costs of the right sign. Only multipliers are
+    changed that keep their sign, and then all are made smaller alike; where that is not enough, the bound will be none.
+
+    Parameters
+    ----------
+    matrix, y, lower, upper
+        As of :func:`lower_bound`.
+    """
+    y = _signed(matrix, np.where(np.isfinite(y), y, 0.0))
+    up, down = np.isinf(upper), np.isinf(lower)
+    for _ in range(_CORRECTIONS):
+        low, high = _reduced_costs(matrix, y)
+        short = np.where(up & ~down, np.maximum(-low, 0.0), 0.0) - np.where(down & ~up, np.maximum(high, 0.0), 0.0)
+        largest = float(np.abs(short).max(initial=0.0))
+        if largest == 0.0 or not isfinite(largest):
+            break
+        loose = np.flatnonzero(up != down)
+        movable = np.flatnonzero((matrix.row_lower == matrix.row_upper) | (np.abs(y) > 100.0 * largest))
+        wanted = -np.where(short != 0.0, short + np.copysign(largest, short), 0.0)[loose]
+        moved = y.copy()
+        moved[movable] += lsmr(matrix.A[movable][:, loose].T, wanted, atol=1e-14, btol=1e-14, maxiter=400)[0]
+        y = _signed(matrix, moved)
+    return y * _factor(matrix, y, lower, upper)
+
+
+def _signed(matrix: MatrixModel, y: FloatArray) -> FloatArray:
+    """Multipliers without those whose sign fits no side of their row."""
+    return np.where((y > 0) & np.isfinite(matrix.row_lower) | (y < 0) & np.isfinite(matrix.row_upper), y, 0.0)
+
+
+def _reduced_costs(matrix: MatrixModel, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Intervals that contain ``c - A'y`` exactly."""
+    A = matrix.A
+    reduced = matrix.c - A.T @ y
+    magnitude = np.abs(matrix.c) + abs(A).T @ np.abs(y)
+    terms = np.bincount(A.indices, minlength=len(matrix.columns)) + 4
+    error = 1.01 * _UNIT * terms * magnitude
+    return reduced - error, reduced + error
+
+
+def _factor(matrix: MatrixModel, y: FloatArray, lower: FloatArray, upper: FloatArray) -> float:
+    """How much of the multipliers is left if no cost of a variable without a bound may be used up; 1 mostly."""
+    used = matrix.A.T @ y
+    fits = (np.isinf(upper) & (matrix.c > 0) & (used > 0)) | (np.isinf(lower) & (matrix.c < 0) & (used < 0))
+    fits &= np.isinf(upper) != np.isinf(lower)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(fits, matrix.c / np.where(used == 0.0, 1.0, used), inf)
+    least = float(share.min(initial=inf))
+    return 1.0 if least > 1.0 + 1e-12 else least * (1.0 - 1e-12)
+
+
+def _product(d: FloatArray, x: FloatArray) -> FloatArray:
+    """The term of a reduced cost at a bound, 0 where the cost is exactly 0."""
+    return np.where(d == 0, 0.0, d * x)
+
+
+def _down(products: FloatArray) -> FloatArray:
+    """Products of two floats, lowered by more than the rounding of a product."""
+    return np.where(np.isfinite(products), products - np.abs(products) * 2.0**-51 - 5e-324, products)
+
+
+def implied_bounds(matrix: MatrixModel) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the variables, with those that rows imply where a variable has none.
+
+    A variable in a row whose other variables are bounded is bounded by what the row has room for. Bounds that a
+    variable has are left as they are.
+    """
+    lower, upper = matrix.lower.copy(), matrix.upper.copy()
+    A = matrix.A
+    row = np.repeat(np.arange(len(matrix.rows)), np.diff(A.indptr))
+    for _ in range(_ROUNDS):
+        loose = np.isinf(lower) | np.isinf(upper)
+        wanted = np.zeros(len(matrix.rows), dtype=bool)
+        wanted[row[loose[A.indices]]] = True
+        entries = np.flatnonzero(wanted[row])
+        if not entries.size:
+            break
+        found = [
+            _implied(A.data[entries] * sign, A.indices[entries], row[entries], sides * sign, lower, upper)
+            for sign, sides in ((1.0, matrix.row_upper), (-1.0, matrix.row_lower))
+        ]
+        better_lower = np.where(np.isinf(lower), np.maximum(found[0][0], found[1][0]), lower)
+        better_upper = np.where(np.isinf(upper), np.minimum(found[0][1], found[1][1]), upper)
+        if (np.isinf(better_lower) == np.isinf(lower)).all() and (np.isinf(better_upper) == np.isinf(upper)).all():
+            break
+        lower, upper = better_lower, better_upper
+    return lower, upper
+
+
+def _implied(
+    a: FloatArray, column: NDArray[Any], row: NDArray[Any], most: FloatArray, lower: FloatArray, upper: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds that rows ``sum a_j x_j <= most`` imply: what is left if the other terms are as small as they can be."""
+    size, rows = len(lower), len(most)
+    least = a * np.where(a > 0, lower[column], upper[column])
+    endless = np.isinf(least)
+    number = np.bincount(row, endless, rows)
+    finite = np.where(endless, 0.0, least)
+    total, scale = np.bincount(row, finite, rows), np.bincount(row, np.abs(finite), rows)
+    # Of the others: all terms are finite, or this one alone is not.
+    known = np.isfinite(most[row]) & (number[row] == endless)
+    room = (most[row] - (total[row] - finite))[known] / a[known]
+    room_error = _MARGIN * (np.abs(most[row]) + scale[row])[known] / np.abs(a[known])
+    place, rises = column[known], a[known] > 0
+    new_lower, new_upper = np.full(size, -inf), np.full(size, inf)
+    np.minimum.at(new_upper, place[rises], (room + room_error)[rises])
+    np.maximum.at(new_lower, place[~rises], (room - room_error)[~rises])
+    return new_lower, new_upper

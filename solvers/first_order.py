@@ -1,0 +1,47 @@
+"""HiGHS's first-order method PDLP as a solver of its own: for linear programs that are too large for the simplex method.
+
+Of a first-order method neither the point nor the bound is exact, and its status says what it aimed at. So nothing of it
+is believed: see ``first_order_session``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from ..core.budget import Budget
+from ..core.solver import Capability, SolverOptions
+from .base import LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter, Session
+
+
+class HighsPdlp(Adapter):
+    """HiGHS's PDLP; takes HiGHS's options ``pdlp_*`` and ``solver`` (``pdlp`` or ``hipdlp``) by their names.
+
+    ``rel_gap`` is the proved gap up to which a solution counts as optimal. Dual values are the multipliers that prove
+    the bound.
+    """
+
+    name = "highs-pdlp"
+    title = "HiGHS PDLP"
+    package = "highspy"
+    requirement = "highspy"
+    capabilities = Capability.LP | Capability.DUALS | Capability.RESOLVE
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        "time_limit": TIME_LIMIT,
+        "log_file": LOG_FILE,
+        "output_flag": LOG_FILE,
+        "log_to_console": LOG_FILE,
+        "threads": THREADS,
+        "random_seed": SEED,
+        "pdlp_optimality_tolerance": "rel_gap",
+        "primal_feasibility_tolerance": "feasibility_tolerance",
+    }
+
+    def open(self, budget: Budget, options: SolverOptions) -> Session:
+        """Start HiGHS and apply the options."""
+        from .first_order_session import FirstOrderSession
+
+        return FirstOrderSession(budget, options)
+
+
+SOLVER = HighsPdlp()
