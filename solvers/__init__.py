@@ -10,6 +10,8 @@ All adapters pass the same exam, ``tests/solvers/exam.py``.
 ``guard``            keeps time limits and interruptions even when a solver does not
 ``base``             what the adapters share: the way from a Pyomo model to a result
 ``highs``            HiGHS, and re-solves of a compiled linear model
+``first_order``      HiGHS's PDLP, a first-order method of which nothing is believed
+``dual_bounds``      an exact bound of a linear program from any multipliers
 ``gurobi``, ``scip`` the optional ones
 ``pyomo_driven``     ``pyomo:NAME``: every solver that Pyomo can drive
 ``pyomo_known``      what is known of some of those

@@ -91,6 +91,8 @@ def test_it_agrees_with_the_simplex_method_or_says_less(model):
     if result.termination is Termination.OPTIMAL:
         assert exact.termination is Termination.OPTIMAL
         assert result.gap is not None
+        assert result.objective is not None
+        assert exact.objective is not None
         assert abs(result.objective - exact.objective) <= 2e-6 * (1 + abs(exact.objective))
     if result.termination is Termination.INFEASIBLE:
         assert exact.termination is Termination.INFEASIBLE

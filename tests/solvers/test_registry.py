@@ -36,7 +36,9 @@ def test_default_is_first() -> None:
 
 def test_unknown_name() -> None:
     """An unknown solver is an input error that lists the known ones."""
-    with pytest.raises(InputError, match="unknown solver 'cplex', expected one of: highs, highs-pdlp, gurobi, scip, pyomo:NAME"):
+    with pytest.raises(
+        InputError, match="unknown solver 'cplex', expected one of: highs, highs-pdlp, gurobi, scip, pyomo:NAME"
+    ):
         solvers.get("cplex")
 
 
