@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class Site:
 
 @dataclass(frozen=True)
 class SiteLink:
-    """A link in both directions.
+    """A link; in both directions unless its graph is directed.
 
     Parameters
     ----------
@@ -77,11 +77,12 @@ class SiteLink:
 
 @dataclass(frozen=True)
 class Graph:
-    """Sites and links."""
+    """Sites and links; in a directed graph, links from the first site to the other one alone."""
 
     name: str
     sites: tuple[Site, ...]
     edges: tuple[SiteLink, ...]
+    directed: bool = False
 
 
 def read_graph(path: Path) -> Graph:
@@ -128,7 +129,8 @@ def from_node_link(data: Any, name: str) -> Graph:
         raise InputError("missing, but required", place="edges")
     about = data.get("graph")
     title = about.get("name") if isinstance(about, dict) else None
-    return _graph(str(title or name), data["nodes"], "nodes", links, "edges")
+    graph = _graph(str(title or name), data["nodes"], "nodes", links, "edges")
+    return replace(graph, directed=data.get("directed") is True)
 
 
 def _graph(name: str, nodes: Sequence[Any], node_place: str, links: Sequence[Any], link_place: str) -> Graph:
@@ -195,7 +197,7 @@ def _place(latitude: Any, longitude: Any, place: str) -> tuple[float, float]:
 
 def _graphml(text: str, name: str) -> Graph:
     root = parse_xml(text, "graphml")
-    found: dict[str, list[Element]] = {"key": [], "node": [], "edge": []}
+    found: dict[str, list[Element]] = {"graph": [], "key": [], "node": [], "edge": []}
     for element in root.iter():
         if (kind := local(element)) in found:
             found[kind].append(element)
@@ -206,7 +208,8 @@ def _graphml(text: str, name: str) -> Graph:
         return {**data, **element.attrib}
 
     nodes, edges = ([fields(element) for element in found[kind]] for kind in ("node", "edge"))
-    return _graph(name, nodes, "node", edges, "edge")
+    directed = any(graph.get("edgedefault") == "directed" for graph in found["graph"])
+    return replace(_graph(name, nodes, "node", edges, "edge"), directed=directed)
 
 
 def _sndlib(text: str, name: str) -> Graph:
@@ -237,7 +240,8 @@ def _gml(text: str, name: str) -> Graph:
     if graph is None:
         raise InputError("expected 'graph [' in a GML file")
     nodes, links = ([value for key, value in graph if key == what] for what in ("node", "edge"))
-    return _graph(name, [_fields(entry) for entry in nodes], "node", [_fields(entry) for entry in links], "edge")
+    found = _graph(name, [_fields(entry) for entry in nodes], "node", [_fields(entry) for entry in links], "edge")
+    return replace(found, directed=("directed", "1") in graph)
 
 
 def _fields(entry: Any) -> Any:

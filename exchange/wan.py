@@ -76,13 +76,14 @@ def import_wan(source: str, defaults: Defaults, name: str | None = None) -> dict
         graph = read_topohub(source.removeprefix(TOPOHUB)) if source.startswith(TOPOHUB) else read_graph(Path(source))
         names = site_names(graph)
         places = {site.key: site.place for site in graph.sites}
+        two_ways = {} if graph.directed else {"bidirectional": True}
         links = []
         for index, edge in enumerate(graph.edges):
             if edge.one != edge.other:
                 with located(f"edges[{index}]"):
                     rate, latency = rate_of(edge, defaults), latency_of(edge, places, defaults)
                 ends = {"source": names[edge.one], "target": names[edge.other]}
-                links.append({**ends, "bandwidth": rate, "latency": latency, "bidirectional": True})
+                links.append({**ends, "bandwidth": rate, "latency": latency, **two_ways})
     title = name or "-".join(graph.name.split()).lower() or "wan"
     data: dict[str, Any] = {
         "schema": "cwb-instance/1",

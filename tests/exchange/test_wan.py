@@ -84,6 +84,20 @@ def test_node_link(tmp_path):
     assert link["latency"] == "5000 us"
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.graphml", GRAPHML.replace('"undirected"', '"directed"')),
+        ("a.gml", GML.replace("directed 0", "directed 1")),
+        ("a.json", JSON.replace('{"nodes"', '{"directed": true, "nodes"')),
+    ],
+)
+def test_links_of_directed_graphs_have_one_direction(name, text, tmp_path):
+    """A directed graph that has both directions of a link does not have each of them twice."""
+    data = import_wan(written(tmp_path, name, text), Defaults(bandwidth="1 Gb/s"))
+    assert not any("bidirectional" in link for link in data["network"]["links"])
+
+
 def test_great_circle():
     """A quarter of the equator, and from pole to pole, are parts of the circumference."""
     assert great_circle_km((0, 0), (0, 90)) == pytest.approx(10007.557, abs=1e-3)
