@@ -9,6 +9,9 @@ All adapters pass the same exam, ``tests/solvers/exam.py``.
 ``convexity``        whether a quadratic objective is convex
 ``guard``            keeps time limits and interruptions even when a solver does not
 ``base``             what the adapters share: the way from a Pyomo model to a result
+``options``          options by the solvers' own names: types, ranges, what is said of wrong ones
+``pool``             the best solutions of a model, one after another
+``model_file``       a compiled model as an MPS or LP file
 ``highs``            HiGHS, and re-solves of a compiled linear model
 ``first_order``      HiGHS's PDLP, a first-order method of which nothing is believed
 ``dual_bounds``      an exact bound of a linear program from any multipliers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,6 +15,7 @@ from cwb.core.instance import Instance
 from cwb.core.method import Method, Outcome, Status
 from cwb.core.record import RunRecord, to_line
 from cwb.harness import Request, registry, run_one
+from cwb.harness.demand import with_demand
 from cwb.instances import load
 
 
@@ -124,3 +126,12 @@ def test_an_optimum_among_fewer_answers_says_so() -> None:
         assert record.metrics["restricted_to"] == restriction
         assert record.metrics["question"] == "flow, latency left out"
     assert "restricted_to" not in run_one(instance, Request("gost")).metrics
+
+
+def test_progress_says_the_seconds_of_the_run() -> None:
+    """Each line that is shown ends with the seconds since the run began."""
+    lines: list[str] = []
+    instance = with_demand(load("ring(4)"), "all_gather", None, None)
+    run_one(instance, Request("ten/ilp"), lines.append)
+    assert lines
+    assert all(re.search(r", \d+\.\d s$", line) for line in lines)
