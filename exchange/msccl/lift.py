@@ -8,8 +8,10 @@ the order of reading and writing of each chunk at each GPU.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,9 +23,12 @@ from ...core.topology import Topology
 from .check import placements
 from .interpreter import Event, Run, execute
 from .links import routes
-from .meaning import ROOTED
+from .meaning import ROOTED, SCRATCH
 from .outcome import judge_outcome
 from .program import Algorithm
+
+#: Collectives that add.
+SUMS = frozenset({CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE, CollectiveKind.REDUCE_SCATTER})
 
 #: Rounds in which steps are found; each settles at least one more send of a chain.
 ROUNDS = 10_000
@@ -31,15 +36,16 @@ ROUNDS = 10_000
 
 @dataclass
 class _Message:
-    """A chunk that is sent: of the collective's chunk, from where to where, when it is read and when it counts."""
+    """A chunk that is sent: of the collective's chunk, over which GPUs, when it is read and when it counts."""
 
     chunk: int
-    source: int
-    target: int
+    way: tuple[int, ...]
     reduce: bool
     read: int
     write: int
     channel: int
+    before: _Message | None = None  # what came to the source and was sent on from where it lay
+    passing: bool = False  # only passed on, unless it is added
 
 
 def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: str) -> tuple[Instance, StepSchedule]:
@@ -77,19 +83,29 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
     chunks = _chunks(run, size_bytes, root or 0)
     step = _steps(messages)
     ways = routes(topology)
-    missing = next(((m.source, m.target) for m in messages if not ways.get((m.source, m.target))), None)
-    if missing is not None:
-        names = [topology.ranks[rank] for rank in missing]
-        raise InputError(f"gpu {missing[0]} sends to gpu {missing[1]}, but {names[0]!r} has no link to {names[1]!r}")
-    some = [ways[m.source, m.target] for m in messages]
+    paths = [_path(message, ways, topology) for message in messages]
     sends = sends_from_lists(
         [m.chunk for m in messages],
-        [topology.rank_nodes[m.source] for m in messages],
-        [topology.rank_nodes[m.target] for m in messages],
+        [topology.rank_nodes[m.way[0]] for m in messages],
+        [topology.rank_nodes[m.way[-1]] for m in messages],
         [m.reduce for m in messages],
-        [options[m.channel % len(options)] for m, options in zip(messages, some, strict=True)],
+        paths,
     )
     return instance, StepSchedule(instance.sha256, chunks, sends, np.array(step, dtype=np.int64))
+
+
+def _path(
+    message: _Message, ways: Mapping[tuple[int, int], list[tuple[int, ...]]], topology: Topology
+) -> tuple[int, ...]:
+    """Links of a send; equally short ways are taken in turn by channels."""
+    path: tuple[int, ...] = ()
+    for pair in pairwise(message.way):
+        some = ways.get(pair)
+        if not some:
+            names = [topology.ranks[rank] for rank in pair]
+            raise InputError(f"gpu {pair[0]} sends to gpu {pair[1]}, but {names[0]!r} has no link to {names[1]!r}")
+        path += some[message.channel % len(some)]
+    return path
 
 
 def _demand(kind: CollectiveKind, algorithm: Algorithm, size_bytes: Fraction, root: int | None) -> Demand:
@@ -101,39 +117,55 @@ def _demand(kind: CollectiveKind, algorithm: Algorithm, size_bytes: Fraction, ro
 
 
 def _messages(run: Run, events: list[Event]) -> list[_Message]:
-    """Every chunk that is sent, with where it counts at the target."""
-    sent: dict[tuple[int, int, int, int], tuple[int, int]] = {}
+    """Every chunk that is sent, with where it counts at the target.
+
+    What lies in scratch memory as it came, is sent on and never added, is one send over the GPU that passes it on, where
+    the GPU has a sum of its own.
+    """
+    sent: dict[tuple[int, int, int, int], tuple[int, int, _Message | None]] = {}
     found: list[_Message] = []
-    apart: dict[tuple[int, int], _Message] = {}  # what lies in memory as it came, and may be added later
+    apart: dict[tuple[int, int | None], _Message] = {}  # what lies in memory as it came, and may be added later
+    sums = run.meaning.kind in SUMS
     for order, event in enumerate(events):
         if event.kind == "send":
-            sent[event.gpu, event.peer, event.channel, event.message] = order, event.value
+            lies = apart.get((event.gpu, event.source if event.target is None else event.target))
+            sent[event.gpu, event.peer, event.channel, event.message] = order, event.value, lies
         elif event.kind == "take":
-            when, value = sent[event.peer, event.gpu, event.channel, event.message]
+            when, value, before = sent.pop((event.peer, event.gpu, event.channel, event.message))
             reduces = event.source is not None
             message = _Message(
-                _chunk_of(run, value), event.peer, event.gpu, reduces, when, order, max(event.channel, 0)
+                _chunk_of(run, value), (event.peer, event.gpu), reduces, when, order, max(event.channel, 0), before
             )
             found.append(message)
-            if event.target is not None:
-                apart.pop((event.gpu, event.target), None)
-                if not reduces:
-                    apart[event.gpu, event.target] = message
-        elif event.kind == "add" and event.source is not None and event.target is not None:
-            _add(apart, event.gpu, event.source, event.target, order)
-        elif event.kind == "copy" and event.source is not None and event.target is not None:
-            moved = apart.pop((event.gpu, event.source), None)
-            if moved is not None:
-                apart[event.gpu, event.target] = moved
-    return found
+            apart.pop((event.gpu, event.target), None)
+            if event.target is not None and not reduces:
+                apart[event.gpu, event.target] = message
+                message.passing = sums and event.target >= SCRATCH
+        elif event.kind == "add":
+            _add(apart, event.gpu, (event.source, event.target), order)
+        elif moved := apart.pop((event.gpu, event.source), None):
+            apart[event.gpu, event.target] = moved
+            moved.passing = False
+    return _without_passing(found)
 
 
-def _add(apart: dict[tuple[int, int], _Message], gpu: int, source: int, target: int, order: int) -> None:
+def _without_passing(messages: list[_Message]) -> list[_Message]:
+    """Put together what is only passed on."""
+    passed: set[int] = set()
+    for message in messages:
+        before = message.before
+        if before is not None and before.passing:
+            message.way, message.read = (*before.way, message.way[-1]), before.read
+            passed.add(id(before))
+    return [message for message in messages if id(message) not in passed]
+
+
+def _add(apart: dict[tuple[int, int | None], _Message], gpu: int, places: Iterable[int | None], order: int) -> None:
     """What came apart is added now, to what the GPU has or the other way round."""
-    for address in (source, target):
+    for address in places:
         message = apart.pop((gpu, address), None)
         if message is not None:
-            message.reduce, message.write = True, order
+            message.reduce, message.write, message.passing = True, order, False
 
 
 def _chunk_of(run: Run, value: int) -> int:
@@ -180,7 +212,7 @@ def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
     parts = (
         ranks * meaning.grains if meaning.kind in (CollectiveKind.GATHER, CollectiveKind.SCATTER) else meaning.grains
     )
-    reduced = meaning.kind in (CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE, CollectiveKind.REDUCE_SCATTER)
+    reduced = meaning.kind in SUMS
     return Chunks(
         np.ones(count, dtype=np.int64),
         size_bytes / parts,
@@ -195,8 +227,8 @@ def _steps(messages: list[_Message]) -> list[int]:
     """Steps in which every read of a chunk at a GPU sees the writes before it, and no write comes too early."""
     events: dict[tuple[int, int], list[tuple[int, bool, int]]] = defaultdict(list)
     for index, message in enumerate(messages):
-        events[message.chunk, message.source].append((message.read, False, index))
-        events[message.chunk, message.target].append((message.write, True, index))
+        events[message.chunk, message.way[0]].append((message.read, False, index))
+        events[message.chunk, message.way[-1]].append((message.write, True, index))
     for found in events.values():
         found.sort()
     step = [0] * len(messages)

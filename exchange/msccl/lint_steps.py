@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from .dialects import MAX_COUNT, MAX_FUSION, MAX_OFFSET, Dialect
 from .findings import at
 from .meaning import meaning_of
 from .program import READS, RECEIVES, SENDS, WRITES, Algorithm, Block, Gpu, Step
-from .runtime import compiled
 
 _TYPES = frozenset({"s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop"})
 
@@ -58,10 +57,12 @@ def numbers(algorithm: Algorithm, dialect: Dialect) -> Found:
 def types(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Types are known, and executed."""
     for gpu, block, position, step in _steps(algorithm):
+        if step.type in _TYPES:
+            continue
         place = at(gpu.id, block.id, position)
         if step.type == "ra" and dialect.residual_add:
             yield "ra is taken but not executed: the thread block ends there", place, True
-        elif step.type not in _TYPES:
+        else:
             yield f"type {step.type!r} is refused", place, True
 
 
@@ -69,12 +70,12 @@ def counts(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Steps move at least one chunk and at most as many as fit."""
     del dialect
     for gpu, block, position, step in _steps(algorithm):
-        place = at(gpu.id, block.id, position)
-        if step.type == "nop":
+        if step.type == "nop" or 0 < step.cnt < MAX_COUNT:
             continue
-        if not 0 <= step.cnt < MAX_COUNT:
+        place = at(gpu.id, block.id, position)
+        if step.cnt:
             yield f"cnt {step.cnt} is refused; expected 1 to {MAX_COUNT - 1}", place, True
-        elif step.cnt == 0:
+        else:
             yield "cnt 0 moves nothing, and is counted before the first of the counts", place, True
 
 
@@ -98,37 +99,47 @@ def buffer_names(algorithm: Algorithm, dialect: Dialect) -> Found:
 
 def offsets(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Offsets are inside of their buffers, also those that no parser looks at."""
+    del dialect
     meaning = meaning_of(algorithm)
-    for gpu, block, position, step in _steps(algorithm):
+    for gpu in algorithm.gpus:
         said = {"i": gpu.i_chunks, "o": gpu.o_chunks, "s": gpu.s_chunks}
-        real = dict(said)
-        if meaning.kind is not None:
-            real["i"], real["o"] = meaning.sizes
-        for name, uses, buffer, offset in (
-            ("src", READS, step.srcbuf, step.srcoff),
-            ("dst", WRITES, step.dstbuf, step.dstoff),
-        ):
-            place = at(gpu.id, block.id, position)
-            looked_at = name in _CHECKED.get(step.type, "")
-            if looked_at and buffer in said and not -1 <= offset < said[buffer]:
-                yield f"{name}off {offset} of buffer {buffer} with {said[buffer]} chunks: refused", place, True
-            elif step.type in uses and buffer in real:
-                if offset < 0 or offset + max(step.cnt, 1) > real[buffer]:
-                    last = offset + max(step.cnt, 1) - 1
-                    text = f"uses chunks {offset} to {last} of buffer {buffer}, which has {real[buffer]}: not checked"
-                    yield f"{text}, and other memory is used", place, True
-                elif offset >= MAX_OFFSET:
-                    yield f"{name}off {offset} is kept in 16 bits with a sign, and is another one", place, True
+        real = said if meaning.kind is None else dict(zip("ios", (*meaning.sizes, gpu.s_chunks), strict=True))
+        for block in gpu.blocks:
+            for position, step in enumerate(block.steps):
+                for problem in _offsets(step, said, real):
+                    yield problem, at(gpu.id, block.id, position), True
+
+
+def _offsets(step: Step, said: Mapping[str, int], real: Mapping[str, int]) -> Iterator[str]:
+    """What is wrong with the offsets of a step."""
+    for name, uses, buffer, offset in (
+        ("src", READS, step.srcbuf, step.srcoff),
+        ("dst", WRITES, step.dstbuf, step.dstoff),
+    ):
+        if buffer not in said:
+            continue
+        if not -1 <= offset < said[buffer] and name in _CHECKED.get(step.type, ""):
+            yield f"{name}off {offset} of buffer {buffer} with {said[buffer]} chunks: refused"
+        elif step.type not in uses:
+            continue
+        elif offset < 0 or offset + max(step.cnt, 1) > real[buffer]:
+            last = offset + max(step.cnt, 1) - 1
+            text = f"uses chunks {offset} to {last} of buffer {buffer}, which has {real[buffer]}: not checked"
+            yield f"{text}, and other memory is used"
+        elif offset >= MAX_OFFSET:
+            yield f"{name}off {offset} is kept in 16 bits with a sign, and is another one"
 
 
 def flags(algorithm: Algorithm, dialect: Dialect) -> Found:
     """``hasdep`` is 0 or 1, and not of a step that is left out."""
     del dialect
     for gpu, block, position, step in _steps(algorithm):
+        if step.hasdep == 0 or (step.hasdep == 1 and step.type != "nop"):
+            continue
         place = at(gpu.id, block.id, position)
-        if step.type == "nop" and step.hasdep:
+        if step.type == "nop":
             yield "a nop has hasdep, but is not executed and sets no flag", place, True
-        elif step.type != "nop" and step.hasdep not in (0, 1):
+        else:
             yield f"hasdep {step.hasdep} is refused; expected 0 or 1", place, True
 
 
@@ -160,12 +171,12 @@ def dependences(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Who is waited for is there, and says so."""
     del dialect
     for gpu in algorithm.gpus:
-        known = {block.id: {one.flag: one for one in compiled(block)} for block in gpu.blocks}
+        known = {block.id: {one.flag: one for one in block.instructions} for block in gpu.blocks}
         for block in gpu.blocks:
             for position, step in enumerate(block.steps):
-                place = at(gpu.id, block.id, position)
                 if step.depid < 0:
                     continue
+                place = at(gpu.id, block.id, position)
                 target = known.get(step.depid)
                 if target is None:
                     yield f"waits for tb {step.depid}, which there is not: never checked, and it hangs", place, True
@@ -188,7 +199,9 @@ def chains(algorithm: Algorithm, dialect: Dialect) -> Found:
     del dialect
     for gpu in algorithm.gpus:
         for block in gpu.blocks:
-            for one in compiled(block):
+            for one in block.instructions:
+                if len(one.sources) == 1:
+                    continue
                 place = at(gpu.id, block.id, one.position)
                 if len(one.sources) > MAX_FUSION:
                     text = f"a chain of {len(one.sources)} re is one step, which has room for {MAX_FUSION}"

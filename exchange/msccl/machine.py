@@ -12,7 +12,6 @@ from collections import deque
 from heapq import heappop, heappush
 
 from .program import RECEIVES, SENDS, Block
-from .runtime import Instruction, compiled
 
 
 class Connection:
@@ -48,7 +47,7 @@ class Running:
     def __init__(self, gpu: int, number: int, block: Block, clock: list[int]) -> None:
         self.gpu, self.number, self.name, self.clock = gpu, number, block.id, clock
         self.peers, self.channel = (block.send, block.recv), block.chan
-        self.instructions: list[Instruction] = compiled(block)
+        self.instructions = block.instructions
         self.flags = [i for i, instruction in enumerate(self.instructions) if instruction.step.hasdep]
         self.counts = [self.instructions[i].flag for i in self.flags]
         self.seen: dict[int, list[int]] = {}

@@ -6,7 +6,11 @@ Offsets and counts are in chunks, of which a buffer has ``nchunksperloop``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .runtime import Instruction
 
 #: Types of steps that send, that receive, and that reduce what they receive.
 SENDS = frozenset({"s", "rcs", "rrs", "rrcs"})
@@ -62,6 +66,13 @@ class Block:
     recv: int
     chan: int
     steps: tuple[Step, ...]
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """What a runtime makes of the steps."""
+        from .runtime import compiled
+
+        return tuple(compiled(self.steps))
 
 
 @dataclass(frozen=True)

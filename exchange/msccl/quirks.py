@@ -13,13 +13,8 @@ from .dialects import MAX_ATTRIBUTES, MAX_CHARACTERS
 from .findings import Findings
 from .read import number
 
-#: Numbers are looked at in these attributes; all others are texts.
-_TEXTS = frozenset({"name", "proto", "coll", "type", "srcbuf", "dstbuf"})
-
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _TAG = re.compile(rb"<[^>]*>")
-_ATTRIBUTE = re.compile(rb"""([^\s=<>/]+)(\s*=\s*)("[^"]*"|'[^']*')""")
-_PLAIN = re.compile(rb"-?(0|[1-9][0-9]*)\Z")
 
 
 def quirks(raw: bytes) -> Findings:
@@ -91,16 +86,15 @@ def _characters(text: bytes) -> Iterator[tuple[int, str]]:
 
 
 def _number(text: bytes) -> Iterator[tuple[int, str]]:
-    for found in re.finditer(rb'([A-Za-z_]\w*)="([^"]*)"', text):
-        name, value = found.groups()
-        if not _PLAIN.match(value) and name.decode() not in _TEXTS and name in _NUMBERS:
-            said = value[:30].decode("utf-8", "replace")
-            yield found.start(), f'{name.decode()}="{said}" is read as {number(said)}'
+    for found in _ODD_NUMBER.finditer(text):
+        name, value = (part.decode("utf-8", "replace") for part in found.groups())
+        yield found.start(), f'{name}="{value[:30]}" is read as {number(value)}'
 
 
-_NUMBERS = frozenset(
-    b"id send recv chan s srcoff dstoff cnt depid deps hasdep ngpus nchannels nchunksperloop i_chunks o_chunks s_chunks "
-    b"inplace outofplace minBytes maxBytes nthreads".split()
+#: Attributes that are numbers, where they are not written as numbers are.
+_ODD_NUMBER = re.compile(
+    rb"\b(id|send|recv|chan|s|srcoff|dstoff|cnt|depid|deps|hasdep|ngpus|nchannels|nchunksperloop|[ios]_chunks|inplace|"
+    rb'outofplace|minBytes|maxBytes|nthreads)="(?!-?(?:0|[1-9][0-9]*)")([^"]*)"'
 )
 
 _RULES: tuple[Callable[[bytes], Iterator[tuple[int, str]]], ...] = (

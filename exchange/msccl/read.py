@@ -81,11 +81,20 @@ def parse_algorithm(raw: bytes) -> Algorithm:
     return reader.algorithm
 
 
+class _Known(dict[str, int]):
+    """Numbers by their text, each of which is read once."""
+
+    def __missing__(self, text: str) -> int:
+        found = self[text] = number(text)
+        return found
+
+
 class _Reader:
     """Builds a program of the elements as they come."""
 
     def __init__(self) -> None:
         self.algorithm: Algorithm | None = None
+        self.known = _Known()
         self.path: list[str] = []
         self.foreign = 0
         self.head: dict[str, str] = {}
@@ -131,10 +140,7 @@ class _Reader:
         try:
             kind, source, target = given["type"], given["srcbuf"], given["dstbuf"]
             texts = (given[name] for name in ("s", "srcoff", "dstoff", "cnt", "depid", "deps", "hasdep"))
-            s, srcoff, dstoff, cnt, depid, deps, hasdep = (
-                int(text) if text.isascii() and text.isdigit() and text[0] != "0" and len(text) < 19 else number(text)
-                for text in texts
-            )
+            s, srcoff, dstoff, cnt, depid, deps, hasdep = (self.known[text] for text in texts)
         except KeyError as error:
             raise self.lacks("step", str(error.args[0])) from None
         return Step(

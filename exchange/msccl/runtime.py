@@ -6,10 +6,11 @@ with, whatever numbers the file has. See ``mscclGetAlgoFromXMLAndSetAlgo`` and `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .dialects import MAX_FUSION
-from .program import Block, Step
+from .program import Step
 
 
 class Instruction(NamedTuple):
@@ -36,13 +37,13 @@ class Instruction(NamedTuple):
     position: int
 
 
-def compiled(block: Block) -> list[Instruction]:
+def compiled(steps: Sequence[Step]) -> list[Instruction]:
     """The instructions of a thread block, as a runtime makes them of its steps."""
     found: list[Instruction] = []
     waits: list[tuple[int, int]] = []
     count = reductions = 0
     chain: tuple[str, int, str] | None = None
-    for position, step in enumerate(block.steps):
+    for position, step in enumerate(steps):
         if step.depid >= 0:
             waits.append((step.depid, step.deps))
         if step.type == "nop":

@@ -1,0 +1,328 @@
+"""Schedules as MSCCL files and back: every method, collective, network and runtime; foreign files; mutants; sizes.
+
+    python benchmarks/exchange.py                         # all of the sweep, a line for each network
+    python benchmarks/exchange.py --mutations 2000        # single changes of right files, judged twice
+    python benchmarks/exchange.py --sizes 64 256 1024     # seconds and memory of export and check
+    python benchmarks/exchange.py --samples FOLDER        # foreign files: check, and back to a schedule
+    python benchmarks/exchange.py --smoke                 # a little of each
+
+In the sweep, a schedule becomes a file for each runtime, the file is run, its result compared with what the collective asks for, and what it
+sends from GPU to GPU with the bytes of the schedule's paths; where every pair has one shortest way, so are the links. What does not fit is counted
+by the limit that it names. A change matters if a second, slow interpreter (tests/exchange/msccl/slow_run.py) finds the file wrong; every change that
+matters must be caught. Exit status 1 if anything is not as it should be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter, process_time
+
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import CwbError, InputError
+from cwb.core.instance import Instance
+from cwb.core.topology import Topology
+from cwb.core.translated import TranslatedTrees
+from cwb.core.trees import TreePacking
+from cwb.exchange.msccl.check import check_algorithm, check_file, ranges
+from cwb.exchange.msccl.dialects import DIALECTS, Dialect
+from cwb.exchange.msccl.flow import Flow, flow_of
+from cwb.exchange.msccl.lift import lift
+from cwb.exchange.msccl.links import loads_of, routes
+from cwb.exchange.msccl.lower import Target, lower
+from cwb.exchange.msccl.program import Algorithm
+from cwb.harness import Request, registry
+from cwb.harness.run import run
+from cwb.instances import load
+from cwb.schedules.files import Written
+from cwb.schedules.verify import verify
+from cwb.schedules.verify.translated import expand
+
+sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / folder) for folder in ("exchange/msccl", "schedules/verify")]
+
+NETWORKS = (
+    "ring(5)", "line(4)", "torus(3,3)", "mesh(2,3)", "hypercube(3)", "complete(4)", "circulant(n=8, offsets=[1,2])", "star(6)",
+    "dgx1()", "dgx_a100()", "ndv2()", "a100(boxes=2)",
+)  # fmt: skip
+
+COLLECTIVES = [kind for kind in CollectiveKind if kind is not CollectiveKind.POINT_TO_POINT]
+
+#: Seconds of a run, and methods that answer no schedules of their own or need a longer time.
+SECONDS = 1.0
+LEFT_OUT = frozenset({"libra", "libra-equal", "libra-codesign", "mtree-repair"})
+
+
+def main() -> int:
+    """Read the options and do what they ask for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--smoke", action="store_true", help="a little of each")
+    parser.add_argument("--networks", nargs="*", default=list(NETWORKS))
+    parser.add_argument("--methods", nargs="*", default=None)
+    parser.add_argument("--mutations", type=int, default=0)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[])
+    parser.add_argument("--samples", type=Path)
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        return size(options.one)
+    if options.smoke:
+        return max(sweep(["ring(4)", "star(3)"], ["ring", "direct", "forestcoll", "tacos"]), mutants(120), sizes([16]))
+    if options.mutations:
+        return mutants(options.mutations)
+    if options.sizes:
+        return sizes(options.sizes)
+    if options.samples:
+        return samples(options.samples)
+    return sweep(options.networks, options.methods or [name for name in registry.names() if name not in LEFT_OUT])
+
+
+def sweep(networks: list[str], methods: list[str]) -> int:
+    """Every method and collective on every network, as a file of every runtime."""
+    total: Counter[str] = Counter()
+    wrong: list[str] = []
+    for spec in networks:
+        began, counts = perf_counter(), Counter[str]()
+        topology = load(spec).network
+        assert isinstance(topology, Topology)
+        single = {pair: ways[0] for pair, ways in routes(topology).items() if len(ways) == 1}
+        for method in methods:
+            for kind in COLLECTIVES:
+                for instance, answer in solved(spec, method, kind):
+                    for outcome in exported(instance, answer, single):
+                        counts[outcome.partition("!")[0]] += 1
+                        if "!" in outcome:
+                            wrong.append(f"{spec}, {method}, {kind.value}: {outcome.partition('!')[2]}")
+        total += counts
+        print(f"{spec}: {told(counts)} in {perf_counter() - began:.1f} s", flush=True)
+    print(f"all: {told(total)}")
+    print("\n".join(wrong) or "nothing wrong")
+    return int(bool(wrong))
+
+
+def told(counts: Counter[str]) -> str:
+    """Counts in words."""
+    return "; ".join(f"{count} {name}" for name, count in counts.most_common())
+
+
+def solved(spec: str, method: str, kind: CollectiveKind) -> Iterator[tuple[Instance, Written]]:
+    """The verified schedule of a method, if it has one in time."""
+    instance = load(spec).with_changes(demand=Demand(kind, Fraction(2**20)))
+    if registry.get(method).supports(instance) is not None:
+        return
+    try:
+        done = run(instance, Request(method, time_limit_s=SECONDS))
+    except CwbError:
+        return
+    if done.instance is not None and done.record.verified and hasattr(done.answer, "instance_sha256"):
+        yield done.instance, done.answer
+
+
+def exported(instance: Instance, answer: Written, single: dict[tuple[int, int], tuple[int, ...]]) -> Iterator[str]:
+    """What comes of a schedule for each runtime; a fault after an exclamation mark."""
+    try:
+        flow = flow_of(instance, answer)
+    except InputError as error:
+        yield from (f"refused ({error.problem.split('; ')[0].partition(' ')[2][:30]})" for _ in DIALECTS)
+        return
+    for dialect in DIALECTS.values():
+        placement = "both" if dialect.placed else "out"
+        try:
+            found = lower(flow, Target(dialect, placement=placement))
+        except InputError as error:
+            yield refused(error)
+            continue
+        yield judged(instance, answer, flow, found, dialect, single)
+
+
+def refused(error: InputError) -> str:
+    """The limit that an error names."""
+    if " has no " in error.problem:
+        return "refused (no such collective)"
+    for words in ("chunks in a buffer", "thread blocks", "channels", "elements"):
+        if words in error.problem:
+            return f"refused ({words})"
+    return f"refused!{error}"
+
+
+def judged(
+    instance: Instance,
+    answer: Written,
+    flow: Flow,
+    found: Algorithm,
+    dialect: Dialect,
+    single: dict[tuple[int, int], tuple[int, ...]],
+) -> str:
+    """Check a file, compare its bytes with the schedule's, and bring it back."""
+    checked = check_algorithm(found, [dialect])
+    if checked.problems:
+        return f"wrong!{dialect.name}: {checked.problems[0]}"
+    pairs, links = bytes_of(instance, answer)
+    sent = {pair: count * flow.grain_bytes for pair, count in found.transfers.items()}
+    if sent != pairs:
+        return f"wrong!{dialect.name}: other bytes between GPUs"
+    assert isinstance(instance.network, Topology)
+    loads = {link: count * flow.grain_bytes for link, count in loads_of(found, instance.network).chunks.items()}
+    some = "links compared" if all(pair in single for pair in sent) else "pairs compared"
+    if some == "links compared" and loads != links:
+        some = "pairs compared, not over shortest ways"
+    try:
+        again, schedule = lift(found, instance.network, instance.demands[0].size_bytes, "again")
+    except InputError as error:
+        return f"wrong!{dialect.name}: does not come back: {error}"
+    if not (report := verify(again, schedule)).ok:
+        return f"wrong!{dialect.name}: comes back wrong: {report.violations[0]}"
+    return f"right ({some})"
+
+
+def bytes_of(instance: Instance, answer: Written) -> tuple[dict[tuple[int, int], Fraction], dict[int, Fraction]]:
+    """Bytes from GPU to GPU and over every link, of the paths of sends or trees."""
+    topology = instance.network
+    assert isinstance(topology, Topology)
+    rank = {node: number for number, node in enumerate(topology.rank_nodes)}
+    pairs: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+    links: dict[int, Fraction] = defaultdict(Fraction)
+    origin: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for chunk, path, size_bytes in paths(instance, answer):
+        for link in path:
+            links[link] += size_bytes
+        nodes = [topology.link_ends[path[0]][0], *(topology.link_ends[link][1] for link in path)]
+        ranks = [rank[node] for node in nodes if node in rank]
+        if nodes[0] not in rank:
+            ranks.insert(0, origin[chunk, nodes[0]].pop(0))
+        if nodes[-1] not in rank:
+            origin[chunk, nodes[-1]].append(ranks[-1])
+        for pair in pairwise(ranks):
+            pairs[pair] += size_bytes
+    return dict(pairs), dict(links)
+
+
+def paths(instance: Instance, answer: Written) -> Iterator[tuple[int, tuple[int, ...], Fraction]]:
+    """Chunk, links and size of every send, in order."""
+    if isinstance(answer, TranslatedTrees):
+        answer = expand(instance, answer)
+    if isinstance(answer, TreePacking):
+        for part in answer.passes:
+            for tree in range(len(part)):
+                for edge in range(int(part.edge_offset[tree]), int(part.edge_offset[tree + 1])):
+                    links = part.path_links[part.path_offset[edge] : part.path_offset[edge + 1]].tolist()
+                    yield tree, tuple(links), int(part.units[tree]) * part.unit_bytes
+        return
+    when = answer.step if hasattr(answer, "step") else answer.start_s
+    for send in when.argsort(kind="stable").tolist():
+        chunk = int(answer.sends.chunk[send])
+        yield chunk, answer.sends.path(send), answer.chunks.size_bytes(chunk)
+
+
+def mutants(count: int) -> int:
+    """Change right files in one place each, and judge every one twice."""
+    from families import FAMILIES
+    from mutants import MUTATIONS, mutant
+    from programs import exchange_all_reduce, ring_all_gather
+    from slow_run import is_right
+
+    runtime = DIALECTS["msccl-executor"]
+    programs = [ring_all_gather(4), exchange_all_reduce()]
+    for name in ("recursive_doubling", "direct_all_to_all", "binomial_reduce", "chain_trees", "timed_chain_all_reduce"):
+        flow = flow_of(*FAMILIES[name]())
+        programs += [lower(flow, Target(one)) for one in (runtime, DIALECTS["rccl"])]
+    counts: Counter[tuple[bool, bool]] = Counter()
+    missed: list[str] = []
+    began = perf_counter()
+    for number in range(count):
+        program = programs[number % len(programs)]
+        change = list(MUTATIONS)[number // len(programs) % len(MUTATIONS)]
+        other = mutant(program, change, number)
+        caught = bool(check_algorithm(other, [runtime]).problems)
+        wrong = not is_right(other, 24)
+        counts[wrong, caught] += 1
+        if wrong and not caught:
+            missed.append(f"missed: {change}, {number}")
+    print(
+        f"{count} mutants of {len(programs)} files by {len(MUTATIONS)} kinds of change in {perf_counter() - began:.1f} s"
+    )
+    print(f"caught: {counts[True, True]}; missed: {counts[True, False]}; no change of meaning: {counts[False, False]}")
+    print(f"refused although many random runs are right (races, rules): {counts[False, True]}")
+    print("\n".join(missed), end="\n" if missed else "")
+    return int(bool(missed))
+
+
+def sizes(ranks: list[int]) -> int:
+    """Seconds and memory of export and check, each size in a process of its own."""
+    return max(subprocess.run([sys.executable, __file__, "--one", str(n)], check=False).returncode for n in ranks)
+
+
+def size(ranks: int) -> int:
+    """An all-gather around a ring: as many steps as ranks squared."""
+    from tempfile import TemporaryDirectory
+
+    from cwb.exchange.msccl.write import xml_text
+
+    instance = load(f"ring({ranks}, bidirectional=False)").with_changes(
+        demand=Demand(CollectiveKind.ALL_GATHER, Fraction(2**30))
+    )
+    answer = run(instance, Request("ring")).answer
+    dialect = DIALECTS["msccl"]
+    began = process_time()
+    found = lower(flow_of(instance, answer), Target(dialect))  # type: ignore[arg-type]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.xml"
+        with path.open("w") as stream:
+            stream.writelines(xml_text(found))
+        export_s, length, steps = process_time() - began, path.stat().st_size, found.steps
+        after_export = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        del found, answer
+        began = process_time()
+        checked = check_file(path, [dialect])
+    check_s = process_time() - began
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"{ranks} ranks: {steps:,} steps, {length / 2**20:.1f} MiB; export {export_s:.1f} s of one core (solving and it {after_export:.2f} GiB); "
+        f"check {check_s:.1f} s, {check_s / steps * 1e6:.1f} us a step; at most {memory:.2f} GiB",
+        flush=True,
+    )
+    print("\n".join(checked.problems[:3]), end="\n" if checked.problems else "")
+    return int(bool(checked.problems))
+
+
+def samples(folder: Path) -> int:
+    """Check every file of a folder, and bring it back on a network of switches."""
+    status = 0
+    files = []
+    for path in sorted(folder.glob("*.xml")):
+        began = perf_counter()
+        try:
+            checked = check_file(path, list(DIALECTS.values()))
+        except InputError as error:
+            print(f"{path.name}: {error.problem}")
+            status = 1
+            continue
+        files.append(checked)
+        network = load(f"complete({checked.algorithm.ngpus})").network
+        assert isinstance(network, Topology)
+        try:
+            back = verify(*lift(checked.algorithm, network, Fraction(2**20), path.stem)).ok
+        except InputError as error:
+            back = False
+            print(f"{path.name}: {error}")
+        right = not checked.problems and back
+        status = max(status, int(not right))
+        words = f"runs on {', '.join(checked.runs_on)}; a schedule: {'verified' if back else 'no'}"
+        print(
+            f"{path.name}: {'right' if right else 'WRONG'}, {checked.algorithm.steps:,} steps, {words}, {perf_counter() - began:.2f} s"
+        )
+        print("".join(f"  {problem}\n" for problem in checked.problems[:3]), end="")
+    print(
+        f"{len(files)} files; {sum(len(ranges(files, one)) for one in DIALECTS.values())} holes and overlaps of sizes"
+    )
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
