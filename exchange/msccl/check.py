@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import located
-from .dialects import DEFAULT_MAX_BYTES, MAX_CHILDREN, Dialect
+from .dialects import DEFAULT_MAX_BYTES, DIALECTS, MAX_CHILDREN, Dialect
 from .findings import Finding, Findings
 from .interpreter import execute
-from .lint import lint
+from .lint import RULES, lint
 from .outcome import judge_outcome
 from .program import Algorithm
 from .quirks import quirks
 from .read import parse_algorithm, read_bytes
 
 #: A program that breaks one of these rules cannot be run.
-_NEEDED = frozenset({"gpus", "peers", "loop", "types", "counts", "peerless", "buffer_names", "connections", "chains"})
+_NEEDED = ("gpus", "peers", "loop", "types", "counts", "peerless", "buffer_names", "connections", "chains")
 
 
 @dataclass(frozen=True)
@@ -93,17 +93,29 @@ def check_algorithm(
 ) -> Checked:
     """Check a program; see :func:`check_file`."""
     rules = {dialect.name: lint(algorithm, dialect) for dialect in dialects}
-    broken = {finding.rule for findings in rules.values() for finding in findings.wrong}
     runs: dict[str, Findings] = {}
     root: int | None = None
-    distinct = all(len({block.id for block in gpu.blocks}) == len(gpu.blocks) for gpu in algorithm.gpus)
-    if not broken & _NEEDED and distinct and algorithm.ngpus <= MAX_CHILDREN:
+    if obstacle(algorithm) is None:
         for inplace in placements(algorithm):
             run = execute(algorithm, inplace=inplace)
             if run.ended:
                 root = judge_outcome(run)
             runs["in" if inplace else "out"] = run.findings
     return Checked(path, algorithm, text or Findings(), rules, runs, root)
+
+
+def obstacle(algorithm: Algorithm) -> Finding | None:
+    """Why a program cannot be run at all; None if it can."""
+    if algorithm.ngpus > MAX_CHILDREN:
+        return Finding("elements", f"{algorithm.ngpus:,} GPUs; expected at most {MAX_CHILDREN:,}")
+    for gpu in algorithm.gpus:
+        if len({block.id for block in gpu.blocks}) < len(gpu.blocks):
+            return Finding("blocks", "two thread blocks have the same id", f"gpu {gpu.id}")
+    for name in _NEEDED:
+        for text, place, wrong in RULES[name](algorithm, DIALECTS["msccl-executor"]):
+            if wrong:
+                return Finding(name, text, place)
+    return None
 
 
 def placements(algorithm: Algorithm) -> list[bool]:

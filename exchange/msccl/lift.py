@@ -20,7 +20,7 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Chunks, StepSchedule, sends_from_lists
 from ...core.topology import Topology
-from .check import placements
+from .check import obstacle, placements
 from .interpreter import Event, Run, execute
 from .links import routes
 from .meaning import ROOTED, SCRATCH
@@ -70,6 +70,8 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
     if len(topology.ranks) != algorithm.ngpus:
         text = f"is for {algorithm.ngpus} GPUs, but the network has {len(topology.ranks)} ranks"
         raise InputError(text, place="algo.ngpus")
+    if (found := obstacle(algorithm)) is not None:
+        raise InputError(f"cannot run: {found}; see cwb check")
     events: list[Event] = []
     run = execute(algorithm, inplace=placements(algorithm)[:1] == [True], tell=events.append)
     root = judge_outcome(run) if run.ended else None
