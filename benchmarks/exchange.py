@@ -28,6 +28,7 @@ from time import perf_counter, process_time
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import CwbError, InputError
 from cwb.core.instance import Instance
+from cwb.core.schedule import Schedule, StepSchedule
 from cwb.core.topology import Topology
 from cwb.core.translated import TranslatedTrees
 from cwb.core.trees import TreePacking
@@ -120,8 +121,9 @@ def solved(spec: str, method: str, kind: CollectiveKind) -> Iterator[tuple[Insta
         done = run(instance, Request(method, time_limit_s=SECONDS))
     except CwbError:
         return
-    if done.instance is not None and done.record.verified and hasattr(done.answer, "instance_sha256"):
-        yield done.instance, done.answer
+    answer = done.answer
+    if done.record.verified and isinstance(answer, StepSchedule | Schedule | TreePacking | TranslatedTrees):
+        yield done.instance or instance, answer
 
 
 def exported(instance: Instance, answer: Written, single: dict[tuple[int, int], tuple[int, ...]]) -> Iterator[str]:
@@ -214,7 +216,7 @@ def paths(instance: Instance, answer: Written) -> Iterator[tuple[int, tuple[int,
                     links = part.path_links[part.path_offset[edge] : part.path_offset[edge + 1]].tolist()
                     yield tree, tuple(links), int(part.units[tree]) * part.unit_bytes
         return
-    when = answer.step if hasattr(answer, "step") else answer.start_s
+    when = answer.step if isinstance(answer, StepSchedule) else answer.start_s
     for send in when.argsort(kind="stable").tolist():
         chunk = int(answer.sends.chunk[send])
         yield chunk, answer.sends.path(send), answer.chunks.size_bytes(chunk)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from ...core.errors import InputError
 from .blocks import drafted, gpu_of
@@ -92,7 +93,7 @@ def _collective(flow: Flow, target: Target) -> str:
 
 def _within_limits(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:
     """Lower with as few channels as the limit of steps allows."""
-    dialect, groups = target.dialect, 1
+    dialect, groups = target.dialect, _least_groups(flow, target.dialect, shape)
     shape = replace(
         shape,
         instances=target.instances,
@@ -111,6 +112,16 @@ def _within_limits(flow: Flow, target: Target, name: str, shape: Shape) -> Algor
             )
             raise InputError(_advice(text, flow, groups > 1), source=f"--dialect {dialect.name}")
         groups = max(groups + 1, -(-groups * longest // dialect.steps))
+
+
+def _least_groups(flow: Flow, dialect: Dialect, shape: Shape) -> int:
+    """Channels between two GPUs at the least: every sending is a step of its own."""
+    count: Counter[tuple[int, ...]] = Counter()
+    for transfer in flow.transfers:
+        pieces = -(-flow.chunks[transfer.chunk].grains // shape.largest)
+        for pair in pairwise(transfer.way):
+            count[pair] += pieces
+    return -(-max(count.values(), default=1) // dialect.steps)
 
 
 def _lowered(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:

@@ -20,7 +20,7 @@ from cwb.instances import load
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.verify import verify
 from families import FAMILIES
-from programs import algorithm, exchange_all_reduce, ring_all_gather
+from programs import algorithm, exchange_all_reduce, ring_all_gather, with_gpu
 
 SIZE = Fraction(2**20)
 
@@ -73,8 +73,9 @@ def test_additions_that_come_later():
         (
             algorithm("allgather", 4, *ring_all_gather(4).gpus[:3], ring_all_gather(3).gpus[0]),
             "complete(4)",
-            "goes wrong",
+            "cannot run",
         ),
+        (with_gpu(ring_all_gather(4), 3, blocks=()), "complete(4)", "goes wrong"),
     ],
 )
 def test_what_is_no_schedule_is_refused(program, network, problem):
