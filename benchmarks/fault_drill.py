@@ -16,6 +16,7 @@ import json
 import os
 import random
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -89,13 +90,24 @@ class Drill:
             *more,
         ]
 
-    def start(self, output: Path, *more: str, suite: Path | None = None, **popen: Any) -> subprocess.Popen[str]:
-        """Start a comparison."""
+    def start(
+        self,
+        output: Path,
+        *more: str,
+        suite: Path | None = None,
+        env: dict[str, str] | None = None,
+        streams: str = "",
+        **popen: Any,
+    ) -> subprocess.Popen[str]:
+        """Start a comparison; by a shell, where its streams are changed."""
         name, value = self.mark.split("=")
         path = os.pathsep.join(filter(None, [str(FAULTS), os.environ.get("PYTHONPATH")]))
-        env = {**os.environ, name: value, "PYTHONPATH": path}
+        env = {**os.environ, name: value, "PYTHONPATH": path, **(env or {})}
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        return subprocess.Popen(self.command(output, *more, suite=suite), env=env, **pipes, **popen)
+        command = self.command(output, *more, suite=suite)
+        if streams:
+            command = ["sh", "-c", f"exec {shlex.join(command)} {streams}"]
+        return subprocess.Popen(command, env=env, **pipes, **popen)
 
     def run(self, output: Path, *more: str, suite: Path | None = None) -> str:
         """Run a comparison to its end."""
@@ -189,6 +201,52 @@ def kill_comparison(drill: Drill) -> str:
     drill.run(output)
     drill.expect(f"{orphans} orphans, {lost} times a record was lost", ok=not orphans and not lost)
     return f"{done} kills over {rounds + 1} ledgers: {drill.equal(output)}, {orphans} orphans"
+
+
+def end_comparison(drill: Drill) -> str:
+    """SIGTERM and SIGHUP at random moments: claims, temporary folders and workers are gone; the comparison goes on."""
+    output, temporary = drill.folder / "ended", drill.folder / "tmp"
+    temporary.mkdir()
+    statuses: Counter[int] = Counter()
+    for number in [signal.SIGTERM, signal.SIGHUP] * max(2, drill.kills // 10):
+        process = drill.start(output, env={"TMPDIR": str(temporary)})
+        try:
+            process.communicate(timeout=drill.random.uniform(1.5, 6.0))
+            drill.equal(output)  # it was faster: the next one begins anew
+            output = drill.folder / f"ended-{statuses.total()}"
+            continue
+        except subprocess.TimeoutExpired:
+            process.send_signal(number)
+        out, _ = process.communicate(timeout=60)
+        statuses[process.returncode] += 1
+        drill.expect(
+            f"{number.name}: exit status {process.returncode}: {out[-200:]}", ok=process.returncode == 128 + number
+        )
+        drill.expect(f"{number.name}: claims are left", ok=not (output / ".records.jsonl.claims").exists())
+        left = [path.name for path in temporary.iterdir()]
+        drill.expect(f"{number.name}: {left} are left", ok=not left)
+        drill.expect(f"{number.name}: {drill.orphans()} orphans", ok=not drill.orphans())
+    drill.run(output)
+    return f"exit statuses {dict(statuses)}, nothing left: {drill.equal(output)}"
+
+
+def closed_streams(drill: Drill) -> str:
+    """Stdout and stderr that are closed or full: every record is kept, and the exit status says what was lost."""
+    told = []
+    for name, streams, status in (
+        ("closed stdout", ">&-", 1),
+        ("full stdout", ">/dev/full", 1),
+        ("closed stderr", ">/dev/null 2>&-", 0),
+        ("full stderr", ">/dev/null 2>/dev/full", 0),
+        ("all closed", "<&- >&- 2>&-", 1),
+    ):
+        output = drill.folder / name.replace(" ", "-")
+        process = drill.start(output, streams=streams)
+        out, _ = process.communicate(timeout=300)
+        drill.expect(f"{name}: exit status {process.returncode}: {out[-200:]}", ok=process.returncode == status)
+        drill.expect(f"{name}: {out!r}", ok=out.count("\n") == (status == 1 and "2>" not in streams))
+        told.append(f"{name}: {drill.equal(output)}")
+    return "; ".join(told)
 
 
 def kill_workers(drill: Drill) -> str:
@@ -307,6 +365,8 @@ def parent(pid: int) -> int:
 
 DRILLS: dict[str, Callable[[Drill], str]] = {
     "kill": kill_comparison,
+    "signals": end_comparison,
+    "streams": closed_streams,
     "workers": kill_workers,
     "disk": full_disk,
     "bad": bad_methods,

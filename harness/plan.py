@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from itertools import product
+from math import prod
 from typing import Any
 
 from ..core.errors import InputError, SolverUnavailable, located
@@ -85,9 +86,13 @@ def _grid_cells(suite: Suite, grid: GridFile) -> Iterator[Cell]:
     limit, memory = grid.time_limit or suite.file.time_limit, grid.memory or suite.file.memory
     limit_s = None if limit is None else float(limit)
     memory_bytes = None if memory is None else int(parse(memory, UnitKind.SIZE))
-    for name in _instances(suite, grid):
-        for model in models:
-            chosen = with_own if _needs_solver(model) else [(with_own[0][0], {})]
+    solving = {model: with_own if _needs_solver(model) else [(with_own[0][0], {})] for model in models}
+    names = list(_instances(suite, grid))
+    others = (grid.seeds, _or_none(grid.collectives), _or_none(grid.sizes), *grid.options.values())
+    if len(names) * sum(map(len, solving.values())) * prod(map(len, others)) > MAX_CELLS:
+        raise InputError(f"more than {MAX_CELLS:,} cells; expected fewer")
+    for name in names:
+        for model, chosen in solving.items():
             asked = product(_or_none(grid.collectives), _or_none(grid.sizes))
             for ((solver, own), seed), (collective, size) in product(product(chosen, grid.seeds), asked):
                 for values in product(*grid.options.values()):

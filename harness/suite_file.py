@@ -243,6 +243,8 @@ def _read(path: Path | Traversable, source: str) -> SuiteFile:
                 raw = stream.read(MAX_FILE_BYTES + 1)
         except OSError as error:
             raise InputError((error.strerror or "cannot be read").lower()) from None
+        except ValueError:
+            raise InputError("cannot be read: no file has such a name") from None
         if len(raw) > MAX_FILE_BYTES:
             raise InputError(f"more than {MAX_FILE_BYTES:,} bytes; expected a suite")
         try:
@@ -251,6 +253,6 @@ def _read(path: Path | Traversable, source: str) -> SuiteFile:
             raise InputError("not TOML: not UTF-8 text") from None
         except RecursionError:
             raise InputError("not TOML that cwb reads: nested too deeply") from None
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"not TOML: {error}") from None
+        except ValueError as error:  # of a number of thousands of digits a plain one
+            raise InputError(f"not TOML: {str(error)[:200]}") from None
         return validated(lambda: SuiteFile.model_validate(data))

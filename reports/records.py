@@ -23,6 +23,7 @@ _FIELDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("objective_unit", (str, type(None)), "text or null"),
     ("verified", (bool, type(None)), "true, false or null"),
     ("options", (Mapping,), "an object"),
+    ("solver_options", (Mapping,), "an object"),
     ("metrics", (Mapping,), "an object"),
     ("seconds", (Mapping,), "an object"),
     ("cwb_version", (str,), "text"),
