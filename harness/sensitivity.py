@@ -35,8 +35,8 @@ from .clock import WallClock
 from .noting import Noting
 from .request import Request
 
-#: More pairs of nodes are not tried one by one.
-MAX_CLASSES = 400
+#: More links that are not alike are not tried one by one, and in more links no symmetries are sought.
+MAX_CLASSES, MAX_LINKS = 400, 5000
 
 #: Collectives in which the first rank of the group is another one than the rest.
 _ROOTED = {
@@ -172,7 +172,9 @@ class _Study:
 
     def links(self, topology: Topology) -> Iterator[tuple[Entry, Value, Fraction]]:
         """Pairs of nodes with links between them: one of each class, then all of the class."""
-        classes = link_orbits(*self.colours(topology))
+        if len(topology.links) > MAX_LINKS:
+            raise Unsupported(f"{len(topology.links):,} links; expected at most {MAX_LINKS:,}")
+        classes = link_orbits(*self.colours(topology), lambda: self.clock.remaining_s() == 0)
         if len(classes) > MAX_CLASSES:
             raise Unsupported(f"{len(classes):,} links that are not alike; expected at most {MAX_CLASSES}")
         names = [node.name for node in topology.nodes]

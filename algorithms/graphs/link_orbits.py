@@ -9,7 +9,7 @@ is missed makes two classes of one, which is right as well.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 #: A pair of nodes, the smaller position first.
 Pair = tuple[int, int]
@@ -31,13 +31,23 @@ class _Network:
             self.around[b].append((1, label, a))
         self.pairs = sorted({(min(a, b), max(a, b)) for a, b in self.label})
 
-    def kinds(self) -> dict[Pair, tuple[int, ...]]:
-        """Colours of the ends of pairs: no symmetry takes a pair to one of another kind."""
-        colour = self._refined([*self.nodes, *self.nodes])
-        return {(a, b): tuple(sorted((colour[a], colour[b]))) for a, b in self.pairs}
+    def kind(self, pair: Pair) -> tuple[tuple[int, int, int], ...]:
+        """The links by colours of their ends if those of a pair are marked: symmetries keep that."""
+        size = len(self.nodes)
+        colour = [*self.nodes, *self.nodes]
+        for node in pair:
+            colour[node] = colour[size + node] = max(self.nodes) + 1
+        colour = self._refined(colour)
+        return tuple(sorted((colour[a], colour[b], label) for (a, b), label in self.label.items()))
 
     def symmetry(self, one: Pair, other: Pair) -> list[int] | None:
-        """A permutation of the nodes that takes one ordered pair to another; None if none is found."""
+        """A permutation of the nodes that takes one ordered pair to another; None if none is found.
+
+        Where there is a choice, nodes are moved on if that works, since that exchanges many links at once, or else kept.
+        """
+        return self._mapped(one, other, kept=False) or self._mapped(one, other, kept=True)
+
+    def _mapped(self, one: Pair, other: Pair, *, kept: bool) -> list[int] | None:
         size = len(self.nodes)
         colour = [*self.nodes, *self.nodes]
         fresh = max(self.nodes) + 1
@@ -56,7 +66,7 @@ class _Network:
                 break
             node = shared[0]
             alike = [v for v in range(size) if colour[size + v] == colour[node]]
-            marks = [(node, node if node in alike else alike[0])]
+            marks = [(node, node if kept and node in alike else alike[1 % len(alike)])]
         place = {colour[size + v]: v for v in range(size)}
         image_of = [place[colour[v]] for v in range(size)]
         return image_of if self._keeps(image_of) else None
@@ -70,17 +80,23 @@ class _Network:
                 for first in (0, size)
                 for v in range(size)
             ]
-            colour = _numbered(seen)
-            if len(set(colour)) == count:
+            rank = {value: number for number, value in enumerate(sorted(set(seen)))}  # the same for like networks
+            colour = [rank[value] for value in seen]
+            if len(rank) == count:
                 return colour
-            count = len(set(colour))
+            count = len(rank)
 
     def _keeps(self, image: list[int]) -> bool:
         kept = all(self.nodes[v] == self.nodes[w] for v, w in enumerate(image))
         return kept and all(self.label.get((image[a], image[b])) == label for (a, b), label in self.label.items())
 
 
-def link_orbits(nodes: Sequence[Hashable], ends: Sequence[Pair], links: Sequence[Hashable]) -> list[tuple[Pair, ...]]:
+def link_orbits(
+    nodes: Sequence[Hashable],
+    ends: Sequence[Pair],
+    links: Sequence[Hashable],
+    exhausted: Callable[[], bool] = lambda: False,
+) -> list[tuple[Pair, ...]]:
     """Classes of pairs of nodes that links join, one way or both.
 
     Parameters
@@ -91,6 +107,8 @@ def link_orbits(nodes: Sequence[Hashable], ends: Sequence[Pair], links: Sequence
         The two nodes of every link.
     links : sequence of hashable
         Colours of links.
+    exhausted : callable
+        Whether the time is over; pairs that are left are then classes of their own.
 
     Returns
     -------
@@ -106,11 +124,12 @@ def link_orbits(nodes: Sequence[Hashable], ends: Sequence[Pair], links: Sequence
         return pair
 
     firsts: list[Pair] = []
-    kinds = network.kinds()
+    kinds: dict[Pair, tuple[tuple[int, int, int], ...]] = {}
     for pair in network.pairs:
-        for first in (first for first in firsts if kinds[first] == kinds[pair]):
-            if find(pair) == find(first):
-                break
+        if any(find(pair) == find(first) for first in firsts):
+            continue
+        kinds[pair] = () if exhausted() else network.kind(pair)
+        for first in (first for first in firsts if kinds[first] == kinds[pair] and not exhausted()):
             image = network.symmetry(first, pair) or network.symmetry(first, (pair[1], pair[0]))
             if image is None:
                 continue
