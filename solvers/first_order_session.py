@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import ceil, inf, log2
 from time import monotonic
 from typing import Any
 
@@ -33,8 +33,14 @@ from .options import elsewhere, not_taken
 
 _ENGINES = ("pdlp", "hipdlp")
 
-_TIGHTEST = 1e-11
-"""PDLP's own tolerance below which its steps are lost in rounding."""
+_ATTEMPTS = ((1e-1, 1.0), (1e-3, 1.0), (1e-4, 1.0), (1e-4, 2.0**6), (1e-4, 2.0**12))
+"""PDLP's own tolerance over the gap that is asked for, and a factor of the costs.
+
+Its tolerance is relative to an objective of one or more, so that larger costs make it tighter.
+"""
+
+_TIGHTEST = 1e-10
+"""The smallest tolerance that PDLP takes."""
 
 _ITERATIONS = 500_000
 """Iterations of a run unless asked for otherwise: on programs without an optimum PDLP may run for ever."""
@@ -96,13 +102,14 @@ class FirstOrderSession(Session):
         end = inf if limit_s is None else monotonic() + limit_s
         found = Found()
         self._bounds = implied_bounds(self.matrix)
-        # The smallest objective that a gap is relative to is 0, which no relative gap is within.
-        tolerance = min(1e-4, max(self.options.rel_gap, 1e-9)) / 10
-        while found.stopped is None and not self._is_closed(found) and tolerance >= _TIGHTEST:
-            self._improve(found, tolerance, end)
+        gap = min(1e-3, max(self.options.rel_gap, 1e-9))
+        for share, factor in _ATTEMPTS:
+            if found.stopped is not None or self._is_closed(found):
+                break
+            tolerance = max(share * gap, _TIGHTEST)
+            self._improve(found, tolerance, factor, end)
             if found.values is None and found.stopped is None and self._is_infeasible(found, tolerance, end):
                 return SessionResult(Termination.INFEASIBLE, iterations=found.iterations)
-            tolerance /= 100
         return self._told(found)
 
     def ask(self) -> None:
@@ -120,10 +127,16 @@ class FirstOrderSession(Session):
         small = self.options.feasibility_tolerance / self.matrix.cost_scale
         return found.objective - found.bound <= max(self.options.rel_gap * abs(found.objective), 1e-3 * small)
 
-    def _improve(self, found: Found, tolerance: float, end: float) -> None:
+    def _size(self, found: Found) -> float:
+        """The objective as far as it is known, with the scale of the costs; 1 where it is unknown or more."""
+        known = found.objective if found.values is not None else found.bound
+        size = abs(known or 0.0) * self.matrix.cost_scale
+        return size if 1e-9 < size < 1.0 else 1.0
+
+    def _improve(self, found: Found, tolerance: float, factor: float, end: float) -> None:
         """One run of PDLP: keep its point and its multipliers where they are better."""
         matrix = self.matrix
-        x, y = self._run_once(matrix, found, tolerance, end)
+        x, y = self._run_once(matrix, found, tolerance, end, factor / self._size(found))
         if y is not None:
             y = corrected(matrix, y, *self._bounds)
             bound = lower_bound(matrix, y, *self._bounds)
@@ -137,14 +150,14 @@ class FirstOrderSession(Session):
         self.track.tell(None, None if found.values is None else found.objective, found.bound)
 
     def _run_once(
-        self, matrix: MatrixModel, found: Found, tolerance: float, end: float
+        self, matrix: MatrixModel, found: Found, tolerance: float, end: float, factor: float = 1.0
     ) -> tuple[FloatArray | None, FloatArray | None]:
         """Point and multipliers of one run, without the scale of the costs; None where there are none."""
         left_s = end - monotonic()
         if left_s <= 0 or self.track.cancel.is_set():
             found.stopped = Termination.INTERRUPTED if self.track.cancel.is_set() else Termination.TIME_LIMIT
             return None, None
-        scale = matrix.cost_scale
+        scale = matrix.cost_scale * 2.0 ** ceil(log2(factor))
         self.highs.clearModel()
         pass_model(self.highs, matrix, scale)
         set_option(self.highs, "pdlp_optimality_tolerance", tolerance)

@@ -141,7 +141,7 @@ def flow():
 def test_a_first_order_method_that_lies_is_not_believed(monkeypatch, x, y, says):
     """Wrong points, wrong multipliers and none at all never end as optimal or infeasible, whatever was said of them."""
 
-    def lie(*_):
+    def lie(*_, **__):
         return (None, None) if x is None else (np.array(x), np.array(y))
 
     monkeypatch.setattr(FirstOrderSession, "_run_once", lie)
