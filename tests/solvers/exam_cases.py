@@ -42,7 +42,7 @@ def no_time(solver: Solver, folder: Path) -> None:
 
 def stopped(solver: Solver, folder: Path) -> None:
     model, budget = models.hard_mip(), Budget(time_limit_s=LONG_S)
-    with _later(1.0, budget.stop.set):
+    with _later(3.0, budget.stop.set):
         result = solver.solve(model, budget)
     assert result.termination is Termination.INTERRUPTED, result
     _check_unfinished(model, result)
@@ -51,7 +51,7 @@ def stopped(solver: Solver, folder: Path) -> None:
 def ctrl_c(solver: Solver, folder: Path) -> None:
     model, budget = models.hard_mip(), Budget(time_limit_s=LONG_S)
     before = signal.getsignal(signal.SIGINT)
-    with _later(2.0, lambda: os.kill(os.getpid(), signal.SIGINT)):
+    with _later(3.0, lambda: os.kill(os.getpid(), signal.SIGINT)):
         result = solver.solve(model, budget)
     assert result.termination is Termination.INTERRUPTED, result
     assert budget.stop.is_set()
