@@ -71,15 +71,17 @@ def studied(
     from ..harness.task import loaded
 
     explanation = worth = None
-    if explained and done.record.answer is not None:
-        echo("cwb: --explain: there is an answer", err=True)
-    elif explained:
-        explanation = explain(loaded(cell), cell.request, progress)
-    if sensitive:
-        try:
+    try:
+        if explained and done.record.answer is not None:
+            echo("cwb: --explain: there is an answer", err=True)
+        elif explained:
+            explanation = explain(loaded(cell), cell.request, progress)
+        if sensitive:
             worth = sensitivity(loaded(cell), cell.request, progress)
-        except Unsupported as error:
-            echo(f"cwb: --sensitivity: {error}", err=True)
+    except Unsupported as error:
+        echo(f"cwb: --sensitivity: {error}", err=True)
+    except KeyboardInterrupt:  # the run itself is done, and is not lost
+        echo("cwb: interrupted; what the run has found is kept", err=True)
     if picture is not None and worth is not None:
         draw(picture, done.instance, worth)
     return Findings(explanation, worth)

@@ -147,15 +147,15 @@ class _Study:
             if self.method.supports(posed) is not None:
                 return None
             outcome = self.run(posed)
+            if outcome.bound is None or (self.optimal and outcome.status is not Status.OPTIMAL):
+                return None
+            recomputed = None
+            if outcome.answer is not None:
+                recomputed = judge(posed, outcome.answer, outcome.certificate).bound
         except SolverUnavailable:
             raise
         except CwbError:
             return None
-        if outcome.bound is None or (self.optimal and outcome.status is not Status.OPTIMAL):
-            return None
-        recomputed = None
-        if outcome.answer is not None:
-            recomputed = judge(posed, outcome.answer, outcome.certificate).bound
         seconds = float(outcome.bound if recomputed is None else recomputed)
         return seconds if 0.0 < seconds < inf else None
 

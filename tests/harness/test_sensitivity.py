@@ -254,3 +254,19 @@ def test_pictures_show_what_all_links_of_a_class_gain(two_boxes: Sensitivity) ->
     assert len(draw(network, found).axes) == 2
     with pytest.raises(InputError, match="no links that could be drawn"):
         draw(cwb.load("4d").network, found)
+
+
+def test_an_interrupted_study_keeps_the_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C while problems are solved again ends the study, and the run is printed."""
+
+    def stopped(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cwb.harness.sensitivity.sensitivity", stopped)
+    arguments = ("solve", "-q", "--model", "forestcoll", "ring(3)", "--collective", "all_gather", "--sensitivity")
+    assert command(*arguments) == 0
+    told = capsys.readouterr()
+    assert "interrupted; what the run has found is kept" in told.err
+    assert "proved bound" in told.out
