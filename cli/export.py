@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..core.errors import InputError
+from .goal import export_goal
 from .msccl import export_msccl
 from .streams import echo
 
@@ -38,3 +39,4 @@ def schema(name: str, output: Path | None) -> None:
 
 
 export.add_command(export_msccl)
+export.add_command(export_goal)

@@ -1,0 +1,47 @@
+"""``cwb export goal``: schedules for LogGOPSim and packet-level simulators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..core.errors import InputError, located
+from .streams import echo
+
+
+@click.command("goal")
+@click.argument("schedule", type=click.Path(path_type=Path), metavar="SCHEDULE")
+@click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Where the text is written.")
+@click.option(
+    "--reduce-rate", metavar="RATE", help="How fast a rank adds, such as '1 TB/s'; adding takes no time by default."
+)
+def export_goal(schedule: Path, output: Path, reduce_rate: str | None) -> None:
+    """Write the schedule in SCHEDULE as GOAL text: sends, receives, and what each requires.
+
+    \b
+    cwb export goal s.json -o s.goal
+
+    The schedule is verified before.
+    """
+    from ..core.files import write_whole
+    from ..core.units import UnitKind, parse
+    from ..exchange.goal import goal_text
+    from ..exchange.msccl.flow import flow_of
+    from ..schedules.files import read_schedule
+    from ..schedules.verify import verify
+
+    if not output.parent.is_dir():
+        raise InputError("its folder does not exist", source=str(output))
+    with located(source="--reduce-rate"):
+        rate = None if reduce_rate is None else parse(reduce_rate, UnitKind.RATE, allow_zero=False)
+    read = read_schedule(schedule)
+    with located(source=str(schedule)):
+        report = verify(read.instance, read.answer)
+        if not report.ok:
+            raise InputError(f"the schedule is wrong: {report.violations[0]}; see cwb check")
+        flow = flow_of(read.instance, read.answer)
+    text = goal_text(flow, rate)
+    write_whole(output, text.encode())
+    messages = sum(len(transfer.way) - 1 for transfer in flow.transfers)
+    echo(f"{output}: {flow.ranks:,} ranks, {messages:,} messages", err=True)

@@ -1,0 +1,130 @@
+"""GOAL text: a replay that knows the format alone moves what the schedule moves, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from fractions import Fraction
+from graphlib import TopologicalSorter
+from itertools import pairwise
+
+import cwb
+import pytest
+from cwb.cli.main import run
+from cwb.core.budget import Budget
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.exchange.goal import goal_text
+from cwb.exchange.msccl.flow import flow_of
+from cwb.harness import registry
+from cwb.schedules.files import write_schedule
+
+_LINE = re.compile(r"l(\d+): (?:(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+)|calc (\d+))\Z|l(\d+) requires l(\d+)\Z")
+
+
+def parsed(text):
+    """Operations by rank and label, and pairs of operations of which the second requires the first."""
+    operations, edges = {}, []
+    for body in text.split("\nrank ")[1:]:
+        rank, _, rest = body.partition(" {\n")
+        for line in rest.rstrip().removesuffix("}").splitlines():
+            found = _LINE.match(line)
+            assert found, line
+            if found[7]:
+                edges.append(((int(rank), int(found[8])), (int(rank), int(found[7]))))
+            else:
+                operations[int(rank), int(found[1])] = found
+    return operations, edges
+
+
+def messages(operations):
+    """Send and receive of every message, by source, target and tag; each is there once, with the same size."""
+    ends = {"send": {}, "recv": {}}
+    for (rank, label), found in operations.items():
+        if found[2]:
+            pair = (rank, int(found[4])) if found[2] == "send" else (int(found[4]), rank)
+            assert (*pair, found[5]) not in ends[found[2]], "two messages have the same tag"
+            ends[found[2]][*pair, found[5]] = (rank, label)
+    assert set(ends["send"]) == set(ends["recv"])
+    for message, send in ends["send"].items():
+        assert operations[send][3] == operations[ends["recv"][message]][3]
+    return {message: (send, ends["recv"][message]) for message, send in ends["send"].items()}
+
+
+def replay(text):
+    """Run the operations: what each rank has heard of in the end, bytes by pair of ranks, and nanoseconds of calc.
+
+    A message tells all that its sender knew by what the send requires.
+    """
+    operations, edges = parsed(text)
+    sent = messages(operations)
+    moved = defaultdict(int)
+    for (source, target, _), (send, _) in sent.items():
+        moved[source, target] += int(operations[send][3])
+    required = {key: set() for key in operations}
+    for before, after in [*edges, *sent.values()]:
+        required[after].add(before)
+    known, heard = {}, defaultdict(set)
+    for key in TopologicalSorter(required).static_order():  # a CycleError is somebody who waits for ever
+        known[key] = {key[0]}.union(*(known[before] for before in required[key]))
+        heard[key[0]] |= known[key]
+    took = sum(int(found[6] or 0) for found in operations.values())
+    return [heard[rank] | {rank} for rank in range(int(text.split()[1]))], dict(moved), took
+
+
+CASES = [
+    ("ring", "ring(5)", "all_gather"),
+    ("ring", "torus(3,3)", "all_reduce"),
+    ("direct", "torus(3,3)", "all_reduce"),
+    ("knomial", "line(5)", "broadcast"),
+    ("forestcoll", "star(4)", "all_reduce"),
+    ("pccl", "mesh(3,3)", "all_gather"),
+]
+
+
+def flow_for(model, network, collective):
+    """What a method's schedule sends."""
+    asked = cwb.load(network).with_changes(demand=Demand(CollectiveKind(collective), Fraction(2**20)))
+    method = registry.get(model)
+    answer = method.run(asked, None, Budget(), method.options()).answer
+    return asked, answer, flow_of(asked, answer)
+
+
+@pytest.mark.parametrize(("model", "network", "collective"), CASES)
+def test_a_replay_moves_what_the_schedule_moves(model, network, collective):
+    """Every message is sent and received once, bytes by pair of ranks are the schedule's, and in the end every rank
+    has heard of all whose data it needs."""
+    _, _, flow = flow_for(model, network, collective)
+    known, moved, took = replay(goal_text(flow))
+    expected = defaultdict(Fraction)
+    for transfer in flow.transfers:
+        for pair in pairwise(transfer.way):
+            expected[pair] += flow.chunks[transfer.chunk].grains * flow.grain_bytes
+    assert set(moved) == set(expected)
+    assert all(0 <= moved[pair] - expected[pair] < len(flow.transfers) for pair in moved)
+    whole = {0} if collective == "broadcast" else set(range(flow.ranks))
+    assert all(whole <= some for some in known)
+    assert took == 0
+
+
+def test_adding_takes_time_where_it_has_a_rate():
+    """Each byte that is added takes the time of the rate."""
+    _, _, flow = flow_for("ring", "ring(4)", "reduce_scatter")
+    _, _, took = replay(goal_text(flow, Fraction(10**9)))
+    assert took == 4 * 3 * 2**18
+
+
+def test_the_text_grows_with_the_schedule():
+    """Sums of many parts that go to many ranks are joined once, not for every send."""
+    _, _, flow = flow_for("direct", "star(12)", "all_reduce")
+    assert goal_text(flow).count("\n") < 6 * len(flow.transfers)
+
+
+def test_the_command(tmp_path):
+    """The command writes the text of a schedule file."""
+    asked, answer, flow = flow_for("ring", "ring(4)", "all_gather")
+    write_schedule(tmp_path / "s.json", asked, answer)
+    with pytest.raises(SystemExit) as ended:
+        run(["export", "goal", str(tmp_path / "s.json"), "-o", str(tmp_path / "s.goal")])
+    assert not ended.value.code
+    assert (tmp_path / "s.goal").read_text() == goal_text(flow)
+    assert (tmp_path / "s.goal").read_text().startswith("num_ranks 4\n\nrank 0 {\nl1: send ")
