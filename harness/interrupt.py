@@ -13,15 +13,18 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
-from time import monotonic
 from types import FrameType
 
 from ..core.budget import Budget
 from ..solvers import guard
 
-#: Seconds that a run has to end by itself when its time is up, more than a solver has.
+#: Seconds of the processor that a run has to end by itself when its time is up, more than a solver has.
 GRACE_S = 2 * guard.GRACE_S
+
+#: Seconds by the wall after which it is broken off, however few of them a busy machine gave it.
+MOST_S = 5.0
 
 #: How often the budget is looked at.
 _TICK_S = 0.05
@@ -59,7 +62,7 @@ def broken_off(budget: Budget, grace_s: float | None = None, stop: threading.Eve
     budget : Budget
         Whose end is kept.
     grace_s : float, optional
-        Seconds after it is exhausted at which the block is broken off; by default :data:`GRACE_S`.
+        Seconds of the processor after it is exhausted at which the block is broken off; by default :data:`GRACE_S`.
     stop : threading.Event, optional
         What the first SIGINT sets, if it is not ``budget.stop``.
 
@@ -90,12 +93,13 @@ class _Watch:
         threading.Thread(target=self._run, name="cwb-watch", daemon=True).start()
 
     def _run(self) -> None:
-        asked_s: float | None = None
+        asked: tuple[float, float] | None = None
         while not self._ended.wait(_TICK_S):
             if not self._budget.exhausted:
                 continue
-            asked_s = monotonic() if asked_s is None else asked_s
-            if monotonic() - asked_s >= self._grace_s:
+            now = time.monotonic(), _used_s()
+            asked = now if asked is None else asked
+            if now[1] - asked[1] >= self._grace_s or now[0] - asked[0] >= MOST_S:
                 self.interrupt()
 
     def interrupt(self) -> None:
@@ -117,6 +121,14 @@ class _Watch:
 
     def has_ended(self) -> bool:
         return self._ended.is_set()
+
+
+def _used_s() -> float:
+    """Processor seconds of the main thread; by the wall where the system does not tell them."""
+    main = threading.main_thread().ident
+    if main is None or not hasattr(time, "pthread_getcpuclockid"):
+        return time.monotonic()
+    return time.clock_gettime(time.pthread_getcpuclockid(main))
 
 
 @contextlib.contextmanager

@@ -283,8 +283,8 @@ class HighsSession(Session):
         )
 
     def _stop_if_asked(self, event: Any) -> None:
-        if self.track.cancel.is_set():
-            event.interrupt()
+        # What was said once stays said, also in the next solve of the same model.
+        event.interrupt(self.track.cancel.is_set())
 
 
 def _iterations(info: Any) -> int:

@@ -15,7 +15,9 @@ import scipy.sparse as sp
 from cwb.core.budget import Budget
 from cwb.core.errors import CwbError, InputError, Unsupported
 from cwb.core.solver import SolverOptions, Termination
-from cwb.solvers import get
+from cwb.solvers import get, guard
+from cwb.solvers.highs_session import HighsSession
+from cwb.solvers.matrix import compile_matrix
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
@@ -277,8 +279,9 @@ def test_limits_of_its_own() -> None:
     assert not budget.stop.is_set()
 
 
-def test_linear_program_is_interrupted() -> None:
+def test_linear_program_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stop reaches the simplex method, whose callbacks are switched on only then."""
+    monkeypatch.setattr(guard, "GRACE_S", 30.0)  # of a busy machine
     rng = np.random.default_rng(0)
     n = 600
     A = sp.random(n, n, density=0.2, random_state=rng, format="csr")
@@ -389,3 +392,20 @@ def test_unbounded_is_not_called_infeasible() -> None:
 def test_version_is_the_library_s() -> None:
     """The result says exactly which HiGHS it was."""
     assert HIGHS.solve(exam_models.mip(), BUDGET).version.startswith(highspy.Highs().version())
+
+
+def test_an_interrupt_is_forgotten_at_the_next_solve() -> None:
+    """A linear program that was interrupted is solved to its optimum afterwards, and does not say so again."""
+    m = pe.ConcreteModel()
+    m.I = pe.RangeSet(40)
+    m.x = pe.Var(m.I, bounds=(0, None))
+    m.c = pe.Constraint(m.I, rule=lambda m, i: sum(((7 * i * j) % 11 + 1) * m.x[j] for j in m.I) <= 1)
+    m.o = pe.Objective(expr=sum((j % 5 + 1) * m.x[j] for j in m.I), sense=pe.maximize)
+    matrix = compile_matrix(m)
+    session = HighsSession(Budget(), SolverOptions(extra={"presolve": "off"}))
+    session.load(matrix, start=False)
+    session.ask()
+    assert session.run(None).termination is Termination.INTERRUPTED
+    session.track.cancel.clear()
+    assert session.run(None).termination is Termination.OPTIMAL
+    session.close()
