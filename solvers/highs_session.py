@@ -152,11 +152,8 @@ class HighsSession(Session):
 
     def _solve(self, limit_s: float | None) -> SessionResult:
         outcome = self._run_once(limit_s)
-        if outcome.termination is Termination.NUMERICAL:
-            # The basis of an earlier solve may be too ill-conditioned to start from.
-            self.highs.clearSolver()
-            left_s = None if limit_s is None else limit_s - self._last_run_s
-            outcome = outcome if left_s is not None and left_s <= 0 else self._run_once(left_s)
+        if outcome.termination in {Termination.NUMERICAL, Termination.ERROR}:
+            outcome = self._again(outcome, limit_s)
         if not self.matrix.is_mixed_integer or outcome.termination is not Termination.OPTIMAL:
             return outcome
         factor = self._missing_scale(outcome)
@@ -168,6 +165,23 @@ class HighsSession(Session):
         left_s = None if limit_s is None else limit_s - self._last_run_s
         again = outcome if left_s is not None and left_s <= 0 else self._run_once(left_s)
         return again if again.values is not None else outcome
+
+    def _again(self, outcome: SessionResult, limit_s: float | None) -> SessionResult:
+        """Run once more, from the start: the basis of an earlier solve may be too ill-conditioned to start from.
+
+        A simplex method that has failed goes without scaling, which had lost it the original problem's tolerances.
+        """
+        left_s = None if limit_s is None else limit_s - self._last_run_s
+        if left_s is not None and left_s <= 0:
+            return outcome
+        self.highs.clearSolver()
+        if outcome.termination is Termination.NUMERICAL:
+            return self._run_once(left_s)
+        scaling = self.highs.getOptionValue("simplex_scale_strategy")[1]
+        set_option(self.highs, "simplex_scale_strategy", 0)
+        outcome = self._run_once(left_s)
+        set_option(self.highs, "simplex_scale_strategy", scaling)
+        return outcome
 
     def _run_once(self, limit_s: float | None) -> SessionResult:
         # HiGHS holds its limit against the seconds of all runs of a model together.
