@@ -7,7 +7,8 @@
 
 Each cell is one process of ``cwb solve``. The table says by how many seconds it was over its limit, by the wall and by
 its own processor time after the limit (which other processes do not prolong), what the verifier took of them, and
-whether a record and a file were left. With Ctrl-C the limit is the moment at which it is sent.
+whether a record and a file were left. Ctrl-C is sent when the process has used so many seconds of the processor,
+and the limit is that moment.
 """
 
 from __future__ import annotations
@@ -178,7 +179,8 @@ def measure(cell: Cell) -> Measured:
             before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # inherited: a job in the background ignores it
             process = subprocess.Popen(cell.command(folder), stdout=subprocess.DEVNULL, stderr=errors)
             signal.signal(signal.SIGINT, before)
-        cpu_s = wait(process, due_s)
+        cpu_s = wait(process, due_s) if cell.moment is None else wait_until_used(process, due_s)
+        due_s = due_s if cell.moment is None else time.perf_counter() - start
         if cell.moment is not None and process.poll() is None:
             process.send_signal(signal.SIGINT)
         used_s = wait(process, due_s + PATIENCE_S - (time.perf_counter() - start), cpu_s)
@@ -211,6 +213,15 @@ def wait(process: subprocess.Popen[bytes], seconds: float, used_s: float = 0.0) 
     while process.poll() is None and time.perf_counter() < until:
         used_s = max(used_s, cpu_seconds(process.pid))
         time.sleep(min(0.02, max(0.0, until - time.perf_counter())))
+    return used_s
+
+
+def wait_until_used(process: subprocess.Popen[bytes], seconds: float) -> float:
+    """Wait until a process has used so many processor seconds, or ten times as many have passed."""
+    used_s = 0.0
+    until = time.perf_counter() + 10 * seconds
+    while used_s < seconds and time.perf_counter() < until and process.poll() is None:
+        used_s = wait(process, 0.02, used_s)
     return used_s
 
 
@@ -289,6 +300,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.smoke:
         arguments.only, arguments.limits, arguments.busy, arguments.moments = ["sccl", "teccl/milp"], [2.0], [0], [0.75]
+        arguments.by_cpu = True
     done: list[Measured] = []
     lines = table([])
     print("\n".join(lines), flush=True)

@@ -159,7 +159,9 @@ def test_traffic_and_limits_of_many_scales(objective, hidden_bytes, constraints,
     assert record.gap <= GAPS[objective.value]
 
 
-@pytest.mark.parametrize(("name", "cap"), [("4d", "B4 <= 20 KB/s"), ("4d", "B1 <= 20 KB/s"), ("msft-1t-4d", "B1 <= 20 KB/s")])
+@pytest.mark.parametrize(
+    ("name", "cap"), [("4d", "B4 <= 20 KB/s"), ("4d", "B1 <= 20 KB/s"), ("msft-1t-4d", "B1 <= 20 KB/s")]
+)
 @pytest.mark.parametrize("objective", OBJECTIVES.values())
 def test_a_limit_far_below_the_total(name, cap, objective):
     """The dimension with the limit determines the time, 1e5 times the one without: it is the unit of time."""
