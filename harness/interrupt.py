@@ -11,9 +11,13 @@ import _thread
 import contextlib
 import logging
 import os
+import queue
 import signal
+import subprocess
+import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from types import FrameType
 
@@ -30,8 +34,15 @@ MOST_S = 5.0
 _TICK_S = 0.05
 
 #: Files whose functions are not broken off: half an import is none, the guard keeps its own limit, blocks are left in
-#: order.
-_WHOLE = ("<frozen importlib", guard.__file__, contextlib.__file__, __file__)
+#: order, and locks that are taken by hand are given back.
+_LOCKING = (logging, queue, subprocess, tempfile, threading, weakref)
+_WHOLE = (
+    "<frozen importlib",
+    guard.__file__,
+    contextlib.__file__,
+    __file__,
+    *(str(module.__file__) for module in _LOCKING),
+)
 
 #: Nor is the compilation of kernels, which would leave numba's tables half filled for all that comes after.
 _COMPILER = f"{os.sep}numba{os.sep}"

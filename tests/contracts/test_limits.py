@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import logging
 import sys
 import threading
 from types import FrameType
@@ -84,3 +85,7 @@ def test_a_limit_is_kept_wherever_a_method_is(name: str, monkeypatch: pytest.Mon
     assert record.verified is not False
     if interrupts:
         assert "the run was stopped" in record.message
+    other = threading.Thread(target=logging.getLogger, args=(name,), daemon=True)
+    other.start()
+    other.join(60)
+    assert not other.is_alive()  # no lock is kept for ever
