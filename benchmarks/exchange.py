@@ -92,7 +92,8 @@ def sweep(networks: list[str], methods: list[str]) -> int:
         began, counts = perf_counter(), Counter[str]()
         topology = load(spec).network
         assert isinstance(topology, Topology)
-        single = {pair: ways[0] for pair, ways in routes(topology).items() if len(ways) == 1}
+        everybody = [(a, b) for a in range(len(topology.ranks)) for b in range(len(topology.ranks)) if a != b]
+        single = {pair: ways[0] for pair, ways in routes(topology, everybody).items() if len(ways) == 1}
         for method in methods:
             for kind in COLLECTIVES:
                 for instance, answer in solved(spec, method, kind):

@@ -83,8 +83,8 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
     instance = Instance(name, topology, _demand(kind, algorithm, size_bytes, root))
     messages = _messages(run, events)
     chunks = _chunks(run, size_bytes, root or 0)
-    step = _steps(messages)
-    ways = routes(topology)
+    step = _steps(messages) if kind in SUMS else _steps_of_copies(messages, chunks)
+    ways = routes(topology, algorithm.transfers)
     paths = [_path(message, ways, topology) for message in messages]
     sends = sends_from_lists(
         [m.chunk for m in messages],
@@ -239,6 +239,22 @@ def _steps(messages: list[_Message]) -> list[int]:
         if not any(rose):
             return step
     raise InputError("the order of its steps is none that a schedule in steps can have")
+
+
+def _steps_of_copies(messages: list[_Message], chunks: Chunks) -> list[int]:
+    """Steps in which every rank has what it sends; where nothing is added, all copies of a chunk are the same."""
+    since = {(chunk, rank): 0 for chunk, group in enumerate(chunks.held_by.tolist()) for rank in chunks.groups[group]}
+    events = [(message.read, False, index) for index, message in enumerate(messages)]
+    events += [(message.write, True, index) for index, message in enumerate(messages)]
+    step = [0] * len(messages)
+    for _, writes, index in sorted(events):
+        chunk, way = messages[index].chunk, messages[index].way
+        if writes:
+            arrives = step[index] + 1
+            since[chunk, way[-1]] = min(since.get((chunk, way[-1]), arrives), arrives)
+        else:
+            step[index] = since[chunk, way[0]]
+    return step
 
 
 def _settle(events: list[tuple[int, bool, int]], messages: list[_Message], step: list[int]) -> bool:

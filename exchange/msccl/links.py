@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -34,21 +34,29 @@ class Loads:
         return link, topology.links[link].bandwidth_Bps / self.chunks[link]
 
 
-def routes(topology: Topology) -> dict[tuple[int, int], list[tuple[int, ...]]]:
-    """Shortest ways between ranks over links and switches, not over other ranks; parallel links are ways each."""
+def routes(topology: Topology, pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int], list[tuple[int, ...]]]:
+    """Shortest ways between some pairs of ranks.
+
+    They lead over links and switches, not over other ranks; parallel links are ways each.
+    """
+    wanted: dict[int, set[int]] = defaultdict(set)
+    for source, target in pairs:
+        wanted[source].add(target)
     out: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for link, (a, b) in enumerate(topology.link_ends):
         out[a].append((link, b))
     rank = {node: number for number, node in enumerate(topology.rank_nodes)}
     found: dict[tuple[int, int], list[tuple[int, ...]]] = defaultdict(list)
-    for node, source in rank.items():
+    for source, targets in wanted.items():
+        node = topology.rank_nodes[source]
         distance = {node: 0}
         ways: dict[int, list[tuple[int, ...]]] = {node: [()]}
         queue = deque([node])
         while queue:
             here = queue.popleft()
             if here != node and topology.nodes[here].kind is NodeKind.COMPUTE:
-                found[source, rank[here]] = ways[here]
+                if rank[here] in targets:
+                    found[source, rank[here]] = ways[here]
                 continue
             for link, there in out[here]:
                 if there not in distance:
@@ -61,10 +69,11 @@ def routes(topology: Topology) -> dict[tuple[int, int], list[tuple[int, ...]]]:
 
 def loads_of(algorithm: Algorithm, topology: Topology) -> Loads:
     """Put the chunks of all transfers on links."""
-    ways = routes(topology)
+    transfers = algorithm.transfers
+    ways = routes(topology, transfers)
     chunks: dict[int, Fraction] = defaultdict(Fraction)
     missing: list[tuple[int, int]] = []
-    for pair, count in algorithm.transfers.items():
+    for pair, count in transfers.items():
         some = ways.get(pair)
         if not some:
             missing.append(pair)

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from ...core.errors import InputError
 from .blocks import drafted, gpu_of
-from .dialects import BLOCKS_PER_CHANNEL, MAX_CHILDREN, MAX_ELEMENTS, MAX_OFFSET, MAX_WAITED, Dialect
+from .dialects import BLOCKS_PER_CHANNEL, DIALECTS, MAX_CHILDREN, MAX_ELEMENTS, MAX_OFFSET, MAX_WAITED, Dialect
 from .flow import Flow
 from .interpreter import execute
 from .operations import Shape, operations
@@ -103,14 +103,10 @@ def _within_limits(flow: Flow, target: Target, name: str, shape: Shape) -> Algor
     while True:
         found = _lowered(flow, target, name, replace(shape, groups=groups))
         longest = max((len(block.steps) for gpu in found.gpus for block in gpu.blocks), default=0)
-        problem = _exceeded(found, dialect)
-        if longest <= dialect.steps and problem is None:
+        if (problem := _exceeded(found, dialect)) is not None:
+            raise InputError(f"does not fit: {problem}", source=f"--dialect {dialect.name}")
+        if longest <= dialect.steps:
             return found
-        if problem is not None:
-            text = (
-                problem if longest <= dialect.steps or groups > 1 else f"{problem}; {longest} steps in a thread block"
-            )
-            raise InputError(_advice(text, flow, groups > 1), source=f"--dialect {dialect.name}")
         groups = max(groups + 1, -(-groups * longest // dialect.steps))
 
 
@@ -151,37 +147,42 @@ def _lowered(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:
 
 
 def _exceeded(found: Algorithm, dialect: Dialect) -> str | None:
-    """The first limit that is exceeded, other than that of steps."""
+    """The first limit that is exceeded, other than that of steps, and what would fit."""
     if found.nchannels > dialect.channels:
-        return f"needs {found.nchannels} channels; there are {dialect.channels}"
+        most = max(DIALECTS.values(), key=lambda one: one.channels)
+        less = _others(found.nchannels > most.channels, most, "fewer --instances, chunks or trees")
+        return f"needs {found.nchannels} channels; there are {dialect.channels}. {less}"
     if len(found.gpus) > MAX_CHILDREN:
-        return f"{len(found.gpus):,} GPUs; the runtime's reader holds {MAX_CHILDREN:,}"
+        return f"{len(found.gpus):,} GPUs; the runtime's reader holds {MAX_CHILDREN:,}. Smaller groups would fit"
     for gpu in found.gpus:
-        for count, most, what in _needs(gpu, len(found.gpus), dialect):
+        for count, most, what, less in _needs(gpu, len(found.gpus), dialect):
             if count > most:
-                return f"gpu {gpu.id} needs {count:,} {what}; there is room for {most:,}"
+                return f"gpu {gpu.id} needs {count:,} {what}; there is room for {most:,}. {less}"
     return None
 
 
-def _needs(gpu: Gpu, gpus: int, dialect: Dialect) -> Iterator[tuple[int, int, str]]:
-    """What a GPU needs of what is limited: how much, the limit, and of what."""
-    yield len(gpu.blocks), dialect.blocks, "thread blocks"
+def _needs(gpu: Gpu, gpus: int, dialect: Dialect) -> Iterator[tuple[int, int, str, str]]:
+    """What a GPU needs of what is limited: how much, the limit, of what, and what would need less."""
+    larger = max(DIALECTS.values(), key=lambda one: one.blocks)
+    count = len(gpu.blocks)
+    yield count, dialect.blocks, "thread blocks", _others(count > larger.blocks, larger, "fewer neighbours of a GPU")
     waited = sum(any(step.hasdep for step in block.steps) for block in gpu.blocks)
-    yield waited, MAX_WAITED, "thread blocks that others wait for"
-    yield max(gpu.i_chunks, gpu.o_chunks, gpu.s_chunks), MAX_OFFSET, "chunks in a buffer"
+    yield waited, MAX_WAITED, "thread blocks that others wait for", "Fewer neighbours of a GPU would fit"
+    chunks = max(gpu.i_chunks, gpu.o_chunks, gpu.s_chunks)
+    fewer = f"About 1/{-(-chunks // MAX_OFFSET)} of the chunks or trees, or sizes with a larger common part, would fit"
+    yield chunks, MAX_OFFSET, "chunks in a buffer", fewer
     for end in ("send", "recv"):
         peers = Counter(block.chan for block in gpu.blocks if getattr(block, end) >= 0)
-        yield max(peers.values(), default=0), BLOCKS_PER_CHANNEL, f"thread blocks that {end} over a channel"
-    steps = sum(len(block.steps) for block in gpu.blocks)
-    yield 1 + gpus + len(gpu.blocks) + steps, MAX_ELEMENTS, "elements of the file in the runtime's reader"
+        what = f"thread blocks that {end} over a channel"
+        yield max(peers.values(), default=0), BLOCKS_PER_CHANNEL, what, "Fewer neighbours of a GPU would fit"
+    elements = 1 + gpus + len(gpu.blocks) + sum(len(block.steps) for block in gpu.blocks)
+    fewer = f"About 1/{-(-elements // MAX_ELEMENTS)} of the chunks or trees would fit"
+    yield elements, MAX_ELEMENTS, "elements of the file in the runtime's reader", fewer
 
 
-def _advice(problem: str, flow: Flow, more_channels: bool) -> str:
-    """Say what would fit."""
-    chunks = len(flow.chunks)
-    less = "fewer GPUs in a communicator" if chunks <= flow.ranks else f"fewer than its {chunks:,} chunks or trees"
-    reason = ", with the channels that its steps need" if more_channels else ""
-    return f"does not fit: {problem}{reason}; {less}, or another dialect, would"
+def _others(too_much: bool, larger: Dialect, less: str) -> str:
+    """What would fit: less of something, or another dialect."""
+    return f"{less[0].upper()}{less[1:]}{'' if too_much else f', or --dialect {larger.name},'} would fit"
 
 
 def _fault(found: Algorithm, target: Target) -> str:
