@@ -171,18 +171,21 @@ def _sketch(data: Mapping[str, Any], gpus: int) -> tuple[int, dict[int, list[int
         )
     found: dict[int, list[int]] = {}
     for sender, receivers in conn.items():
-        ends = [
-            int(sender) if sender.isdecimal() and len(sender) < 6 else -1,
-            *(receivers if isinstance(receivers, list) else [-1]),
-        ]
-        if (
-            len(ends) < 2
-            or not all(type(end) is int and 0 <= end < gpus for end in ends)
-            or len(set(ends[1:])) < len(ends) - 1
-        ):
-            raise InputError(f"{shown({sender: receivers})}; expected GPUs from 0 to {gpus - 1}", place=place)
-        found[ends[0]] = ends[1:]
+        found[_rank(sender, gpus, place)] = _receivers(receivers, gpus, place)
     return boxes, found
+
+
+def _rank(text: str, gpus: int, place: str) -> int:
+    if not re.match(r"[0-9]{1,5}\Z", text) or int(text) >= gpus:
+        raise InputError(f"sender {shown(text)}; expected a GPU from 0 to {gpus - 1}", place=place)
+    return int(text)
+
+
+def _receivers(value: Any, gpus: int, place: str) -> list[int]:
+    listed = value if isinstance(value, list) else []
+    if not listed or not all(type(gpu) is int and 0 <= gpu < gpus for gpu in listed) or len({*listed}) < len(listed):
+        raise InputError(f"receivers {shown(value)}; expected different GPUs from 0 to {gpus - 1}", place=place)
+    return listed
 
 
 def _between(
@@ -191,10 +194,8 @@ def _between(
     """Switches and links between boxes."""
     total = sum(map(len, connections.values()))
     nics = _integer(costs.data, "nics_per_node", 1, 10**6)
-    if total * len(prefix) ** 2 > 10**6:
-        raise InputError(
-            f"{total:,} connections between every two of {len(prefix):,} boxes; expected a million at most"
-        )
+    if 2 * total * len(prefix) > MAX_SIZE:
+        raise InputError(f"{total:,} connections of {len(prefix):,} boxes; expected {MAX_SIZE:,} links at most")
     beta = costs.data.get("remote_beta")
     rate = costs.rate(beta, "remote_beta", Fraction(nics, total))
     if len(prefix) == 2:
