@@ -6,7 +6,8 @@
 
 Changes are of bytes (flipped, removed, repeated, cut), of tokens (numbers made huge, negative or no numbers; words
 exchanged), of lines, and parts of other files. Whatever is raised beside an InputError of one line, takes more than
-five seconds, or needs more than 1 GB, is a fault: it is printed with the file that shows it, and the exit status is 1.
+five seconds of a processor, or needs more than 1 GB, is a fault: it is printed with the file that shows it, and the
+exit status is 1.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 from cwb.core.errors import InputError
 from cwb.exchange.astra import import_astra
@@ -165,7 +166,7 @@ def fuzz(name: str, seconds: float, chance: random.Random, folder: Path) -> int:
         content = changed(chance.choice(right), chance, right)
         path = folder / ("in.json" if content[:1] in (b"{", b"[") else "in.txt")
         path.write_bytes(content)
-        start, number = perf_counter(), chance.randrange(12)
+        start, number = process_time(), chance.randrange(12)
         try:
             read(path, number)
             outcome = "instance"
@@ -176,7 +177,7 @@ def fuzz(name: str, seconds: float, chance: random.Random, folder: Path) -> int:
                 outcome = f"a message of {len(str(error)):,} characters or several lines"
         except Exception as error:
             outcome = f"{type(error).__name__}: {str(error)[:200]}"
-        took = perf_counter() - start
+        took = process_time() - start
         slowest = max(slowest, took)
         if took > SLOW_S:
             outcome = f"{took:.1f} s"
