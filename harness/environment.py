@@ -73,6 +73,17 @@ def memory_bytes(pid: int) -> int | None:
         return None
 
 
+def spare_bytes() -> int | None:
+    """Physical memory that the machine can still give; None where nobody tells."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
+
+
 def peak_rss_bytes() -> int | None:
     """Most physical memory that this process has held; None where nobody tells."""
     if sys.platform == "win32":

@@ -2,13 +2,15 @@
 
 The first Ctrl-C and the time limit ask: methods look at their budget and finish with what they have. What does not look,
 such as the building of a model, is broken off ``GRACE_S`` later by an exception that is raised wherever the main thread
-is. Native calls cannot be broken off; solvers have a guard of their own (:mod:`~cwb.solvers.guard`).
+is; so is a run that takes the machine's last memory. Native calls cannot be broken off; solvers have a guard of their
+own (:mod:`~cwb.solvers.guard`).
 """
 
 from __future__ import annotations
 
 import _thread
 import contextlib
+import itertools
 import logging
 import os
 import queue
@@ -23,6 +25,7 @@ from types import FrameType
 
 from ..core.budget import Budget
 from ..solvers import guard
+from .environment import memory_bytes, spare_bytes
 
 #: Seconds of the processor that a run has to end by itself when its time is up, more than a solver has.
 GRACE_S = 2 * guard.GRACE_S
@@ -30,8 +33,12 @@ GRACE_S = 2 * guard.GRACE_S
 #: Seconds by the wall after which it is broken off, however few of them a busy machine gave it.
 MOST_S = 5.0
 
-#: How often the budget is looked at.
+#: How often the budget is looked at, and after how many looks the memory is.
 _TICK_S = 0.05
+_MEMORY_TICKS = 10
+
+#: A run is broken off when it holds so many times the memory that the machine has left.
+_MOST_TIMES = 20
 
 #: Files whose functions are not broken off: half an import is none, the guard keeps its own limit, blocks are left in
 #: order, and locks that are taken by hand are given back.
@@ -49,7 +56,10 @@ _COMPILER = f"{os.sep}numba{os.sep}"
 
 
 class BrokenOff(BaseException):
-    """The run did not end by itself; like KeyboardInterrupt no error, so that nobody takes it for one."""
+    """The run did not end by itself; like KeyboardInterrupt no error, so that nobody takes it for one.
+
+    The message says why, where it was not the end of the budget.
+    """
 
 
 @contextlib.contextmanager
@@ -99,13 +109,19 @@ class _Watch:
         self._budget, self._grace_s = budget, grace_s
         self._ended, self._lock = threading.Event(), threading.Lock()
         self._due = False
+        self.why = ""
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="cwb-watch", daemon=True).start()
 
     def _run(self) -> None:
         asked: tuple[float, float] | None = None
-        while not self._ended.wait(_TICK_S):
+        for tick in itertools.count(1):
+            if self._ended.wait(_TICK_S):
+                return
+            if tick % _MEMORY_TICKS == 0 and (self.why or (why := _memory_is_short())):
+                self.why = self.why or why
+                self.interrupt()
             if not self._budget.exhausted:
                 continue
             now = time.monotonic(), _used_s()
@@ -134,6 +150,14 @@ class _Watch:
         return self._ended.is_set()
 
 
+def _memory_is_short() -> str:
+    """Say how much the run holds and how little is left, if it is too little; empty if not, or if nobody knows."""
+    held, spare = memory_bytes(os.getpid()), spare_bytes()
+    if held is None or spare is None or held < _MOST_TIMES * spare:
+        return ""
+    return f"the run held {held / 2**30:.1f} GiB of memory, and the machine had {spare / 2**30:.1f} GiB left"
+
+
 def _used_s() -> float:
     """Processor seconds of the main thread; by the wall where the system does not tell them."""
     main = threading.main_thread().ident
@@ -154,7 +178,7 @@ def _interrupts(stop: threading.Event, watch: _Watch | None) -> Iterator[bool]:
         if watch is not None and watch.took():
             if not watch.has_ended() and _may_end(frame):
                 logging.disable(logging.ERROR)  # nobody wants to read which rule of a model was broken off
-                raise BrokenOff
+                raise BrokenOff(watch.why)
         elif stop.is_set():
             raise KeyboardInterrupt
         else:

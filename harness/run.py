@@ -200,20 +200,21 @@ def _answer(
                 with located(source="-S"):
                     solver.check_options()
             return method.run(posed, solver or _NO_SOLVER, budget, options), posed, None
-    except BrokenOff:
-        return _broken_off(budget, found, clock), posed, None
+    except BrokenOff as error:
+        why = str(error) or budget.why_exhausted
     except InputError:
         raise
     except Unsupported as error:
         return Outcome(Status.UNSUPPORTED, message=str(error)), posed, None
     except CwbError as error:
         return Outcome(Status.ERROR, message=str(error)), posed, error.exit_status
+    return _broken_off(why, budget, found, clock), posed, None  # nothing holds the method's model any more
 
 
-def _broken_off(budget: Budget, found: Found, clock: WallClock) -> Outcome:
+def _broken_off(why: str, budget: Budget, found: Found, clock: WallClock) -> Outcome:
     """What a method had found that did not end by itself."""
     place = "" if clock.broken_in is None else f" in the phase {clock.broken_in}"
-    message = f"{budget.why_exhausted}, and the method was broken off{place}"
+    message = f"{why}, and the method was broken off{place}"
     try:
         with broken_off(replace(budget, stop=threading.Event(), clock=WallClock(ANSWER_S)), 0.0, budget.stop):
             return found.outcome(message)
@@ -230,8 +231,8 @@ def _judged(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome,
     try:
         with broken_off(limits, 0.0, budget.stop):
             return outcome, judge(posed, outcome.answer, outcome.certificate, budget.clock)
-    except BrokenOff:
-        message = f"{limits.why_exhausted} while the answer was verified; it is left out"
+    except BrokenOff as error:
+        message = f"{str(error) or limits.why_exhausted} while the answer was verified; it is left out"
         return replace(outcome, status=Status.LIMIT, answer=None, message=message), Verdict()
 
 

@@ -102,6 +102,17 @@ def test_a_second_ctrl_c_is_raised_at_once() -> None:
                 signal.raise_signal(signal.SIGINT)
 
 
+def test_what_takes_the_last_memory_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run without any limit ends when the machine has hardly any memory left, and says so."""
+    monkeypatch.setattr(interrupt, "memory_bytes", lambda process: 21 * 2**30)
+    monkeypatch.setattr(interrupt, "spare_bytes", lambda: 2**30)
+    with (
+        pytest.raises(BrokenOff, match=r"^the run held 21.0 GiB of memory, and the machine had 1.0 GiB left$"),
+        broken_off(Budget()),
+    ):
+        for_ever()
+
+
 def test_other_threads_run_as_they_are() -> None:
     """Outside of the main thread, where no signal is handled, nothing is broken off."""
     ended: list[int] = []
