@@ -17,7 +17,9 @@ from .streams import echo
 @click.option(
     "--change", "-c", "changes", multiple=True, metavar="A-B=NOW", help="What links between two sites have now."
 )
-@click.option("--solver", "-s", default="highs", show_default=True, help="highs, gurobi, scip or pyomo:NAME.")
+@click.option(
+    "--solver", "-s", default="highs", show_default=True, help="highs, highs-pdlp, gurobi, scip or pyomo:NAME."
+)
 @click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of mtree-repair.")
 @click.option("--time-limit", metavar="DURATION", help="Such as 60 (seconds) or '5 min'.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)

@@ -44,7 +44,9 @@ MAX_PRINTED_EDGES = 100_000
 @click.option(
     "--formulation", help="In place of a method, a declared model to solve as it is; see 'cwb list formulations'."
 )
-@click.option("--solver", "-s", default="highs", show_default=True, help="highs, gurobi, scip or pyomo:NAME.")
+@click.option(
+    "--solver", "-s", default="highs", show_default=True, help="highs, highs-pdlp, gurobi, scip or pyomo:NAME."
+)
 @click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of the method.")
 @click.option(
     "--solver-option",

@@ -14,10 +14,12 @@ by more than its rounding, and the sum is that of ``math.fsum``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import fsum, inf, isfinite, nextafter
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import lsmr
 
@@ -157,6 +159,22 @@ def implied_bounds(matrix: MatrixModel) -> tuple[FloatArray, FloatArray]:
             break
         lower, upper = better_lower, better_upper
     return lower, upper
+
+
+def below(matrix: MatrixModel, most: float) -> MatrixModel:
+    """The program with the row that its minimized objective is at most a number.
+
+    Of a point of the program either that is true, and the bounds hold for it that this row implies too, or its objective
+    is more than the number. So the smaller one of the number and what multipliers prove with these bounds is a bound.
+    """
+    cost = sp.csr_array(matrix.c[None, :])
+    return replace(
+        matrix,
+        rows=[*matrix.rows, None],
+        A=sp.csr_array(sp.vstack([matrix.A, cost], format="csr")),
+        row_lower=np.append(matrix.row_lower, -inf),
+        row_upper=np.append(matrix.row_upper, nextafter(most - matrix.offset, inf)),
+    )
 
 
 def _implied(

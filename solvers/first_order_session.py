@@ -25,7 +25,7 @@ from ..core.budget import Budget
 from ..core.errors import InputError
 from ..core.solver import SolverOptions, Termination, relative_gap
 from .base import Session, SessionResult, Track
-from .dual_bounds import corrected, implied_bounds, lower_bound
+from .dual_bounds import below, corrected, implied_bounds, lower_bound
 from .first_order import SOLVER
 from .highs_common import TERMINATIONS, new_highs, pass_model, refuse_lost_coefficients, set_option, set_own_option
 from .matrix import FloatArray, MatrixModel
@@ -140,6 +140,8 @@ class FirstOrderSession(Session):
         if y is not None:
             y = corrected(matrix, y, *self._bounds)
             bound = lower_bound(matrix, y, *self._bounds)
+            if bound is None and x is not None:
+                bound = self._bound_below(matrix.minimized(matrix.polished(x)), y)
             if bound is not None and (found.bound is None or bound > found.bound):
                 found.bound, found.multipliers = bound, y
         if x is not None:
@@ -148,6 +150,12 @@ class FirstOrderSession(Session):
             if violation <= self.options.feasibility_tolerance and matrix.minimized(x) < found.objective:
                 found.values, found.objective = x, matrix.minimized(x)
         self.track.tell(None, None if found.values is None else found.objective, found.bound)
+
+    def _bound_below(self, objective: float, y: FloatArray) -> float | None:
+        """What multipliers prove with the bounds of all points whose objective is not far more than one."""
+        most = objective + abs(objective) + 1.0 / self.matrix.cost_scale
+        bound = lower_bound(self.matrix, y, *implied_bounds(below(self.matrix, most)))
+        return None if bound is None else min(bound, most)
 
     def _run_once(
         self, matrix: MatrixModel, found: Found, tolerance: float, end: float, factor: float = 1.0

@@ -117,6 +117,21 @@ def test_rows_imply_bounds_along_a_chain():
     assert lower[names["z"]] == pytest.approx(-5, abs=1e-6)
 
 
+def test_variables_that_only_the_objective_limits():
+    """Where no row bounds a variable, the points that are better than a known one are bounded, and that is enough."""
+    m = pe.ConcreteModel()
+    m.flow = pe.Var(range(3), domain=pe.NonNegativeReals)
+    m.time = pe.Var(domain=pe.NonNegativeReals)
+    m.all = pe.Constraint(expr=sum(m.flow.values()) >= 7)
+    m.most = pe.Constraint(range(3), rule=lambda m, k: m.flow[k] <= (k + 1) / 3 * m.time)
+    m.o = pe.Objective(expr=m.time)
+    assert np.isinf(implied_bounds(compile_matrix(m))[1]).all()
+    result = PDLP.solve(m, Budget())
+    assert result.termination is Termination.OPTIMAL
+    assert result.bound == pytest.approx(3.5, rel=1e-6)
+    assert result.bound <= 3.5
+
+
 def flow():
     """The most that three links in a row carry."""
     m = pe.ConcreteModel()
