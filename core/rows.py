@@ -2,11 +2,11 @@
 
 ``@rows(m, m.V)`` declares what ``@m.Constraint(m.V)`` does: a Pyomo constraint with one rule. Where the rule can be read
 by arrays (:mod:`.array_rules`), no expression is made of any row; a row that somebody looks at, such as the writer of
-LP files, is written out then, by the same rule. The compiler of the solvers takes the arrays. A rule that does what
+LP files, becomes one then, of the same arrays. The compiler of the solvers takes the arrays. A rule that does what
 arrays cannot is called row by row at once, as Pyomo does.
 
-Where a rule is read by arrays, the first row, the last and one between are written out as well and compared: the arrays
-are believed only if they say the same.
+Where a rule is read by arrays, it is called for a few rows as well: the first, one between, the last, and one for each
+length of its loops. The arrays are believed only if they say the same.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf, isclose
 from typing import Any
 from weakref import ref
@@ -23,6 +24,7 @@ from weakref import ref
 import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.base.constraint import ConstraintData
+from pyomo.core.expr import LinearExpression, MonomialTermExpression
 from pyomo.repn import generate_standard_repn
 
 from .array_rules import (
@@ -36,8 +38,10 @@ from .array_rules import (
     Relation,
     Table,
     Terms,
+    members,
     places_of,
     row_indices,
+    variables_of,
 )
 
 __all__ = ["ArrayRows", "Lists", "Table", "array_rows", "members", "one_by_one", "present", "rows"]
@@ -61,7 +65,8 @@ def one_by_one() -> Iterator[None]:
 def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
     """Declare the constraint that a rule says for every member of its index; decorates the rule, whose name it has.
 
-    A row without variables that is true, such as ``0 == 0``, is left out.
+    A row without variables that is true, such as ``0 == 0``, is left out. The rule is called more than once, in no
+    certain order: what it says may depend on nothing but its index and on data that it does not change.
 
     Parameters
     ----------
@@ -97,10 +102,13 @@ def _tried(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayRows | Non
     if len(keys) < _FEWEST:
         return None
     try:
-        found = _read(m, rule, keys)
-        few = {0, len(found.keys) // 2, len(found.keys) - 1}
-        return found if all(found.agrees(m, k) for k in few) else None
-    except Exception:
+        with np.errstate(divide="raise", invalid="raise", over="raise"):
+            reading = Reading(len(keys))
+            found = _read(m, rule, keys, reading)
+            telling = reading.telling() | set(np.flatnonzero(~found.stands)[:1].tolist())
+            is_said = all(found.agrees(m, rule, number) for number in telling)
+            return _without_empty(found) if is_said else None
+    except (Exception, NotByArrays):
         # Whatever is wrong with it, the rule will say it of a single row too.
         return None
 
@@ -113,8 +121,6 @@ class ArrayRows:
     ----------
     keys : list
         Their indices.
-    rule : callable
-        Writes out one row: ``rule(m, *index)``.
     terms : list of Terms
         Of all rows.
     lower, upper : (rows,) array
@@ -122,41 +128,91 @@ class ArrayRows:
     """
 
     keys: list[Any]
-    rule: Callable[..., Any]
     terms: list[Terms]
     lower: Array
     upper: Array
 
-    def agrees(self, m: Any, number: int) -> bool:
+    @property
+    def stands(self) -> Array:
+        """Whether there is anything in each row."""
+        found = np.zeros(len(self.keys), dtype=bool)
+        for each in self.terms:
+            found[each.entries] = True
+        return found
+
+    def expression(self, key: Any) -> Any:
+        """One row as Pyomo's expression."""
+        number = self._numbers[key]
+        terms: list[Any] = []
+        for each, order, ends in self._sorted:
+            here = order[ends[number] : ends[number + 1]]
+            for place, factor in zip(each.places[here].tolist(), each.factors[here].tolist(), strict=True):
+                variable = each.variables[place]
+                terms.append(variable if factor == 1.0 else MonomialTermExpression((_short(factor), variable)))
+        body = LinearExpression(terms)
+        lower, upper = _short(self.lower[number].item()), _short(self.upper[number].item())
+        if lower == upper:
+            return body == upper
+        if lower == -inf:
+            return body <= upper
+        return body >= lower if upper == inf else pyo.inequality(lower, body, upper)
+
+    @cached_property
+    def _numbers(self) -> dict[Any, int]:
+        return {key: number for number, key in enumerate(self.keys)}
+
+    @cached_property
+    def _sorted(self) -> list[tuple[Terms, Array, Array]]:
+        """Which of the terms each row has."""
+        found = []
+        for each in self.terms:
+            entries = each.entries
+            ends = np.append(0, np.cumsum(np.bincount(entries, minlength=len(self.keys))))
+            found.append((each, np.argsort(entries, kind="stable"), ends))
+        return found
+
+    def agrees(self, m: Any, rule: Callable[..., Any], number: int) -> bool:
         """Whether a row, written out by the rule, is what the arrays say."""
-        written = pyo.Constraint(expr=_written(self.rule, m, self.keys[number]))
-        written.construct()
-        repn = generate_standard_repn(written.body, quadratic=False)
-        if repn.nonlinear_expr is not None:
-            return False
-        found, read = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
-        for variable, factor in zip(repn.linear_vars, repn.linear_coefs, strict=True):
-            component, index = variable.parent_component(), variable.index()
-            place = (
-                places_of(component).find(index if isinstance(index, tuple) else (index,), 1)[0]
-                if index is not None
-                else 0
-            )
-            found[id(component), int(place)] += factor
+        said, lower, upper = _written(rule, m, self.keys[number]), self.lower[number], self.upper[number]
+        read = Counter[tuple[int, int]]()
         for terms in self.terms:
             here = np.flatnonzero(terms.entries == number)
             for place, factor in zip(terms.places[here].tolist(), terms.factors[here].tolist(), strict=True):
                 read[id(terms.component), place] += factor
-        lower, upper = written.lb, written.ub
+        if isinstance(said, bool):
+            return said and not read and lower <= 0.0 <= upper
+        written = pyo.Constraint(expr=said)
+        written.construct()
+        repn = generate_standard_repn(written.body, quadratic=False)
+        if repn.nonlinear_expr is not None:
+            return False
+        found = Counter[tuple[int, int]]()
+        for variable, factor in zip(repn.linear_vars, repn.linear_coefs, strict=True):
+            found[_place(variable)] += factor
+        low, up = written.lb, written.ub
+        dust = 1e-15 * max(map(abs, found.values()), default=0.0)
         return (
-            all(_same(found[each], read[each]) for each in found.keys() | read.keys())
-            and _same(-inf if lower is None else lower - repn.constant, self.lower[number])
-            and _same(inf if upper is None else upper - repn.constant, self.upper[number])
+            all(_same(found[each], read[each], dust) for each in found.keys() | read.keys())
+            and _same(-inf if low is None else low - repn.constant, lower, 0.0)
+            and _same(inf if up is None else up - repn.constant, upper, 0.0)
         )
 
 
-def _same(a: float, b: float) -> bool:
-    return a == b or isclose(a, b, rel_tol=1e-12, abs_tol=1e-15)
+def _short(number: float) -> float:
+    """A number as an integer if it is one: written without a point."""
+    return int(number) if number.is_integer() else number
+
+
+def _place(variable: Any) -> tuple[int, int]:
+    """A variable's component and place there."""
+    component, index = variable.parent_component(), variable.index()
+    if index is None:
+        return id(component), 0
+    return id(component), int(places_of(component).find(index if isinstance(index, tuple) else (index,), 1)[0])
+
+
+def _same(a: float, b: float, dust: float) -> bool:
+    return a == b or isclose(a, b, rel_tol=1e-12, abs_tol=dust)
 
 
 class ArrayRow(ConstraintData):  # type: ignore[misc]
@@ -174,8 +230,7 @@ class ArrayRow(ConstraintData):  # type: ignore[misc]
     @property
     def expr(self) -> Any:
         """The expression, made now."""
-        rule = self._expr.rule
-        self.set_value(_written(rule, self.parent_block(), self.index()))
+        self.set_value(self._expr.expression(self._index))
         return self._expr
 
     def set_value(self, expr: Any) -> None:
@@ -193,7 +248,8 @@ def present(variables: Any, *index: Any) -> Any:
     """The variable of an index, 0 where it has none: what is beyond the first epoch or the last, for instance."""
     if isinstance(variables, _Variables):
         return variables.present(index)
-    return variables[index] if index in variables else 0  # noqa: SIM401 - Pyomo has no get
+    key = index[0] if len(index) == 1 else index
+    return variables[key] if key in variables else 0  # noqa: SIM401 - Pyomo has no get
 
 
 def _written(rule: Callable[..., Any], block: Any, key: Any) -> Any:
@@ -212,17 +268,8 @@ def array_rows(constraint: Any) -> ArrayRows | None:
     return shared if intact else None
 
 
-def members(component: Any) -> list[Any]:
-    """What ``list(component.values())`` is, of variables or constraints, in half the time."""
-    data = component._data
-    if data.__class__ is not dict:
-        return list(component.values())
-    return list(map(data.__getitem__, component.keys()))
-
-
-def _read(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayRows:
+def _read(m: Any, rule: Callable[..., Any], keys: list[Any], reading: Reading) -> ArrayRows:
     """Call a rule once, with arrays."""
-    reading = Reading(len(keys))
     said = rule(_Model(m, reading), *row_indices(keys, reading))
     if reading.scope.outer is not None:
         raise NotByArrays
@@ -230,7 +277,7 @@ def _read(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayRows:
         low, body, high = said
         middle = _side(body, reading)
         sides = [reading.aligned(side) - middle.constant for side in (low, high)]
-        return _without_empty(ArrayRows(keys, rule, middle.terms, *(_filled(side, len(keys)) for side in sides)))
+        return ArrayRows(keys, middle.terms, *(_filled(side, len(keys)) for side in sides))
     if not isinstance(said, Relation):
         raise NotByArrays
     left, right = _side(said.left, reading), _side(said.right, reading)
@@ -245,7 +292,7 @@ def _read(m: Any, rule: Callable[..., Any], keys: list[Any]) -> ArrayRows:
     upper = np.where(stands, -difference, inf)
     if said.is_equation:
         lower = upper = np.where(stands, -difference, difference)
-    return _without_empty(ArrayRows(keys, rule, terms, lower + 0.0, upper + 0.0))
+    return ArrayRows(keys, terms, lower + 0.0, upper + 0.0)
 
 
 def _filled(numbers: Any, size: int) -> Array:
@@ -254,9 +301,7 @@ def _filled(numbers: Any, size: int) -> Array:
 
 def _without_empty(many: ArrayRows) -> ArrayRows:
     """Leave out the rows in which nothing stands and that are true."""
-    stands = np.zeros(len(many.keys), dtype=bool)
-    for each in many.terms:
-        stands[each.entries] = True
+    stands = many.stands
     if stands.all():
         return many
     if not ((many.lower <= 0.0) & (many.upper >= 0.0))[~stands].all():
@@ -277,7 +322,7 @@ def _side(side: Any, reading: Reading) -> Linear:
     terms = [
         each
         if (kept := each.factors != 0.0).all()
-        else Terms(each.component, each.places[kept], each.factors[kept], each.entries[kept])
+        else replace(each, places=each.places[kept], factors=each.factors[kept], at=each.entries[kept])
         for each in here.terms
     ]
     return Linear(terms, here.constant, here.scope)
@@ -304,7 +349,8 @@ class _Model:
 
     def _single(self, variable: Any) -> Linear:
         size = self._reading.scope.size
-        return Linear([Terms(variable, np.zeros(size, dtype=np.int64), np.ones(size), None)], 0.0, self._reading.scope)
+        terms = Terms(variable, np.zeros(size, dtype=np.int64), np.ones(size), None, [variable])
+        return Linear([terms], 0.0, self._reading.scope)
 
     def _set(self, component: Any) -> Any:
         if component.is_indexed():
@@ -345,7 +391,9 @@ class _Variables:
         places = places_of(self._component).find(reading.columns(key), scope.size)
         if (places < 0).any():
             raise NotByArrays
-        return Linear([Terms(self._component, places, np.ones(scope.size), None)], 0.0, scope)
+        return Linear(
+            [Terms(self._component, places, np.ones(scope.size), None, variables_of(self._component))], 0.0, scope
+        )
 
     def present(self, key: tuple[Any, ...]) -> Linear:
         """Those variables that there are."""
@@ -354,7 +402,9 @@ class _Variables:
             return Linear([], 0.0, scope)
         places = places_of(self._component).find(self._reading.columns(key), scope.size)
         at = np.flatnonzero(places >= 0)
-        return Linear([Terms(self._component, places[at], np.ones(at.size), at)], 0.0, scope)
+        return Linear(
+            [Terms(self._component, places[at], np.ones(at.size), at, variables_of(self._component))], 0.0, scope
+        )
 
     def __contains__(self, member: Any) -> bool:
         raise NotByArrays

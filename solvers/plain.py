@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from math import inf, isfinite
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any
 
 import numpy as np
@@ -154,6 +154,8 @@ class PlainRows:
 
     def _columns_of(self, component: Any) -> tuple[int, int]:
         """First column of a component and how many it has, which follow the columns of the components before it."""
+        if component is None:
+            raise NotPlain
         if id(component) not in self._components:
             added = members(component)
             if any(map(_IS_FIXED, added)):
@@ -167,7 +169,7 @@ class PlainRows:
         first_row = len(self.rows) + 1
         for terms in many.terms:
             first, count = self._columns_of(terms.component)
-            if count != terms.members:
+            if count != len(terms.variables) or not all(map(is_, self.columns[first : first + count], terms.variables)):
                 raise NotPlain
             self._blocks.append((first_row + terms.entries, first + terms.places, terms.factors))
         self.rows += members(component)

@@ -42,7 +42,8 @@ def test_a_model_by_arrays_is_the_model_row_by_row(name, tmp_path):
         files = [tmp_path / f"{number}.lp" for number in range(2)]
         for model, file in zip((fast, slow), files, strict=True):
             model.write(str(file), io_options={"symbolic_solver_labels": True})
-        assert files[0].read_text() == files[1].read_text()
+        texts = [file.read_text().replace(".0\n", "\n").replace(".0 ", " ") for file in files]
+        assert texts[0] == texts[1]
 
 
 def same_matrix(fast, slow):
