@@ -86,7 +86,8 @@ def _grid_cells(suite: Suite, grid: GridFile) -> Iterator[Cell]:
     limit, memory = grid.time_limit or suite.file.time_limit, grid.memory or suite.file.memory
     limit_s = None if limit is None else float(limit)
     memory_bytes = None if memory is None else int(parse(memory, UnitKind.SIZE))
-    solving = {model: with_own if _needs_solver(model) else [(with_own[0][0], {})] for model in models}
+    unused: list[tuple[str, dict[str, Any]]] = [(with_own[0][0], {})]
+    solving = {model: with_own if _needs_solver(model) else unused for model in models}
     names = list(_instances(suite, grid))
     others = (grid.seeds, _or_none(grid.collectives), _or_none(grid.sizes), *grid.options.values())
     if len(names) * sum(map(len, solving.values())) * prod(map(len, others)) > MAX_CELLS:

@@ -149,8 +149,8 @@ def _lowered(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:
 def _exceeded(found: Algorithm, dialect: Dialect) -> str | None:
     """The first limit that is exceeded, other than that of steps, and what would fit."""
     if found.nchannels > dialect.channels:
-        most = max(DIALECTS.values(), key=lambda one: one.channels)
-        less = _others(found.nchannels > most.channels, most, "fewer --instances, chunks or trees")
+        widest = max(DIALECTS.values(), key=lambda one: one.channels)
+        less = _others(found.nchannels > widest.channels, widest, "fewer --instances, chunks or trees")
         return f"needs {found.nchannels} channels; there are {dialect.channels}. {less}"
     if len(found.gpus) > MAX_CHILDREN:
         return f"{len(found.gpus):,} GPUs; the runtime's reader holds {MAX_CHILDREN:,}. Smaller groups would fit"
