@@ -33,6 +33,10 @@ from pathlib import Path
 from typing import Any
 
 from cwb.cli.main import run
+from cwb.core.errors import CwbError
+from cwb.core.text import printable
+from cwb.harness.plan import cells
+from cwb.harness.suite_file import load_suite
 
 #: Seconds of a processor, and bytes, that a file of a few thousand characters may cost.
 SLOW_S, MEMORY_BYTES = 4.0, 6 * 2**30
@@ -41,6 +45,9 @@ SLOW_S, MEMORY_BYTES = 4.0, 6 * 2**30
 STATUSES = frozenset({0, 2, 3, 4, 5, 6, 7})
 
 KEPT = Path("build/fuzz")
+
+#: In place of a command: a suite is planned.
+PLAN = "plan"
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\ud800-\udfff]")
 
@@ -169,7 +176,7 @@ def readers(folder: Path) -> dict[str, Reader]:
         "option": Reader(".txt", [b"constraints=B1 >= 2 B2; B3 <= 50 GB/s", b'constraints=["B1 + B2 <= 5 GB/s"]', b"gap=1e-3",
                                   b"total_bandwidth=500 GB/s", b"objective=perf-per-cost"],
                          lambda file, out: [["solve", "-qm", "libra-equal", "3d", "-O", _argument(file), "--time-limit", "2"]]),
-        "suite": Reader(".toml", [_SUITE], lambda file, out: [["compare", file, "--dry-run", "-o", str(out)]]),
+        "suite": Reader(".toml", [_SUITE], lambda file, out: [[PLAN, file]]),
         "ledger": Reader(".jsonl", [data["records.jsonl"]], lambda file, out: [
             ["table", "summary", file, "-f", "text"], ["table", "summary", file, "-f", "csv"], ["table", "libra-perf", file]]),
         "schedule": Reader(".json", [data["ring.json"], data["tree.json"], gzip.decompress(data["timed.json.gz"])],
@@ -231,6 +238,15 @@ def _argument(file: str) -> str:
     return word if not word.startswith("-") else f" {word}"
 
 
+def _plan(file: Path) -> tuple[int, str, str]:
+    """Read and plan a suite as 'cwb compare' does, without making its networks, which may be as large as they like."""
+    try:
+        cells(load_suite(file))
+    except CwbError as error:
+        return int(error.exit_status), "", f"{printable(str(error))}\n"
+    return 0, "", ""
+
+
 class Hang(BaseException):
     """A command that does not come back."""
 
@@ -241,6 +257,8 @@ def _quiet(words: list[str]) -> tuple[int, str, str]:
     status = 1
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
+            if words[0] == PLAN:
+                return _plan(Path(words[1]))
             run(words)
         except SystemExit as end:
             status = int(end.code or 0)
@@ -269,7 +287,7 @@ def wrong(words: list[str]) -> str | None:
     return f"slow: {took:.1f} s" if took > SLOW_S else None
 
 
-def cases(reader: Reader, name: str, chance: random.Random, folder: Path) -> Iterator[str | None]:
+def files_of(reader: Reader, name: str, chance: random.Random, folder: Path) -> Iterator[str | None]:
     """Make one file after the other, give it to the commands, and say what was wrong with each."""
     while True:
         raw = chance.choice(reader.seeds)
@@ -326,7 +344,7 @@ def main() -> int:
 
 def fuzz(chosen: dict[str, Reader], seconds: float, seed: int, folder: Path) -> int:
     """Give every reader its part of the time, a second at a time, and print each kind of finding once."""
-    made = {name: cases(reader, name, random.Random(f"{seed} {name}"), folder) for name, reader in chosen.items()}  # noqa: S311
+    made = {name: files_of(reader, name, random.Random(f"{seed} {name}"), folder) for name, reader in chosen.items()}  # noqa: S311
     count: Counter[str] = Counter()
     findings: dict[str, str] = {}
     until = time.monotonic() + seconds

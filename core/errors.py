@@ -21,6 +21,9 @@ class ExitStatus(IntEnum):
     UNSUPPORTED = 7
 
 
+#: Characters of a source in an error line.
+_LONGEST_SOURCE = 1000
+
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
 
@@ -32,6 +35,11 @@ def shown(value: object) -> str:
     """
     text = _SHORT.repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _cut(source: str) -> str:
+    """A source for an error line: an expression of thousands of characters is cut, a path is not."""
+    return source if len(source) <= _LONGEST_SOURCE else f"{source[: _LONGEST_SOURCE - 3]}..."
 
 
 class CwbError(Exception):
@@ -75,7 +83,8 @@ class InputError(CwbError):
         )
 
     def __str__(self) -> str:
-        return ": ".join(part for part in (self.source, self.place, self.problem) if part)
+        source = self.source and _cut(self.source)
+        return ": ".join(part for part in (source, self.place, self.problem) if part)
 
 
 @contextmanager

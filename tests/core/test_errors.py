@@ -94,3 +94,9 @@ def test_json_paths_read_like_json() -> None:
     assert json_path(("links", 2, "bandwidth")) == "links[2].bandwidth"
     assert json_path(("network", "<object>", "npus")) == "network.npus"
     assert json_path(()) is None
+
+
+def test_long_sources_are_cut() -> None:
+    """An expression of thousands of characters does not fill the terminal, a path stays whole."""
+    assert len(str(InputError("is wrong", source="a" * 10_000))) < 1100
+    assert str(InputError("is wrong", source="b" * 255)).startswith("b" * 255)
