@@ -119,8 +119,9 @@ class _Watch:
         for tick in itertools.count(1):
             if self._ended.wait(_TICK_S):
                 return
-            if tick % _MEMORY_TICKS == 0 and (self.why or (why := _memory_is_short())):
-                self.why = self.why or why
+            if tick % _MEMORY_TICKS == 0:
+                self.why = self.why or _memory_is_short()
+            if self.why:
                 self.interrupt()
             if not self._budget.exhausted:
                 continue
