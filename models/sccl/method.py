@@ -15,7 +15,7 @@ from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome, Status
 from ...core.schedule import StepSchedule
-from ...core.solver import Solver, SolverOptions, SolverResult, Termination
+from ...core.solver import MOST_COLUMNS, Solver, SolverOptions, SolverResult, Termination
 from ...core.topology import Topology
 
 PAPER = "Cai et al., Synthesizing Optimal Collective Algorithms, PPoPP 2021"
@@ -75,7 +75,12 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions
         if budget.exhausted:
             message = f"the budget ended before {steps} steps were tried"
             break
-        model = build(replace(problem, steps=steps, rounds=options.rounds or steps + options.k))
+        asked = replace(problem, steps=steps, rounds=options.rounds or steps + options.k)
+        if asked.columns > MOST_COLUMNS:
+            message = f"a model of {steps} steps has {asked.columns:,} columns; at most {MOST_COLUMNS:,} are built"
+            break
+        with budget.clock.phase("build"):
+            model = build(asked)
         result = solver.solve(model, budget, SolverOptions())
         reports.append(result)
         if result.has_solution:

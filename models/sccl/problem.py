@@ -13,6 +13,7 @@ from ...core.errors import InputError, Unsupported
 from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.schedule import StepSchedule
+from ...core.solver import require_buildable
 from ...core.topology import Topology
 
 
@@ -37,6 +38,11 @@ class SynchronousSteps:
     room: Sequence[int]
     steps: int
     rounds: int
+
+    @property
+    def columns(self) -> int:
+        """How many variables say who has what, what is sent, and how many rounds there are."""
+        return len(self.chunks) * (len(self.nodes) * (self.steps + 1) + len(self.edges) * self.steps) + self.steps
 
     @property
     def nodes(self) -> list[int]:
@@ -105,8 +111,16 @@ def posed(instance: Instance, steps: int | None, rounds: int | None) -> PosedSte
 
 
 def index(instance: Instance, options: Any) -> PosedSteps:
-    """Chunks, edges, steps and rounds (``Formulation.index``)."""
-    return posed(instance, options.steps, options.rounds)
+    """Chunks, edges, steps and rounds (``Formulation.index``).
+
+    Raises
+    ------
+    Unsupported
+        If the model has too many columns.
+    """
+    problem = posed(instance, options.steps, options.rounds)
+    require_buildable(problem.columns, f"{problem.steps} steps")
+    return problem
 
 
 def schedule_of(model: Any, problem: PosedSteps) -> StepSchedule:

@@ -66,6 +66,11 @@ class IndexSets:
     first: list[list[int]]
     last: list[list[int]]
 
+    @property
+    def columns(self) -> int:
+        """How many sends there are to choose from."""
+        return sum(j - i + 1 for spans in self.spans for i, j in spans.values())
+
     @cached_property
     def leaving(self) -> tuple[tuple[int, ...], ...]:
         """Arcs that leave each node."""

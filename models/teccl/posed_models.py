@@ -12,6 +12,7 @@ from ...core.errors import InputError, Unsupported
 from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.schedule import Schedule
+from ...core.solver import require_buildable
 from .all_to_all_extract import exact_flows, flow_schedule
 from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows, coarse, points_for, reduce
 from .bounds import best_cut, lower_bound
@@ -116,6 +117,7 @@ def milp_model(instance: Instance, options: MilpModelOptions) -> MilpModel:
     least = max(1, lower_bound(problem)[0], problem.diameter)
     epochs = options.epochs or 2 * least
     sets = index_sets(problem, epochs, hyper_edges=options.switches == "hyper-edges")
+    require_buildable(sets.columns, f"{epochs} epochs")
     weights = tuple(Fraction(weight) for weight in options.priorities or ())
     return MilpModel(instance, problem, epochs, least, sets, options.objective, weights)
 
@@ -156,6 +158,7 @@ def lp_model(instance: Instance, options: LpModelOptions) -> LpModel:
     least = max(1, lower_bound(problem)[0])
     epochs = _enough(options.epochs, max(least, problem.diameter), least)
     sets, strict = LpIndexSets(problem, epochs), any(limit is not None for limit in problem.room)
+    require_buildable(sets.columns, f"{epochs} epochs")
     return LpModel(instance, problem, epochs, least, sets, options.objective, strict)
 
 

@@ -185,7 +185,7 @@ class ModelBisection:
     def _within(self, epochs: int, columns: int) -> bool:
         with self.budget.clock.phase("build"):
             sets = index_sets(self.problem, epochs)
-            if sum(j - i + 1 for spans in sets.spans for i, j in spans.values()) > columns:
+            if sets.columns > columns:
                 return False
             model = build(sets, "feasible")
         result = self.solver.solve(model, self.budget, SolverOptions(node_limit=NODE_LIMIT))

@@ -10,7 +10,7 @@ from ...core.budget import Budget, Incumbent
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
-from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
+from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination, require_buildable
 from .bounds import lower_bound
 from .extract import PathFlow, fluid_schedule_of, path_flows
 from .formulations.lp import LpIndexSets, build
@@ -19,9 +19,6 @@ from .problem import EpochProblem, epoch_problem
 
 #: A part of the demands that is this near to all of them is all of them.
 WHOLE = 1e-9
-
-#: Columns that are built.
-MAX_COLUMNS = 5_000_000
 
 
 class LpSearch:
@@ -43,11 +40,7 @@ class LpSearch:
         self.budget.progress(f"{epochs} epochs: between {self.low} and {self.high or 'any number'}")
         with self.budget.clock.phase("build"):
             sets = LpIndexSets(self.problem, epochs)
-            columns = len(sets.flows) + len(sets.kept) + len(sets.reads)
-            if columns > MAX_COLUMNS:
-                raise Unsupported(
-                    f"a model of {epochs} epochs has {columns:,} columns; at most {MAX_COLUMNS:,} are built"
-                )
+            require_buildable(sets.columns, f"{epochs} epochs")
             model = build(sets, objective)
         options = SolverOptions(feasibility_tolerance=1e-9)
         result = self.solver.solve(model, self.budget, options)

@@ -9,20 +9,15 @@ from math import ceil, floor
 
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget, Incumbent
-from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
-from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
+from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination, require_buildable
 from .bounds import lower_bound
 from .extract import EpochSend, finish, hops, schedule_of, sends_of_model
 from .formulations.milp import build
 from .index_sets import MAX_HOPS, index_sets, switches_in_a_row
 from .method import MilpOptions
 from .problem import EpochProblem, epoch_problem
-
-#: Columns that are built; 10^6 of them take 1.2 GB.
-MAX_COLUMNS = 5_000_000
-
 
 #: Epochs of the coarse grids that are tried for every time.
 COARSE = (4, 8, 12)
@@ -101,11 +96,7 @@ class MilpSearch:
         """Build and solve one model of a fixed number of epochs."""
         with self.budget.clock.phase("build"):
             sets = index_sets(problem, epochs, hyper_edges=self.hyper_edges)
-            columns = sum(j - i + 1 for spans in sets.spans for i, j in spans.values())
-            if columns > MAX_COLUMNS:
-                raise Unsupported(
-                    f"a model of {epochs} epochs has {columns:,} sends; at most {MAX_COLUMNS:,} are built"
-                )
+            require_buildable(sets.columns, f"{epochs} epochs")
             model = build(sets, objective, weights)
         gap = self.budget.gap
         result = self.solver.solve(model, self.budget, SolverOptions() if gap is None else SolverOptions(rel_gap=gap))

@@ -33,6 +33,11 @@ class LpIndexSets:
     problem: EpochProblem
     epochs: int
 
+    @property
+    def columns(self) -> int:
+        """How many flows, buffers and reads there are."""
+        return len(self.flows) + len(self.kept) + len(self.reads)
+
     @cached_property
     def demand(self) -> dict[int, dict[int, int]]:
         """Chunks that each node needs of each source; what several need is sent to each of them."""

@@ -8,7 +8,9 @@ import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import Unsupported
 from cwb.core.method import Status
+from cwb.harness import registry
 from cwb.instances import load
 from cwb.models.sccl.method import METHOD, ScclOptions, run
 from cwb.schedules import judge
@@ -65,3 +67,15 @@ def test_what_does_not_fit():
         ScclOptions(mode="instance", steps=3, rounds=2)
     with pytest.raises(ValidationError, match="least-steps has k"):
         ScclOptions(steps=3)
+
+
+def test_the_columns_are_counted_before_the_model_is_built():
+    """The number of variables is known from the index sets alone, and a model with too many is not built."""
+    index = registry.formulation("sccl/rounds").index(asked("ring(5)"))
+    model = registry.formulation("sccl/rounds").build(index)
+    assert model.nvariables() == index.columns
+    with pytest.raises(Unsupported, match=r"^a model of 64 steps has [0-9,]+ columns; at most 5,000,000 are built$"):
+        registry.formulation("sccl/rounds").build(asked("torus(16,16)"), steps=64)
+    outcome = run(asked("torus(16,16)"), solvers.get("highs"), Budget(), ScclOptions())
+    assert (outcome.status, outcome.bound is not None) == (Status.LIMIT, True)
+    assert outcome.message == "a model of 16 steps has 5,308,432 columns; at most 5,000,000 are built"
