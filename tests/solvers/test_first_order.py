@@ -129,6 +129,7 @@ def test_variables_that_only_the_objective_limits():
     result = PDLP.solve(m, Budget())
     assert result.termination is Termination.OPTIMAL
     assert result.bound == pytest.approx(3.5, rel=1e-6)
+    assert result.bound is not None
     assert result.bound <= 3.5
 
 
