@@ -31,6 +31,7 @@ ROUND_TRIPS = [
     "ring_all_reduce",
     "recursive_doubling",
     "direct_all_to_all",
+    "routed_all_to_all",
     "binomial_broadcast",
     "binomial_reduce",
     "timed_chain_all_reduce",
