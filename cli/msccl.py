@@ -255,6 +255,8 @@ def _show(found: list[dict[str, Any]], gaps: list[str], dialects: list[Dialect])
         if (busiest := data["busiest_link"]) is not None:
             rate = f"{busiest['bandwidth_GBps']:.9g} GB/s"
             link = f"{busiest['source']} -> {busiest['target']} ({rate}) carries {busiest['chunks']} chunks"
-            echo(f"busiest link: {link} of {data['chunks']:,}; algbw at most {busiest['algbw_at_most_GBps']:.9g} GB/s")
+            echo(
+                f"busiest link: {link} of data of {data['chunks']:,}; algbw at most {busiest['algbw_at_most_GBps']:.9g} GB/s"
+            )
     for line in gaps:
         echo(line)

@@ -69,6 +69,9 @@ def lower(flow: Flow, target: Target) -> Algorithm:
         If the runtime does not know the collective, or the schedule does not fit: which limit it is, and what would fit.
     """
     name = _collective(flow, target)
+    if target.placement == "both" and not target.dialect.placed:
+        text = f"{target.dialect.name} matches inplace exactly: a file is for calls in place or for others"
+        raise InputError(f"{text}; expected in or out", source="--placement")
     fused = target.dialect.fused if target.fused is None else target.fused
     tries = [Shape(fused=fused, joined=fused)]
     tries += [Shape(fused=fused)] if fused else []
@@ -138,7 +141,7 @@ def _lowered(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:
         flow.grains * scale,
         flow.ranks,
         inplace,
-        outofplace if dialect.placed else None,
+        outofplace,
         target.min_bytes,
         target.max_bytes + dialect.exclusive,
         None,

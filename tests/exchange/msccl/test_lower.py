@@ -137,6 +137,15 @@ def test_rccl_has_no_fused_steps():
     assert "rrc" in types[True] | {"rrcs"} or "rrs" in types[True]
 
 
+def test_msccl_is_for_one_placement():
+    """It matches ``inplace`` exactly; the file says both attributes, as every file does."""
+    flow = flow_of(*solved("ring(3)", "ring", "all_gather"))
+    with pytest.raises(InputError, match="expected in or out"):
+        lower(flow, Target(DIALECTS["msccl"], placement="both"))
+    found = {placed: lower(flow, Target(DIALECTS["msccl"], placement=placed)) for placed in ("in", "out")}
+    assert {placed: (one.inplace, one.outofplace) for placed, one in found.items()} == {"in": (1, 0), "out": (0, 1)}
+
+
 def test_instances_are_channels():
     """Two copies of the whole carry a half each, over channels of their own."""
     instance, answer = solved("ring(4)", "ring", "all_gather")
