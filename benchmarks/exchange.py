@@ -148,7 +148,7 @@ def refused(error: InputError) -> str:
     """The limit that an error names."""
     if " has no " in error.problem:
         return "refused (no such collective)"
-    for words in ("chunks in a buffer", "thread blocks", "channels", "elements"):
+    for words in ("chunks in a buffer", "chunks; there is room", "thread blocks", "channels", "elements"):
         if words in error.problem:
             return f"refused ({words})"
     return f"refused!{error}"

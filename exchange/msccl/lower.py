@@ -96,6 +96,10 @@ def _collective(flow: Flow, target: Target) -> str:
 
 def _within_limits(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:
     """Lower with as few channels as the limit of steps allows."""
+    chunks = max(flow.grains, *(max(sizes) for sizes in flow.sizes)) * target.instances
+    if chunks > MAX_OFFSET:
+        text = f"does not fit: the data is {chunks:,} chunks; there is room for {MAX_OFFSET:,}. {_fewer_chunks(chunks)}"
+        raise InputError(text, source=f"--dialect {target.dialect.name}")
     dialect, groups = target.dialect, _least_groups(flow, target.dialect, shape)
     shape = replace(
         shape,
@@ -172,8 +176,7 @@ def _needs(gpu: Gpu, gpus: int, dialect: Dialect) -> Iterator[tuple[int, int, st
     waited = sum(any(step.hasdep for step in block.steps) for block in gpu.blocks)
     yield waited, MAX_WAITED, "thread blocks that others wait for", "Fewer neighbours of a GPU would fit"
     chunks = max(gpu.i_chunks, gpu.o_chunks, gpu.s_chunks)
-    fewer = f"About 1/{-(-chunks // MAX_OFFSET)} of the chunks or trees, or sizes with a larger common part, would fit"
-    yield chunks, MAX_OFFSET, "chunks in a buffer", fewer
+    yield chunks, MAX_OFFSET, "chunks in a buffer", _fewer_chunks(chunks)
     for end in ("send", "recv"):
         peers = Counter(block.chan for block in gpu.blocks if getattr(block, end) >= 0)
         what = f"thread blocks that {end} over a channel"
@@ -181,6 +184,12 @@ def _needs(gpu: Gpu, gpus: int, dialect: Dialect) -> Iterator[tuple[int, int, st
     elements = 1 + gpus + len(gpu.blocks) + sum(len(block.steps) for block in gpu.blocks)
     fewer = f"About 1/{-(-elements // MAX_ELEMENTS)} of the chunks or trees would fit"
     yield elements, MAX_ELEMENTS, "elements of the file in the runtime's reader", fewer
+
+
+def _fewer_chunks(chunks: int) -> str:
+    """What would fit instead of so many chunks."""
+    part = -(-chunks // MAX_OFFSET)
+    return f"About 1/{part:,} of the chunks or trees, or sizes with a larger common part, would fit"
 
 
 def _others(too_much: bool, larger: Dialect, less: str) -> str:

@@ -201,3 +201,18 @@ def test_what_only_others_can_do_is_refused(name):
     instance, answer = FAMILIES[name]()
     with pytest.raises(InputError, match=REFUSED[name]):
         flow_of(instance, answer)
+
+
+def test_parts_without_a_common_size_are_refused_at_once():
+    """Chunks whose sizes have only a tiny part in common would be millions of grains: that is refused before any is
+    made."""
+    instance = load("ring(2)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(10**9 + 7)))
+    unit = Fraction(10**9 + 7, 10**9 + 7)
+    groups = ((0,), (1,), (0, 1))
+    one = np.array([10**9, 7])
+    chunks = Chunks(one, unit, groups, np.zeros(2, dtype=np.int64), np.full(2, 2), np.zeros(2, dtype=bool))
+    link = instance.network.link_ends.index((0, 1))
+    sends = sends_from_lists([0, 1], [0, 0], [1, 1], False, [[link], [link]])
+    flow = flow_of(instance, StepSchedule(instance.sha256, chunks, sends, np.array([0, 1])))
+    with pytest.raises(InputError, match="1,000,000,007 chunks; there is room for 32,768"):
+        lower(flow, Target(DIALECTS["msccl"]))
