@@ -3,12 +3,14 @@
     python benchmarks/exchange.py                         # all of the sweep, a line for each network
     python benchmarks/exchange.py --mutations 2000        # single changes of right files, judged twice
     python benchmarks/exchange.py --sizes 64 256 1024     # seconds and memory of export and check
+    python benchmarks/exchange.py --examples              # the example of every method, as Chakra traces
     python benchmarks/exchange.py --samples FOLDER        # foreign files: check, and back to a schedule
     python benchmarks/exchange.py --smoke                 # a little of each
 
 In the sweep, a schedule becomes a file for each runtime, the file is run, its result compared with what the collective asks for, and what it
 sends from GPU to GPU with the bytes of the schedule's paths; where every pair has one shortest way, so are the links. What does not fit is counted
-by the limit that it names. A change matters if a second, slow interpreter (tests/exchange/msccl/slow_run.py) finds the file wrong; every change that
+by the limit that it names. Chakra traces are written, read and run beside.
+A change matters if a second, slow interpreter (tests/exchange/msccl/slow_run.py) finds the file wrong; every change that
 matters must be caught. Exit status 1 if anything is not as it should be.
 """
 
@@ -23,7 +25,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
+from types import SimpleNamespace
 
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import CwbError, InputError
@@ -32,6 +36,10 @@ from cwb.core.schedule import Schedule, StepSchedule
 from cwb.core.topology import Topology
 from cwb.core.translated import TranslatedTrees
 from cwb.core.trees import TreePacking
+from cwb.exchange.chakra.files import file_of, read_trace
+from cwb.exchange.chakra.replay import problems_of
+from cwb.exchange.chakra.schema import SEND
+from cwb.exchange.chakra.trace import trace_of
 from cwb.exchange.msccl.check import check_algorithm, check_file, ranges
 from cwb.exchange.msccl.dialects import DIALECTS, Dialect
 from cwb.exchange.msccl.flow import Flow, flow_of
@@ -46,7 +54,9 @@ from cwb.schedules.files import Written
 from cwb.schedules.verify import verify
 from cwb.schedules.verify.translated import expand
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / folder) for folder in ("exchange/msccl", "schedules/verify")]
+sys.path[:0] = [
+    str(Path(__file__).parents[1] / "tests" / folder) for folder in ("exchange/msccl", "schedules/verify", "contracts")
+]
 
 NETWORKS = (
     "ring(5)", "line(4)", "torus(3,3)", "mesh(2,3)", "hypercube(3)", "complete(4)", "circulant(n=8, offsets=[1,2])", "star(6)",
@@ -69,16 +79,17 @@ def main() -> int:
     parser.add_argument("--mutations", type=int, default=0)
     parser.add_argument("--sizes", type=int, nargs="*", default=[])
     parser.add_argument("--samples", type=Path)
+    parser.add_argument("--examples", action="store_true", help="the example of every method, as Chakra traces")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         return size(options.one)
     if options.smoke:
         return max(sweep(["ring(4)", "star(3)"], ["ring", "direct", "forestcoll", "tacos"]), mutants(120), sizes([16]))
-    if options.mutations:
-        return mutants(options.mutations)
-    if options.sizes:
-        return sizes(options.sizes)
+    if options.examples:
+        return examples()
+    if options.mutations or options.sizes:
+        return mutants(options.mutations) if options.mutations else sizes(options.sizes)
     if options.samples:
         return samples(options.samples)
     return sweep(options.networks, options.methods or [name for name in registry.names() if name not in LEFT_OUT])
@@ -92,8 +103,7 @@ def sweep(networks: list[str], methods: list[str]) -> int:
         began, counts = perf_counter(), Counter[str]()
         topology = load(spec).network
         assert isinstance(topology, Topology)
-        everybody = [(a, b) for a in range(len(topology.ranks)) for b in range(len(topology.ranks)) if a != b]
-        single = {pair: ways[0] for pair, ways in routes(topology, everybody).items() if len(ways) == 1}
+        single = single_ways(topology)
         for method in methods:
             for kind in COLLECTIVES:
                 for instance, answer in solved(spec, method, kind):
@@ -106,6 +116,12 @@ def sweep(networks: list[str], methods: list[str]) -> int:
     print(f"all: {told(total)}")
     print("\n".join(wrong) or "nothing wrong")
     return int(bool(wrong))
+
+
+def single_ways(topology: Topology) -> dict[tuple[int, int], tuple[int, ...]]:
+    """The shortest way between two ranks, where there is one."""
+    everybody = [(a, b) for a in range(len(topology.ranks)) for b in range(len(topology.ranks)) if a != b]
+    return {pair: ways[0] for pair, ways in routes(topology, everybody).items() if len(ways) == 1}
 
 
 def told(counts: Counter[str]) -> str:
@@ -132,8 +148,9 @@ def exported(instance: Instance, answer: Written, single: dict[tuple[int, int], 
     try:
         flow = flow_of(instance, answer)
     except InputError as error:
-        yield from (f"refused ({error.problem.split('; ')[0].partition(' ')[2][:30]})" for _ in DIALECTS)
+        yield from (f"refused ({error.problem.split('; ')[0].partition(' ')[2][:30]})" for _ in (*DIALECTS, "chakra"))
         return
+    yield traced(instance, answer, flow, single)
     for dialect in DIALECTS.values():
         placement = "both" if dialect.placed else "out"
         try:
@@ -142,6 +159,60 @@ def exported(instance: Instance, answer: Written, single: dict[tuple[int, int], 
             yield refused(error)
             continue
         yield judged(instance, answer, flow, found, dialect, single)
+
+
+def traced(instance: Instance, answer: Written, flow: Flow, single: dict[tuple[int, int], tuple[int, ...]]) -> str:
+    """Write Chakra traces, read and run them, and compare their bytes with the schedule's."""
+    trace = trace_of(flow)
+    with TemporaryDirectory() as folder:
+        for rank in range(trace.ngpus):
+            (Path(folder) / f"a.{rank}.et").write_bytes(file_of(trace, rank))
+        again = read_trace(Path(folder))
+    if problems := problems_of(again):
+        return f"wrong!chakra: {problems[0]}"
+    if again.transfers != trace.transfers:
+        return "wrong!chakra: reads other bytes than were written"
+    pairs, links = bytes_of(instance, answer)
+    grains: Counter[tuple[int, int]] = Counter()
+    for rank, nodes in enumerate(trace.ranks):
+        grains.update({(rank, node.peer): 0 for node in nodes if node.type == SEND})
+        for node in nodes:
+            if node.type == SEND:
+                grains[rank, node.peer] += node.grains
+    if {pair: count * flow.grain_bytes for pair, count in grains.items()} != pairs:
+        return "wrong!chakra: other bytes between ranks"
+    if all((piece.grains * flow.grain_bytes).denominator == 1 for piece in flow.chunks) and again.transfers != pairs:
+        return "wrong!chakra: other sizes of messages"
+    assert isinstance(instance.network, Topology)
+    loads = loads_of(SimpleNamespace(ngpus=trace.ngpus, transfers=grains), instance.network).chunks
+    if all(pair in single for pair in pairs) and {link: n * flow.grain_bytes for link, n in loads.items()} == links:
+        return "right (traces, links compared)"
+    return "right (traces, pairs compared)"
+
+
+def examples() -> int:
+    """The example of every method as traces."""
+    from method_examples import EXAMPLES, example, request
+
+    counts: Counter[str] = Counter()
+    for name in EXAMPLES:
+        done = run(example(name), request(name))
+        answer = done.answer
+        if not isinstance(answer, StepSchedule | Schedule | TreePacking | TranslatedTrees):
+            outcome = "no schedule"
+        else:
+            instance = done.instance or example(name)
+            topology = instance.network
+            assert isinstance(topology, Topology)
+            single = single_ways(topology)
+            try:
+                outcome = traced(instance, answer, flow_of(instance, answer), single)
+            except InputError as error:
+                outcome = f"refused ({error.problem})"
+        counts[outcome] += 1
+        print(f"{name}: {outcome}", flush=True)
+    print(f"all: {told(counts)}")
+    return int(any("!" in outcome for outcome in counts))
 
 
 def refused(error: InputError) -> str:
@@ -263,8 +334,6 @@ def sizes(ranks: list[int]) -> int:
 
 def size(ranks: int) -> int:
     """An all-gather around a ring: as many steps as ranks squared."""
-    from tempfile import TemporaryDirectory
-
     from cwb.exchange.msccl.write import xml_text
 
     instance = load(f"ring({ranks}, bidirectional=False)").with_changes(

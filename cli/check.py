@@ -1,4 +1,4 @@
-"""``cwb check``: verify a schedule file or an MSCCL algorithm, whoever made it."""
+"""``cwb check``: verify a schedule file, an MSCCL algorithm or Chakra traces, whoever made it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import ExitStatus, InputError
+from .chakra import check_chakra
 from .msccl import DIALECTS, check_msccl
 from .streams import echo
 
@@ -25,20 +26,22 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--instance", metavar="SPEC", help="Refuse a schedule for another instance than this.")
-@click.option("--topology", metavar="SPEC", help="Of an MSCCL file: the network, whose links must be there.")
+@click.option("--topology", metavar="SPEC", help="Of MSCCL files and traces: the network, whose links must be there.")
 @click.option("--dialect", type=click.Choice(DIALECTS), help="Of an MSCCL file: the runtime.  [default: any]")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object on stdout.")
 def check(file: Path, instance: str | None, topology: str | None, dialect: str | None, as_json: bool) -> int:
-    """Verify the schedule in FILE, and its certificate if it has one; or MSCCL algorithms.
+    """Verify the schedule in FILE, and its certificate if it has one; or MSCCL algorithms, or Chakra traces.
 
     \b
     cwb check s.json
     cwb check s.json.gz --instance instances/torus.json --json
     cwb check a.xml --topology "dgx_a100()"
     cwb check folder/ --dialect rccl
+    cwb check traces/ --topology "torus(4,4)"
 
     A FILE that ends in .xml is an MSCCL algorithm, and a folder has such files: each is held against the rules of the
     runtimes and run with symbolic data, and of a folder holes and overlaps of sizes are told.
+    A folder of files PREFIX.RANK.et is one Chakra execution trace: it is run, without data.
 
     An answer that is done before the bound that its own certificate proves is a contradiction, and wrong.
 
@@ -54,12 +57,20 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
     from ..schedules.proof import proof_of
     from ..schedules.verify import verify
 
+    if file.suffix == ".et":
+        raise InputError("is one rank of a trace; expected the folder of all", source=str(file))
     if file.suffix == ".xml" or file.is_dir():
         if instance is not None:
-            raise click.UsageError("--instance is of schedules; expected --topology with MSCCL files")
+            raise click.UsageError("--instance is of schedules; expected --topology with MSCCL files and traces")
+        if file.is_dir() and _has_traces(file):
+            if dialect is not None:
+                raise click.UsageError("--dialect is of MSCCL files, but the folder has Chakra traces")
+            return check_chakra(file, topology, as_json=as_json)
         return check_msccl(file, dialect, topology, as_json=as_json)
     if topology is not None or dialect is not None:
-        raise click.UsageError("--topology and --dialect are of MSCCL files, which end in .xml")
+        raise click.UsageError(
+            "--topology and --dialect are of MSCCL files, which end in .xml, and --topology of traces"
+        )
     read = read_schedule(file)
     if instance is not None:
         _same_instance(file, read.instance, instance)
@@ -72,6 +83,14 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
     else:
         _show(file, read, report, proof, completion, violations)
     return int(ExitStatus.VERIFICATION_FAILED if violations else ExitStatus.OK)
+
+
+def _has_traces(folder: Path) -> bool:
+    """Whether a folder has Chakra traces, and no other files that are checked."""
+    traces, algorithms = (any(folder.glob(f"*{suffix}")) for suffix in (".et", ".xml"))
+    if traces and algorithms:
+        raise InputError("has files that end in .et and in .xml; expected one of the two", source=str(folder))
+    return traces
 
 
 def _same_instance(file: Path, found: Instance, spec: str) -> None:

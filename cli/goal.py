@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..core.errors import InputError, located
+from .msccl import read_flow
 from .streams import echo
 
 
@@ -27,20 +28,12 @@ def export_goal(schedule: Path, output: Path, reduce_rate: str | None) -> None:
     from ..core.files import write_whole
     from ..core.units import UnitKind, parse
     from ..exchange.goal import goal_text
-    from ..exchange.msccl.flow import flow_of
-    from ..schedules.files import read_schedule
-    from ..schedules.verify import verify
 
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
     with located(source="--reduce-rate"):
         rate = None if reduce_rate is None else parse(reduce_rate, UnitKind.RATE, allow_zero=False)
-    read = read_schedule(schedule)
-    with located(source=str(schedule)):
-        report = verify(read.instance, read.answer)
-        if not report.ok:
-            raise InputError(f"the schedule is wrong: {report.violations[0]}; see cwb check")
-        flow = flow_of(read.instance, read.answer)
+    flow = read_flow(schedule)
     text = goal_text(flow, rate)
     write_whole(output, text.encode())
     messages = sum(len(transfer.way) - 1 for transfer in flow.transfers)

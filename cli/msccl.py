@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..core.topology import Topology
     from ..exchange.msccl.check import Checked
     from ..exchange.msccl.dialects import Dialect
+    from ..exchange.msccl.flow import Flow
+    from ..exchange.msccl.links import Program
 
 _FILE = click.Path(path_type=Path)
 
@@ -71,20 +73,12 @@ def export_msccl(
     from ..core.files import write_whole
     from ..core.units import UnitKind, parse
     from ..exchange.msccl.dialects import dialect_of
-    from ..exchange.msccl.flow import flow_of
     from ..exchange.msccl.lower import Target, lower
     from ..exchange.msccl.write import xml_text
-    from ..schedules.files import read_schedule
-    from ..schedules.verify import verify
 
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
-    read = read_schedule(schedule)
-    with located(source=str(schedule)):
-        report = verify(read.instance, read.answer)
-        if not report.ok:
-            raise InputError(f"the schedule is wrong: {report.violations[0]}; see cwb check")
-        flow = flow_of(read.instance, read.answer)
+    flow = read_flow(schedule)
     with located(source="--min-bytes"):
         low = int(parse(min_bytes, UnitKind.SIZE))
     with located(source="--max-bytes"):
@@ -98,6 +92,20 @@ def export_msccl(
     blocks = max(len(gpu.blocks) for gpu in found.gpus)
     told = f"{found.coll} of {found.ngpus} GPUs, {found.nchunksperloop:,} chunks, {found.steps:,} steps"
     echo(f"{output}: {told}, {found.nchannels} channels, at most {blocks} thread blocks of a GPU", err=True)
+
+
+def read_flow(schedule: Path) -> Flow:
+    """Read a schedule, and what its GPUs send one another; one that is wrong is refused."""
+    from ..exchange.msccl.flow import flow_of
+    from ..schedules.files import read_schedule
+    from ..schedules.verify import verify
+
+    read = read_schedule(schedule)
+    with located(source=str(schedule)):
+        report = verify(read.instance, read.answer)
+        if not report.ok:
+            raise InputError(f"the schedule is wrong: {report.violations[0]}; see cwb check")
+        return flow_of(read.instance, read.answer)
 
 
 def _size(text: str) -> int:
@@ -130,7 +138,7 @@ def import_msccl(file: Path, topology: str, size: str, name: str | None, output:
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
     algorithm = read_algorithm(file)
-    network = _network(topology)
+    network = network_of_spec(topology)
     with located(source="--size"):
         size_bytes = parse(size, UnitKind.SIZE, allow_zero=False)
     with located(source=str(file)):
@@ -142,7 +150,7 @@ def import_msccl(file: Path, topology: str, size: str, name: str | None, output:
     echo(f"{output}: {algorithm.coll}, {len(schedule.sends):,} sends in {schedule.steps:,} steps", err=True)
 
 
-def _network(spec: str) -> Topology:
+def network_of_spec(spec: str) -> Topology:
     """The network that a SPEC names."""
     from ..core.topology import Topology
     from ..instances import load
@@ -161,7 +169,7 @@ def check_msccl(path: Path, dialect: str | None, topology: str | None, *, as_jso
     from ..exchange.msccl.dialects import dialect_of
 
     dialects = [dialect_of(name) for name in (DIALECTS if dialect is None else (dialect,))]
-    network = None if topology is None else _network(topology)
+    network = None if topology is None else network_of_spec(topology)
     files = sorted(path.glob("*.xml")) if path.is_dir() else [path]
     if not files:
         raise InputError("has no file that ends in .xml", source=str(path))
@@ -170,7 +178,7 @@ def check_msccl(path: Path, dialect: str | None, topology: str | None, *, as_jso
     wrong = False
     found: list[dict[str, Any]] = []
     for one in checked:
-        problems = one.problems + list(_unlinked(one, network))
+        problems = one.problems + list(unlinked(one.algorithm, network))
         wrong = wrong or bool(problems)
         found.append(_told(one, network, problems))
     if as_json:
@@ -180,16 +188,16 @@ def check_msccl(path: Path, dialect: str | None, topology: str | None, *, as_jso
     return int(ExitStatus.VERIFICATION_FAILED if wrong else ExitStatus.OK)
 
 
-def _unlinked(checked: Checked, network: Topology | None) -> Iterator[str]:
+def unlinked(program: Program, network: Topology | None) -> Iterator[str]:
     """What a program sends where the network has no link."""
     from ..exchange.msccl.links import loads_of
 
     if network is None:
         return
-    if len(network.ranks) != checked.algorithm.ngpus:
-        yield f"network: {len(network.ranks)} ranks, but the file is for {checked.algorithm.ngpus} GPUs"
+    if len(network.ranks) != program.ngpus:
+        yield f"network: {len(network.ranks)} ranks, but the file is for {program.ngpus} GPUs"
         return
-    missing = loads_of(checked.algorithm, network).missing
+    missing = loads_of(program, network).missing
     for source, target in missing[:5]:
         names = f"{network.ranks[source]!r} to {network.ranks[target]!r}"
         yield f"network: gpu {source} sends to gpu {target}, but there is no link from {names}"

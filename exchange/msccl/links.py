@@ -6,9 +6,23 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 from ...core.topology import NodeKind, Topology
-from .program import Algorithm
+
+
+class Program(Protocol):
+    """What GPUs do, whatever its format."""
+
+    @property
+    def ngpus(self) -> int:
+        """Number of GPUs."""
+        ...
+
+    @property
+    def transfers(self) -> Mapping[tuple[int, int], int]:
+        """Chunks, or bytes, that every pair (source, target) of GPUs is sent."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -67,9 +81,9 @@ def routes(topology: Topology, pairs: Collection[tuple[int, int]]) -> dict[tuple
     return found
 
 
-def loads_of(algorithm: Algorithm, topology: Topology) -> Loads:
-    """Put the chunks of all transfers on links."""
-    transfers = algorithm.transfers
+def loads_of(program: Program, topology: Topology) -> Loads:
+    """Put the chunks (or bytes, where the program counts in them) of all transfers on links."""
+    transfers = program.transfers
     ways = routes(topology, transfers)
     chunks: dict[int, Fraction] = defaultdict(Fraction)
     missing: list[tuple[int, int]] = []

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -21,6 +19,7 @@ from cwb.harness.cell import run_loading
 from cwb.harness.plan import Cell
 from cwb.instances import load
 from families import FAMILIES
+from schedule_bytes import links_of, pairs_of
 from slow_run import is_right
 
 #: Schedules that GPUs alone cannot do, and why.
@@ -29,32 +28,6 @@ REFUSED = {
     "in_network_all_reduce": "switch switch adds",
     "group_all_gather": "n1, which is not in the group",
 }
-
-
-def pairs_of(instance, answer):
-    """Bytes from rank to rank, counted hop by hop from the paths of the sends or trees alone."""
-    topology = instance.network
-    rank = {node: r for r, node in enumerate(topology.rank_nodes)}
-    found = defaultdict(Fraction)
-    for links, size in sends_of(answer):
-        nodes = [topology.link_ends[links[0]][0], *(topology.link_ends[link][1] for link in links)]
-        ranks = [rank[node] for node in nodes if node in rank]
-        for pair in pairwise(ranks):
-            found[pair] += size
-    return dict(found)
-
-
-def sends_of(answer):
-    """Links and size of every send."""
-    if hasattr(answer, "sends"):
-        for send, chunk in enumerate(answer.sends.chunk.tolist()):
-            yield answer.sends.path(send), answer.chunks.size_bytes(chunk)
-        return
-    for part in answer.passes:
-        for tree in range(len(part)):
-            for edge in range(part.edge_offset[tree], part.edge_offset[tree + 1]):
-                links = part.path_links[part.path_offset[edge] : part.path_offset[edge + 1]].tolist()
-                yield links, int(part.units[tree]) * part.unit_bytes
 
 
 def solved(spec, model, collective, size="1 MiB", **options):
@@ -110,11 +83,7 @@ def test_bytes_of_links_are_those_of_the_schedule():
     instance, answer = solved("mesh(2,3)", "forestcoll", "all_gather")
     flow = flow_of(instance, answer)
     found = lower(flow, Target(DIALECTS["msccl"]))
-    loads = defaultdict(Fraction)
-    for links, size in sends_of(answer):
-        for link in links:
-            loads[link] += size
-    assert {e: n * flow.grain_bytes for e, n in loads_of(found, instance.network).chunks.items()} == dict(loads)
+    assert {e: n * flow.grain_bytes for e, n in loads_of(found, instance.network).chunks.items()} == links_of(answer)
 
 
 def test_a_ring_is_one_thread_block():

@@ -1,0 +1,136 @@
+"""``cwb export chakra``, and ``cwb check`` of folders of Chakra execution traces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..core.errors import ExitStatus, InputError, located
+from .msccl import network_of_spec, read_flow, unlinked
+from .streams import echo
+
+if TYPE_CHECKING:
+    from ..core.topology import Topology
+    from ..exchange.chakra.trace import Trace
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command("chakra")
+@click.argument("schedule", type=_FILE, metavar="SCHEDULE")
+@click.option("--output", "-o", required=True, type=_FILE, metavar="FOLDER", help="Where the files are written.")
+@click.option("--name", metavar="PREFIX", help="Files are PREFIX.RANK.et; by default the folder's name.")
+def export_chakra(schedule: Path, output: Path, name: str | None) -> None:
+    """Write the schedule in SCHEDULE as Chakra execution traces, one for each rank, for ASTRA-sim.
+
+    \b
+    cwb export chakra s.json -o traces/
+    cwb check traces/ --topology "torus(4,4)"
+
+    The schedule is verified before, and the trace is run before it is written. Needs protobuf, cwb[chakra].
+    """
+    from ..core.files import write_whole
+    from ..exchange.chakra.files import file_of
+    from ..exchange.chakra.replay import problems_of
+    from ..exchange.chakra.schema import messages
+    from ..exchange.chakra.trace import trace_of
+
+    prefix = name or output.resolve().name
+    if not prefix or Path(prefix).name != prefix:
+        raise InputError(f"{prefix!r} is no name of a file", source="--name")
+    messages()
+    flow = read_flow(schedule)
+    with located(source=str(schedule)):
+        trace = trace_of(flow)
+        for problem in problems_of(trace)[:1]:
+            raise InputError(f"no order of its sends runs: {problem}", place="sends")
+    names = [f"{prefix}.{rank}.et" for rank in range(trace.ngpus)]
+    _make_folder(output, set(names))
+    for rank, file in enumerate(names):
+        write_whole(output / file, file_of(trace, rank))
+    sends, moved = _count(trace)
+    echo(f"{output}: {trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B", err=True)
+    if any((piece.grains * flow.grain_bytes).denominator != 1 for piece in flow.chunks):
+        echo("sizes of messages are rounded up to whole bytes", err=True)
+
+
+def _make_folder(folder: Path, names: set[str]) -> None:
+    """Make the folder, unless it is there and has no traces but those that are replaced."""
+    with located(source=str(folder)):
+        try:
+            folder.mkdir(exist_ok=True)
+            others = sorted(path.name for path in folder.glob("*.et") if path.name not in names)
+        except FileNotFoundError:
+            raise InputError("its folder does not exist") from None
+        except (OSError, ValueError) as error:
+            raise InputError((getattr(error, "strerror", None) or "cannot be made").lower()) from None
+        if others:
+            raise InputError(f"has {others[0]} of another trace; expected an empty folder")
+
+
+def _count(trace: Trace) -> tuple[int, int]:
+    """Messages, and bytes of all."""
+    from ..exchange.chakra.schema import SEND
+
+    sends = sum(node.type == SEND for nodes in trace.ranks for node in nodes)
+    return sends, sum(trace.transfers.values())
+
+
+def check_chakra(folder: Path, topology: str | None, *, as_json: bool) -> int:
+    """Run the trace in a folder, and show what is found; the exit status."""
+    from ..exchange.chakra.files import read_trace
+    from ..exchange.chakra.replay import problems_of
+
+    network = None if topology is None else network_of_spec(topology)
+    trace = read_trace(folder)
+    problems = [*problems_of(trace), *unlinked(trace, network)]
+    sends, moved = _count(trace)
+    data: dict[str, Any] = {
+        "folder": str(folder),
+        "ranks": trace.ngpus,
+        "nodes": sum(map(len, trace.ranks)),
+        "messages": sends,
+        "bytes": moved,
+        "verified": not problems,
+        "violations": problems,
+        "transfers": [[*pair, size] for pair, size in sorted(trace.transfers.items())],
+        "busiest_link": None if network is None or problems else _busiest(trace, network),
+    }
+    if as_json:
+        echo(json.dumps(data, allow_nan=False))
+    else:
+        for line in _lines(data):
+            echo(line)
+    return int(ExitStatus.VERIFICATION_FAILED if problems else ExitStatus.OK)
+
+
+def _busiest(trace: Trace, network: Topology) -> dict[str, Any] | None:
+    """The link that takes longest."""
+    from ..exchange.msccl.links import loads_of
+
+    loads = loads_of(trace, network)
+    found = loads.busiest(network)
+    if found is None:
+        return None
+    link, rate = found
+    wire = network.links[link]
+    return {
+        "source": wire.source,
+        "target": wire.target,
+        "bytes": float(loads.chunks[link]),
+        "seconds": float(1 / rate),
+    }
+
+
+def _lines(data: dict[str, Any]) -> Iterator[str]:
+    """What is found, for people."""
+    yield from data["violations"]
+    what = f"{data['ranks']:,} ranks, {data['nodes']:,} nodes, {data['messages']:,} messages, {data['bytes']:,} B"
+    yield f"{data['folder']}: {'WRONG' if data['violations'] else 'right'}, {what}"
+    if (busiest := data["busiest_link"]) is not None:
+        link = f"{busiest['source']} -> {busiest['target']}"
+        yield f"busiest link: {link} carries {busiest['bytes']:,.9g} B, which takes {busiest['seconds']:.9g} s"

@@ -1,0 +1,95 @@
+"""A trace, run: every message is sent and received with one size, and no node waits for ever."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+
+import numpy as np
+
+from .schema import RECV, SEND
+from .trace import Node, Trace
+
+#: Problems of a kind that are told one by one.
+TOLD = 5
+
+
+def problems_of(trace: Trace) -> list[str]:
+    """What is wrong with a trace; nothing if it can be run to its end.
+
+    A send needs no receive to begin or to end, as in ASTRA-sim. A receive ends when the message is there: the k-th send
+    and the k-th receive of a pair of ranks and a tag, in the order of the files, are one message.
+    """
+    starts = np.cumsum([0, *map(len, trace.ranks)])
+    idle = (f"rank {rank} has no node, and never ends" for rank, nodes in enumerate(trace.ranks) if not nodes)
+    matched: list[tuple[int, int]] = []
+    own: list[tuple[int, int]] = []
+    found = _few(idle)
+    found += _few(_matched(trace, starts.tolist(), matched))
+    found += _few(_ordered(trace, starts.tolist(), own))
+    return found + (
+        [] if found else _few(_stuck(trace, starts, np.array(own + matched, dtype=np.int64).reshape(-1, 2)))
+    )
+
+
+def _few(problems: Iterator[str]) -> list[str]:
+    """The first problems of a kind, and how many more there are."""
+    found = [text for _, text in zip(range(TOLD), problems, strict=False)]
+    more = sum(1 for _ in problems)
+    return found + ([f"{more:,} more of the kind"] if more else [])
+
+
+def _matched(trace: Trace, starts: list[int], pairs: list[tuple[int, int]]) -> Iterator[str]:
+    """Pair sends with receives."""
+    ends: dict[int, dict[tuple[int, int, int], list[tuple[Node, int]]]] = {
+        SEND: defaultdict(list),
+        RECV: defaultdict(list),
+    }
+    for rank, nodes in enumerate(trace.ranks):
+        for index, node in enumerate(nodes):
+            if node.type in ends:
+                pair = (rank, node.peer) if node.type == SEND else (node.peer, rank)
+                ends[node.type][*pair, node.tag].append((node, starts[rank] + index))
+    for message in sorted(ends[SEND].keys() | ends[RECV].keys()):
+        sends, receives = ends[SEND].get(message, []), ends[RECV].get(message, [])
+        source, target, tag = message
+        what = f"rank {source} to rank {target}, tag {tag}"
+        for (send, first), (receive, second) in zip(sends, receives, strict=False):
+            pairs.append((first, second))
+            if send.size_bytes != receive.size_bytes:
+                sizes = f"{send.size_bytes:,} B are sent, {receive.size_bytes:,} B received"
+                yield f"{what}: {sizes} (nodes {send.id} and {receive.id})"
+        if len(sends) != len(receives):
+            yield f"{what}: {len(sends):,} sends, {len(receives):,} receives"
+
+
+def _ordered(trace: Trace, starts: list[int], pairs: list[tuple[int, int]]) -> Iterator[str]:
+    """Find the nodes that others wait for."""
+    for rank, nodes in enumerate(trace.ranks):
+        index = {node.id: starts[rank] + i for i, node in enumerate(nodes)}
+        for node in nodes:
+            for before in node.after:
+                if before not in index:
+                    yield f"rank {rank}, node {node.id} waits for node {before}, which is not there"
+                    continue
+                pairs.append((index[before], index[node.id]))
+
+
+def _stuck(trace: Trace, starts: np.ndarray, pairs: np.ndarray) -> Iterator[str]:
+    """Nodes that wait for one another in a circle, and those behind them."""
+    count = int(starts[-1])
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    first = np.searchsorted(pairs[:, 0], np.arange(count + 1)).tolist()
+    following = pairs[:, 1].tolist()
+    waits = np.bincount(pairs[:, 1], minlength=count).tolist()
+    ready = deque(index for index, number in enumerate(waits) if not number)
+    while ready:
+        node = ready.popleft()
+        for after in following[first[node] : first[node + 1]]:
+            waits[after] -= 1
+            if not waits[after]:
+                ready.append(after)
+    for index in (index for index, number in enumerate(waits) if number):
+        rank = int(np.searchsorted(starts, index, side="right")) - 1
+        node_id = trace.ranks[rank][index - int(starts[rank])].id
+        yield f"rank {rank}, node {node_id} waits for ever, in a circle or behind one"

@@ -1,0 +1,116 @@
+"""Traces: what every rank sends and receives, and what each of it waits for."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from ..msccl.flow import Flow
+from ..msccl.operations import Operation, Shape, operations
+from .schema import COMP, RECV, SEND
+
+
+class Node(NamedTuple):
+    """What a rank does.
+
+    Parameters
+    ----------
+    id : int
+        Number, which no other node of the rank has.
+    type : int
+        Type of the schema.
+    after : tuple of int
+        Nodes of the rank that have to end before.
+    peer, tag, size_bytes : int
+        Of a send and a receive: the other rank, what tells messages between two ranks apart, and the size.
+    grains : int
+        Size in the grains of a schedule; 0 where it is not known.
+    name : str
+        What it is called.
+    """
+
+    id: int
+    type: int
+    after: tuple[int, ...] = ()
+    peer: int = 0
+    tag: int = 0
+    size_bytes: int = 0
+    grains: int = 0
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Nodes of every rank.
+
+    Parameters
+    ----------
+    ranks : tuple of tuple of Node
+        By rank.
+    grains : int
+        Grains of the full buffer; 0 where it is not known.
+    """
+
+    ranks: tuple[tuple[Node, ...], ...]
+    grains: int = 0
+
+    @property
+    def ngpus(self) -> int:
+        """Number of ranks."""
+        return len(self.ranks)
+
+    @property
+    def transfers(self) -> dict[tuple[int, int], int]:
+        """Bytes that every pair (source, target) of ranks is sent, by the nodes that send."""
+        found: Counter[tuple[int, int]] = Counter()
+        for rank, nodes in enumerate(self.ranks):
+            for node in nodes:
+                if node.type == SEND:
+                    found[rank, node.peer] += node.size_bytes
+        return dict(found)
+
+
+def trace_of(flow: Flow) -> Trace:
+    """Make a trace of a schedule.
+
+    Every chunk that goes from rank to rank is a send, a receive, and a tag that no other message between the two has.
+    What a node waits for is what its rank does before with the same memory. Sizes are whole bytes, rounded up. Copies
+    within a rank come last, take no time and are left out; a rank that has nothing to do has one node that does nothing.
+    """
+    tags: Counter[tuple[int, int]] = Counter()
+    sent: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
+    made = operations(flow, Shape(largest=max(flow.grains, *(piece.grains for piece in flow.chunks), 1)))
+    for rank, some in enumerate(made):
+        for operation in some:
+            if operation.given is not None:
+                target, channel = operation.given
+                sent[rank, target, channel].append(tags[rank, target])
+                tags[rank, target] += 1
+    return Trace(tuple(_nodes(flow, rank, some, sent) for rank, some in enumerate(made)), flow.grains)
+
+
+def _nodes(
+    flow: Flow, rank: int, some: list[Operation], sent: dict[tuple[int, int, int], deque[int]]
+) -> tuple[Node, ...]:
+    """Nodes of a rank; a connection is in order, so that its receives have the tags of its sends."""
+    numbers: dict[Operation, int] = {}
+    nodes: list[Node] = []
+    tags: Counter[int] = Counter()
+    for operation in some:
+        if operation.given is not None:
+            peer, kind = operation.given[0], SEND
+            tag, tags[peer] = tags[peer], tags[peer] + 1
+            name = f"send to {peer}"
+        elif operation.taken is not None:
+            peer, kind = operation.taken[0], RECV
+            tag = sent[peer, rank, operation.taken[1]].popleft()
+            name = f"receive from {peer}"
+        else:
+            continue
+        after = tuple(sorted({numbers[before] for before in operation.after}))
+        size = max(1, ceil(operation.count * flow.grain_bytes))
+        numbers[operation] = number = len(nodes)
+        nodes.append(Node(number, kind, after, peer, tag, size, operation.count, name))
+    return tuple(nodes) or (Node(0, COMP, name="nothing"),)
