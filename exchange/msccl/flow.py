@@ -154,7 +154,7 @@ def _columns(
     kinds = [_normal(chunks.groups[held], chunks.groups[needed], reduced) for held, needed, reduced in rows]
     if isinstance(answer, Schedule):
         read, write = time_order(answer.start_s, answer.end_s)
-        return answer.sends, kinds, chunks.units.tolist(), chunks.unit_bytes, read, np.maximum(read, write)
+        return answer.sends, kinds, chunks.units.tolist(), chunks.unit_bytes, read, write
     assert isinstance(answer, StepSchedule)  # noqa: S101 (there is no other)
     return answer.sends, kinds, chunks.units.tolist(), chunks.unit_bytes, answer.step, answer.step
 
