@@ -386,7 +386,9 @@ def _looked_up(data: dict[Any, Any], key: Any, default: Any = None) -> Any:
         raise TypeError(f"an index is expected, not {key!r}")
     if not data:
         none = np.zeros(0, dtype=np.int64)
-        return Each(reading, none, none) if isinstance(data, Lists) else default if default is not None else refuse(data)
+        return (
+            Each(reading, none, none) if isinstance(data, Lists) else default if default is not None else refuse(data)
+        )
     places, ends, values = reading.table(data)
     found = places.find(reading.columns(key), reading.scope.size)
     if not isinstance(data, Lists):
