@@ -12,7 +12,7 @@ from .schema import COLL, INTEGERS, LAST_TYPE, RECV, SEND, VERSION, decoded, fra
 from .trace import Node, Trace
 
 #: Bytes of all files, and nodes with what they wait for: an all-gather of 1,024 ranks around a ring has 2,095,104.
-MAX_BYTES, MAX_NODES, MAX_DEPENDENCES = 2**28, 2**21, 2**23
+MAX_BYTES, MAX_NODES, MAX_DEPENDENCES = 2**28, 2**21, 2**22
 
 _NAME = re.compile(r"(.+)\.(0|[1-9][0-9]{0,5})\.et\Z")
 
@@ -99,7 +99,7 @@ def _read(path: Path, most: int) -> bytes:
 def _nodes(raw: bytes, rank: int, ranks: int, room: list[int]) -> Iterator[Node]:
     """Nodes of a file; ``room`` is what is left of nodes and dependences."""
     kinds = messages()
-    known: set[int] = set()
+    known: dict[int, int] = {}  # numbers, each of which is kept once
     number = -1
     for number, content in enumerate(unframed(raw)):
         with located(place=f"message {number}"):
@@ -109,7 +109,8 @@ def _nodes(raw: bytes, rank: int, ranks: int, room: list[int]) -> Iterator[Node]
             node = _node(decoded(kinds.node, content), rank, ranks)
             if node.id in known:
                 raise InputError(f"node {node.id} is there twice")
-            known.add(node.id)
+            known[node.id] = node.id
+            node = node._replace(after=tuple([known.get(before, before) for before in node.after]))
             room[0] -= 1
             room[1] -= len(node.after)
             if min(room) < 0:

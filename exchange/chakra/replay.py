@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict, deque
 from collections.abc import Iterator
 
@@ -22,14 +23,11 @@ def problems_of(trace: Trace) -> list[str]:
     """
     starts = np.cumsum([0, *map(len, trace.ranks)])
     idle = (f"rank {rank} has no node, and never ends" for rank, nodes in enumerate(trace.ranks) if not nodes)
-    matched: list[tuple[int, int]] = []
-    own: list[tuple[int, int]] = []
+    pairs = array("q")  # nodes, each before the one that waits for it
     found = _few(idle)
-    found += _few(_matched(trace, starts.tolist(), matched))
-    found += _few(_ordered(trace, starts.tolist(), own))
-    return found + (
-        [] if found else _few(_stuck(trace, starts, np.array(own + matched, dtype=np.int64).reshape(-1, 2)))
-    )
+    found += _few(_matched(trace, starts.tolist(), pairs))
+    found += _few(_ordered(trace, starts.tolist(), pairs))
+    return found + ([] if found else _few(_stuck(trace, starts, np.frombuffer(pairs, dtype=np.int64).reshape(-1, 2))))
 
 
 def _few(problems: Iterator[str]) -> list[str]:
@@ -39,7 +37,7 @@ def _few(problems: Iterator[str]) -> list[str]:
     return found + ([f"{more:,} more of the kind"] if more else [])
 
 
-def _matched(trace: Trace, starts: list[int], pairs: list[tuple[int, int]]) -> Iterator[str]:
+def _matched(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator[str]:
     """Pair sends with receives."""
     ends: dict[int, dict[tuple[int, int, int], list[tuple[Node, int]]]] = {
         SEND: defaultdict(list),
@@ -55,7 +53,7 @@ def _matched(trace: Trace, starts: list[int], pairs: list[tuple[int, int]]) -> I
         source, target, tag = message
         what = f"rank {source} to rank {target}, tag {tag}"
         for (send, first), (receive, second) in zip(sends, receives, strict=False):
-            pairs.append((first, second))
+            pairs.extend((first, second))
             if send.size_bytes != receive.size_bytes:
                 sizes = f"{send.size_bytes:,} B are sent, {receive.size_bytes:,} B received"
                 yield f"{what}: {sizes} (nodes {send.id} and {receive.id})"
@@ -63,7 +61,7 @@ def _matched(trace: Trace, starts: list[int], pairs: list[tuple[int, int]]) -> I
             yield f"{what}: {len(sends):,} sends, {len(receives):,} receives"
 
 
-def _ordered(trace: Trace, starts: list[int], pairs: list[tuple[int, int]]) -> Iterator[str]:
+def _ordered(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator[str]:
     """Find the nodes that others wait for."""
     for rank, nodes in enumerate(trace.ranks):
         index = {node.id: starts[rank] + i for i, node in enumerate(nodes)}
@@ -72,16 +70,16 @@ def _ordered(trace: Trace, starts: list[int], pairs: list[tuple[int, int]]) -> I
                 if before not in index:
                     yield f"rank {rank}, node {node.id} waits for node {before}, which is not there"
                     continue
-                pairs.append((index[before], index[node.id]))
+                pairs.extend((index[before], index[node.id]))
 
 
 def _stuck(trace: Trace, starts: np.ndarray, pairs: np.ndarray) -> Iterator[str]:
     """Nodes that wait for one another in a circle, and those behind them."""
     count = int(starts[-1])
-    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-    first = np.searchsorted(pairs[:, 0], np.arange(count + 1)).tolist()
-    following = pairs[:, 1].tolist()
-    waits = np.bincount(pairs[:, 1], minlength=count).tolist()
+    order = np.argsort(pairs[:, 0], kind="stable")
+    first = np.searchsorted(pairs[order, 0], np.arange(count + 1)).data
+    following = pairs[order, 1].data
+    waits = np.bincount(pairs[:, 1], minlength=count).data
     ready = deque(index for index, number in enumerate(waits) if not number)
     while ready:
         node = ready.popleft()

@@ -102,11 +102,11 @@ def _nodes(
         if operation.given is not None:
             peer, kind = operation.given[0], SEND
             tag, tags[peer] = tags[peer], tags[peer] + 1
-            name = f"send to {peer}"
+            name = "send"
         elif operation.taken is not None:
             peer, kind = operation.taken[0], RECV
             tag = sent[peer, rank, operation.taken[1]].popleft()
-            name = f"receive from {peer}"
+            name = "receive"
         else:
             continue
         after = tuple(sorted({numbers[before] for before in operation.after}))
