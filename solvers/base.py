@@ -42,6 +42,8 @@ DEFAULT_OPTIONS = SolverOptions()
 #: What sets options that are the same for every solver, as errors say it.
 TIME_LIMIT = "the budget's time limit (--time-limit)"
 THREADS = "the budget's threads (--threads)"
+COEFFICIENTS = "cwb, which refuses smaller coefficients"
+COSTS = "cwb, which scales costs itself"
 SEED = "the budget's seed (--seed)"
 LOG_FILE = "the budget's log file (--log-file)"
 

@@ -131,10 +131,19 @@ class _Search:
         used = set(np.unique(self.matrix.A[[i for _, i in rows]].indices).tolist()) | self._quadratic_columns(rows)
         bounds = [part for part in bounds if part[1] in used]
         bounds = thinned(bounds, lambda trial: self.is_infeasible([*rows, *trial]) is True)
-        parts = (*rows, *bounds)
-        needed = (self.is_infeasible([p for p in parts if p != part]) is False for part in parts)
-        irreducible = self.is_infeasible(parts) is True and all(needed)
-        return Conflict(parts, not self.relaxed, irreducible, by, self.solves)
+        parts, whole = [*rows, *bounds], not self.relaxed
+        irreducible = self.is_infeasible(parts) is True
+        self.relaxed = False
+        rests = self.without_each(parts)
+        if not whole and True in rests:
+            # Met by fractions, but not in whole numbers: fewer conditions will do.
+            parts, whole = thinned(parts, lambda trial: self.is_infeasible(trial) is True), True
+            irreducible, rests = self.is_infeasible(parts) is True, self.without_each(parts)
+        return Conflict(tuple(parts), whole, irreducible and all(rest is False for rest in rests), by, self.solves)
+
+    def without_each(self, parts: Sequence[Part]) -> list[bool | None]:
+        """Whether all parts but one are infeasible, for each of them."""
+        return [self.is_infeasible([other for other in parts if other != part]) for part in parts]
 
     def begin(self, every: list[Part]) -> tuple[list[Part] | None, str]:
         """The parts to begin with, and where they are from; None if all parts together are not infeasible."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from ..core.budget import Budget
 from ..core.solver import Capability, SolverOptions
-from .base import LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter, Session
+from .base import COEFFICIENTS, COSTS, LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter, Session
 
 
 class HighsPdlp(Adapter):
@@ -33,6 +33,9 @@ class HighsPdlp(Adapter):
         "log_to_console": LOG_FILE,
         "threads": THREADS,
         "random_seed": SEED,
+        "small_matrix_value": COEFFICIENTS,
+        "user_objective_scale": COSTS,
+        "user_bound_scale": COSTS,
         "pdlp_optimality_tolerance": "rel_gap",
         "primal_feasibility_tolerance": "feasibility_tolerance",
     }

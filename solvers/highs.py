@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core.budget import Budget
 from ..core.solver import Capability, SolverOptions
-from .base import DEFAULT_OPTIONS, LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter, Session
+from .base import COEFFICIENTS, COSTS, DEFAULT_OPTIONS, LOG_FILE, SEED, THREADS, TIME_LIMIT, Adapter, Session
 
 if TYPE_CHECKING:
     from .compiled import Compiled
@@ -42,6 +42,9 @@ class Highs(Adapter):
         "log_to_console": LOG_FILE,
         "threads": THREADS,
         "random_seed": SEED,
+        "small_matrix_value": COEFFICIENTS,
+        "user_objective_scale": COSTS,
+        "user_bound_scale": COSTS,
         "mip_rel_gap": "rel_gap",
         "mip_max_nodes": "node_limit",
         "mip_feasibility_tolerance": "feasibility_tolerance",

@@ -197,6 +197,9 @@ class HighsSession(Session):
         termination = TERMINATIONS.get(status, Termination.ERROR)
         info = self.highs.getInfo()
         mixed = self.matrix.is_mixed_integer
+        if termination is Termination.ERROR:
+            # Nothing was solved, and the numbers of a solve are not set.
+            return SessionResult(termination, message=f"HiGHS has not solved the model: {words}")
         values = None
         if info.primal_solution_status == FEASIBLE and termination not in {
             Termination.INFEASIBLE,

@@ -72,6 +72,18 @@ def test_a_conflict_of_whole_numbers_says_so(name: str) -> None:
     assert (ROW, 1) not in conflict.parts
 
 
+@pytest.mark.parametrize("name", ["highs", "gurobi", "scip"])
+def test_the_rest_can_be_met_in_whole_numbers(name: str) -> None:
+    """A bound is left out that only fractions need, although the conditions clash for fractions too."""
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(domain=pyo.Integers, bounds=(0, 2))
+    m.half = pyo.Constraint(expr=2 * m.x == 5)
+    m.o = pyo.Objective(expr=m.x)
+    conflict = find_conflict(solvers.get(name), compile_matrix(m), budget())
+    assert conflict is not None
+    assert (conflict.parts, conflict.whole, conflict.irreducible) == (((ROW, 0),), True, True)
+
+
 def test_what_is_feasible_has_no_conflict() -> None:
     """A model with a solution has none, and one that may not be solved has none that is known."""
     m = small()

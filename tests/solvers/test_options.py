@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import cwb
+import pyomo.environ as pyo
 import pytest
 from cwb import solvers
+from cwb.core.budget import Budget
 from cwb.core.errors import InputError, SolverUnavailable
-from cwb.core.solver import SolverOptions
+from cwb.core.solver import SolverOptions, Termination
+from cwb.harness.clock import WallClock
 from cwb.solvers.options import Offered, read_options
 
 #: Of every solver: a good option as it is typed, one with a slip and what is meant, a value of another kind, a value
@@ -47,6 +50,26 @@ def test_what_is_wrong_is_said_in_one_line(name: str, capfd: pytest.CaptureFixtu
     with pytest.raises(InputError, match="is set by the budget"):
         solver.check_options(option(other))
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", ["highs", "highs-pdlp"])
+@pytest.mark.parametrize("option", ["small_matrix_value", "user_objective_scale", "user_bound_scale"])
+def test_options_that_make_another_model_are_refused(name: str, option: str) -> None:
+    """Coefficients are not dropped and bounds keep their unit, whatever a user asks of the solver."""
+    with pytest.raises(InputError, match="is set by cwb"):
+        solvers.get(name).check_options({option: 1})
+
+
+def test_a_solver_that_has_not_run_bounds_nothing() -> None:
+    """Where HiGHS refuses to begin, its numbers are not set and none of them is believed."""
+    m = pyo.ConcreteModel()
+    m.x = pyo.Var(domain=pyo.Binary)
+    m.o = pyo.Objective(expr=m.x, sense=pyo.maximize)
+    m.c = pyo.Constraint(expr=2 * m.x <= 3)
+    asked = SolverOptions(extra={"read_solution_file": "no such file"})
+    result = solvers.get("highs").solve(m, Budget(10.0, clock=WallClock(10.0)), asked)
+    assert (result.termination, result.bound) == (Termination.ERROR, None)
+    assert "has not solved the model" in result.message
 
 
 @pytest.mark.parametrize(("name", "own"), [("highs", "mip_rel_gap"), ("gurobi", "mipgap"), ("scip", "limits/gap")])
