@@ -16,7 +16,7 @@ from ...algorithms.schedules.compose import concatenate, merge
 from ...algorithms.schedules.problem import GroupProblem, check_size, group_problems, supports_groups
 from ...core.budget import Budget
 from ...core.collective import CollectiveKind
-from ...core.errors import Unsupported
+from ...core.errors import InputError, Unsupported
 from ...core.fields import Strict
 from ...core.formulation import NoOptions
 from ...core.instance import Instance
@@ -119,7 +119,10 @@ def define(
 
     def run(instance: Instance, solver: Solver, budget: Budget, given: Any) -> Outcome:
         del solver
-        bound, certificate = best_bound(instance)
+        try:
+            bound, certificate = best_bound(instance)
+        except InputError as error:  # no path leads to some rank
+            raise Unsupported(error.problem) from None
         budget.tell_bound(bound, certificate)
         schedules = [assemble(problem, algorithm(problem, given)) for problem in group_problems(instance)]
         schedule = merge(instance.sha256, schedules)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 from cwb.algorithms.schedules.compose import concatenate, reverse, reverse_links, transpose
+from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError, Unsupported
 from cwb.core.topology import Topology
@@ -16,7 +17,7 @@ from cwb.instances import load
 
 def gather(topology: Topology, kind: str = "all_gather", size: int = 840):
     posed = load("ring(3)").with_changes(network=topology, demand=Demand(CollectiveKind(kind), Fraction(size), 2))
-    return RING.run(posed, None, None, RingOptions()).answer
+    return RING.run(posed, None, Budget(), RingOptions()).answer
 
 
 def paths_are_right(topology: Topology, schedule) -> bool:

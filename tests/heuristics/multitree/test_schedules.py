@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 from cwb.algorithms.schedules.problem import parallel_uses
+from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.method import Status
 from cwb.core.schedule import StepSchedule
@@ -100,7 +101,7 @@ def test_in_lockstep_a_torus_takes_the_time_of_its_steps(pose, run, network, ste
     assert in_steps == pytest.approx(steps * float(step_s), rel=1e-9)
     assert in_steps < 1.34 * outcome.bound
     free = simulate(posed, outcome.answer).completion_s
-    ring = simulate(posed, RING.run(posed, None, None, RING.options()).answer).completion_s
+    ring = simulate(posed, RING.run(posed, None, Budget(), RING.options()).answer).completion_s
     assert free < 1.34 * outcome.bound < 2 * outcome.bound < ring
 
 

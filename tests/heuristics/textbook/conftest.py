@@ -10,6 +10,7 @@ from importlib import import_module
 from itertools import pairwise
 
 import pytest
+from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.conditions import conditions
 from cwb.core.instance import Instance
@@ -34,7 +35,7 @@ def instance(network: str | Topology, kind: str, size: int = 2**20, chunks: int 
 def solve(name: str, posed: Instance, **options: object) -> StepSchedule:
     chosen = method(name)
     assert chosen.supports(posed) is None
-    outcome = chosen.run(posed, None, None, chosen.options.model_validate(options))
+    outcome = chosen.run(posed, None, Budget(), chosen.options.model_validate(options))
     assert outcome.status is Status.FEASIBLE
     assert outcome.answer.instance_sha256 == posed.sha256
     return outcome.answer

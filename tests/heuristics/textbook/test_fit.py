@@ -80,7 +80,7 @@ def test_a_given_ring_order_is_kept(pose, scheduled):
 
 
 def test_a_disconnected_network_is_unsupported(pose, unchecked):
-    """Where no path leads, the message names the pair."""
+    """Where no path leads to some rank, the message says so."""
     with pytest.raises(Unsupported, match="no path leads from"):
         unchecked("direct", pose("line(2)", "all_gather").with_changes(network=cut_line()))
 
