@@ -293,7 +293,7 @@ class Formulation:
                 return function(*arguments)
             except CwbError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 name = getattr(function, "__name__", "its function")
                 raise InputError(f"{name}: {type(error).__name__}: {error}", source=self.name) from error
 

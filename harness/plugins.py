@@ -57,7 +57,7 @@ def module_of(path: str) -> ModuleType:
         sys.path.append(folder)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise InputError(f"{type(error).__name__}: {error}", source=path) from error
     return module

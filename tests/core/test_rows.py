@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from itertools import islice
+from types import SimpleNamespace
 
 import numpy as np
 import pyomo.environ as pyo
@@ -325,3 +326,57 @@ def test_any_index_is_found(keys, data):
     fast_rows, slow_rows = compile_matrix(fast), compile_matrix(slow)
     np.testing.assert_array_equal(fast_rows.A.toarray(), slow_rows.A.toarray())
     np.testing.assert_array_equal(fast_rows.row_upper, slow_rows.row_upper)
+
+
+#: Terms of one row: variables with one and two indices that may be missing, sums over lists and sets, one in another.
+TERMS = [
+    lambda m, d, v, t: m.x[v, t],
+    lambda m, d, v, t: m.z / 2 - 3,
+    lambda m, d, v, t: present(m.y, v - 2),
+    lambda m, d, v, t: d.cost[v] * present(m.x, v + 1, t - 1),
+    lambda m, d, v, t: sum(m.x[u, t] for u in d.out[v]),
+    lambda m, d, v, t: sum(d.cost[u] * present(m.x, u, s + 1) - v for u in d.out[v] for s in m.T),
+    lambda m, d, v, t: d.some.get((v, t), -1.0) * sum(m.x[v, s] + m.z for s in m.T),
+    lambda m, d, v, t: sum(d.cost[u] for u in d.out[v]) * m.z + t % 2,
+    lambda m, d, v, t: m.p[v] * sum(sum(m.x[w, t] for w in d.out[u]) - m.x[u, t] for u in d.out[v]),
+    lambda m, d, v, t: v // 2 - d.cost[v],
+]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 5), max_size=4), min_size=6, max_size=6),
+    st.lists(st.tuples(st.sampled_from(TERMS), st.sampled_from([-2, 1, 0.5]), st.booleans()), min_size=1, max_size=4),
+    st.sampled_from(["<=", ">=", "=="]),
+    st.booleans(),
+)
+def test_any_sum_of_terms_is_the_same_row_by_row(lists, terms, sign, is_fixed):
+    """Whatever stands on both sides, the rows by arrays are those that Pyomo makes of the same rule one by one."""
+
+    def declared():
+        m, d = pyo.ConcreteModel(), SimpleNamespace()
+        m.V, m.T = pyo.RangeSet(0, 5), pyo.Set(initialize=[4, 2, 3])
+        m.x, m.y, m.z = pyo.Var(m.V, m.T), pyo.Var([0, 3]), pyo.Var()
+        m.p = pyo.Param(m.V, initialize={v: 1.5 * v - 3 for v in range(6)})
+        d.out, d.cost = Lists(enumerate(lists)), Table((v, 0.25 * v - 0.5) for v in range(6))
+        d.some = Table({(v, 3): v - 2.0 for v in range(6)})
+
+        @rows(m, m.V, m.T)
+        def any_row(m, v, t):
+            sides = [m.x[v, t] + 0, m.z + 0]
+            for term, factor, is_left in terms:
+                sides[not is_left] += factor * term(m, d, v, t)
+            return {"<=": sides[0] <= sides[1], ">=": sides[0] >= sides[1], "==": sides[0] == sides[1]}[sign]
+
+        m.objective = pyo.Objective(expr=m.z)
+        if is_fixed:
+            m.x[2, 3].fix(0.5)
+        return {name: (row, low, up) for name, row, low, up in named(dense(m))}
+
+    fast = declared()
+    with one_by_one():
+        slow = declared()
+    assert fast.keys() == slow.keys()
+    for name, (row, low, up) in slow.items():
+        assert dict(fast[name][0]) == pytest.approx(dict(row), abs=1e-12)
+        assert fast[name][1:] == pytest.approx((low, up), abs=1e-12)

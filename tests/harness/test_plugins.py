@@ -87,6 +87,7 @@ def test_plugins_are_known_in_suites_and_worker_processes(plugin, tmp_path):
     [
         ("import no_such_module", "ModuleNotFoundError"),
         ("def (", "SyntaxError"),
+        ("raise SystemExit(4)", "SystemExit"),
         (PLUGIN.replace('name="{name}"', 'name="ring"'), "name of another"),
     ],
 )
