@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isclose
+from numbers import Real
 from typing import Any
 from weakref import ref
 
@@ -65,7 +66,7 @@ def one_by_one() -> Iterator[None]:
 def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
     """Declare the constraint that a rule says for every member of its index; decorates the rule, whose name it has.
 
-    A row without variables that is true, such as ``0 == 0``, is left out. The rule is called more than once, in no
+    A row without variables that is true, such as ``0 == 0`` or ``(0, 0, 4)``, is left out. The rule is called more than once, in no
     certain order: what it says may depend on nothing but its index and on data that it does not change.
 
     Parameters
@@ -81,7 +82,7 @@ def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def declare(rule: Callable[..., Any]) -> Any:
         def row(m: Any, *key: Any) -> Any:
-            said = rule(m, *key)
+            said = _written(rule, m, key)
             return pyo.Constraint.Skip if said is True else said
 
         constraint = pyo.Constraint(*index, rule=row)
@@ -253,7 +254,11 @@ def present(variables: Any, *index: Any) -> Any:
 
 
 def _written(rule: Callable[..., Any], block: Any, key: Any) -> Any:
-    return rule(block, *key) if isinstance(key, tuple) else rule(block, key)
+    """What a rule says of one row; whether it is true, where there are only numbers in it."""
+    said = rule(block, *key) if isinstance(key, tuple) else rule(block, key)
+    if isinstance(said, tuple) and len(said) == 3 and all(isinstance(part, Real) for part in said):
+        return bool(said[0] <= said[1] <= said[2])
+    return said
 
 
 def array_rows(constraint: Any) -> ArrayRows | None:

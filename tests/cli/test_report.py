@@ -75,12 +75,13 @@ def test_errors(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lone_surrogates_are_written(tmp_path: Path, make_name: Callable[[str], Path]) -> None:
-    """A name that no file can hold as UTF-8 is written with an escape, in tables and in the report."""
+def test_lone_surrogates_are_refused(tmp_path: Path, make_name: Callable[[str], Path]) -> None:
+    """A ledger with a name that no file can hold as UTF-8 is refused, and nothing is written."""
     ledger = make_name("torus \\ud800")
-    for suffix in ("tex", "md", "csv", "txt", "html"):
-        assert cwb("table", "summary", ledger, "-o", tmp_path / f"x.{suffix}") == 0
-    assert cwb("report", ledger, "-o", tmp_path / "report.html") == 0
+    assert cwb("table", "summary", ledger, "-o", tmp_path / "x.tex") == 2
+    assert cwb("report", ledger, "-o", tmp_path / "report.html") == 2
+    assert not (tmp_path / "x.tex").exists()
+    assert not (tmp_path / "report.html").exists()
 
 
 @pytest.fixture
