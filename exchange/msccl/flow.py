@@ -194,7 +194,7 @@ def _transfers(
             way, begin = _out_of_switch(topology, stored[chunk, source], source, begin, way)
         if not compute[target]:
             if reduce and any(kept for kept in stored[chunk, target]):
-                raise InputError(f"switch {topology.nodes[target].name} adds; MSCCL adds on GPUs alone", place="sends")
+                raise InputError(f"switch {topology.nodes[target].name} adds; programs of sends and receives add on GPUs alone", place="sends")
             stored[chunk, target].append((way, begin, end))
             continue
         outside = [topology.nodes[node].name for node in way if node not in rank]
@@ -212,7 +212,7 @@ def _out_of_switch(
     """The way to a switch and on from there; every arrival goes on once."""
     arrived = [index for index, (_, _, end) in enumerate(kept) if end <= begin]
     if not arrived:
-        text = f"switch {topology.nodes[switch].name} copies; MSCCL sends every copy from a GPU (no multicast)"
+        text = f"switch {topology.nodes[switch].name} copies; programs of sends and receives send every copy from a GPU"
         raise InputError(text, place="sends")
     before, since, _ = kept.pop(arrived[0])
     return before + way, since
