@@ -281,7 +281,7 @@ def table(measured: Sequence[Measured]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Measure, print the table, and end with 1 if a cell was over or left no record."""
+    """Measure, print the table, and end with 1 if a cell was over (not with ``--smoke``) or left no record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", nargs="*", metavar="NAME", help="methods and formulations; all by default")
     parser.add_argument("--limits", nargs="*", type=float, default=[2.0, 5.0, 20.0], help="seconds")
@@ -316,6 +316,8 @@ def main() -> int:
     print(f"{len(done)} cells; {len(late)} were over by more than {ALLOWED_S:g} s or left no record")
     for m in late:
         print(f"  {m.cell}: {m.status}, {m.message}")
+    if arguments.smoke:  # a busy machine is no reason to fail
+        return 0 if all(m.record for m in done) else 1
     return 1 if late else 0
 
 
