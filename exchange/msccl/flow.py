@@ -194,7 +194,10 @@ def _transfers(
             way, begin = _out_of_switch(topology, stored[chunk, source], source, begin, way)
         if not compute[target]:
             if reduce and any(kept for kept in stored[chunk, target]):
-                raise InputError(f"switch {topology.nodes[target].name} adds; programs of sends and receives add on GPUs alone", place="sends")
+                raise InputError(
+                    f"switch {topology.nodes[target].name} adds; programs of sends and receives add on GPUs alone",
+                    place="sends",
+                )
             stored[chunk, target].append((way, begin, end))
             continue
         outside = [topology.nodes[node].name for node in way if node not in rank]

@@ -63,6 +63,7 @@ def test_a_plugin_s_method_and_formulation_are_known_by_name(plugin):
     assert record.objective == pytest.approx(cwb.formulation("outsider/slowest-link").value(None, record.objective))
 
 
+@pytest.mark.slow
 def test_plugins_are_known_in_suites_and_worker_processes(plugin, tmp_path):
     """A suite that runs in worker processes takes a plugin's method, on a built-in solver and on another plugin's."""
     suite = tmp_path / "suite.toml"

@@ -52,6 +52,7 @@ def test_a_group_in_a_part_of_a_fully_connected_dimension():
     assert part == (whole[0] * Fraction(7, 3),)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_merged_terms_give_the_judges_time(data, random_instances):

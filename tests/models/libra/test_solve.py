@@ -64,6 +64,7 @@ def test_reference_optimum(row, solver):
         assert record.gap <= GAPS[options["objective"]]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_certified_optimum_of_random_instances(data, random_instances):

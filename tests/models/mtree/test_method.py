@@ -14,6 +14,7 @@ from cwb.core.trees import TreeKind
 from mtree_networks import instance, solve
 
 
+@pytest.mark.slow
 def test_the_exact_table_is_reproduced(reference):
     """Every optimum of the reference table comes out to its digits, proved and verified."""
     with (reference / "mtree_gscale.csv").open() as stream:

@@ -58,6 +58,7 @@ def test_three_low_trees(seed, unit):
     assert record.metrics["allreduce_rate_Bps"] / MBPS == pytest.approx(best_few(edges, trees, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["hops", "ms"])
 @pytest.mark.parametrize("seed", range(10))
 def test_low_trees_that_are_not_listed(monkeypatch, seed, unit):

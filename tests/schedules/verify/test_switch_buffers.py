@@ -102,6 +102,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clock", ["steps", "times", "epochs"])
 @given(data=st.data())
 def test_as_much_as_the_best_choice_of_what_to_drop(clock, data):
