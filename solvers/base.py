@@ -51,7 +51,8 @@ LOG_FILE = "the budget's log file (--log-file)"
 _FIELDS = {
     "rel_gap": Offered(float, 0.0),
     "node_limit": Offered(int, 0.0),
-    "feasibility_tolerance": Offered(float, 0.0),
+    # With a looser one, what a solver calls optimal may be far beyond the optimum.
+    "feasibility_tolerance": Offered(float, 0.0, 1e-5),
 }
 
 

@@ -60,6 +60,18 @@ def test_options_that_make_another_model_are_refused(name: str, option: str) -> 
         solvers.get(name).check_options({option: 1})
 
 
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("highs", "primal_feasibility_tolerance"), ("gurobi", "FeasibilityTol"), ("scip", "numerics/feastol")],
+)
+def test_loose_feasibility_is_refused(name: str, option: str) -> None:
+    """A tolerance under which a point beyond the optimum would be called optimal is no option."""
+    solver = solvers.get(name)
+    solver.check_options({option: 1e-6})
+    with pytest.raises(InputError, match="expected a number from 0 to 1e-05"):
+        solver.check_options({option: 0.1})
+
+
 def test_a_solver_that_has_not_run_bounds_nothing() -> None:
     """Where HiGHS refuses to begin, its numbers are not set and none of them is believed."""
     m = pyo.ConcreteModel()
