@@ -16,13 +16,12 @@ from ..core.fabric import Fabric
 from ..core.instance import Instance
 from ..core.topology import Topology
 from ..core.transformer import Transformer
-from ..core.units import TIMES, UnitKind, amount, show
+from ..core.units import SIZES, TIMES, UnitKind, amount, show
 from ..core.workload import Layer, Workload
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_SIZES = ("TiB", "GiB", "MiB", "KiB", "B")
 _PRICE = "USD/(GB/s)"
 _PHASES = {"forward": "forward", "input_gradient": "input gradient", "weight_gradient": "weight gradient"}
 
@@ -83,7 +82,7 @@ def topology_table(topology: Topology) -> Table:
 def demand_line(demand: Demand) -> str:
     """The collective in one line."""
     ranks = "all ranks" if demand.ranks is None else f"{len(demand.ranks):,} ranks"
-    size = amount(demand.size_bytes, _SIZES)
+    size = amount(demand.size_bytes, SIZES)
     return f"collective: {demand.collective.value} of {size}, {demand.chunks:,} chunks per rank, {ranks}"
 
 
@@ -129,7 +128,7 @@ def _communication(layers: Sequence[Layer], phase: str) -> Iterator[tuple[str, s
             times[key] += layer.repeat
             size[key] += communication.size_bytes * layer.repeat
     for key, number in times.items():
-        yield *key, f"{number:,}", amount(size[key], _SIZES)
+        yield *key, f"{number:,}", amount(size[key], SIZES)
 
 
 def prices_table(model: CostModel) -> Table:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from .display import Shown
 from .instance import plain
 from .schedule import Schedule, StepSchedule
 from .translated import TranslatedTrees
@@ -35,8 +37,8 @@ class BandwidthPlan:
         return cls(tuple(data["bandwidth_Bps"]), (chosen[0], chosen[1]) if chosen else None)
 
 
-@dataclass(frozen=True)
-class ChunkOrders:
+@dataclass(frozen=True, repr=False)
+class ChunkOrders(Shown):
     """The way of every chunk through the dimensions of a fabric.
 
     Parameters
@@ -54,6 +56,9 @@ class ChunkOrders:
     def from_json(cls, data: dict[str, Any]) -> ChunkOrders:
         """Read what :func:`to_json` wrote."""
         return cls(tuple(tuple(order) for order in data["orders"]), data["queue"])
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"chunks": len(self.orders), "queue": self.queue}
 
 
 @dataclass(frozen=True)

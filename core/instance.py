@@ -15,17 +15,19 @@ from typing import Any
 from .collective import Demand
 from .cost import CostModel
 from .design import Design
+from .display import Shown
 from .errors import InputError
 from .fabric import Fabric
 from .timing import Timing
 from .topology import Topology
 from .transformer import Transformer
+from .units import SIZES, amount
 from .watch import STEP, counted
 from .workload import Workload
 
 
-@dataclass(frozen=True)
-class Instance:
+@dataclass(frozen=True, repr=False)
+class Instance(Shown):
     """A network and what is asked of it.
 
     Parameters
@@ -115,6 +117,13 @@ class Instance:
     def with_changes(self, **changes: Any) -> Instance:
         """A copy with some fields replaced."""
         return replace(self, **changes)
+
+    def _facts(self) -> Mapping[str, object]:
+        network = self.network._facts() if isinstance(self.network, Topology) else {"network": str(self.network)}
+        asked = [f"{demand.collective.value} of {amount(demand.size_bytes, SIZES)}" for demand in self.demands]
+        trained = [each.name for each in self.workloads] + [each.name for each in self.transformers]
+        told = {"collective": ", ".join(asked[:3]) or None, "workloads": ", ".join(trained[:3]) or None}
+        return {"name": self.name, **network, **told}
 
 
 def _canonical(problem: Mapping[str, Any]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .display import Shown
 from .errors import ExitStatus, InputError
 from .jsonl import locked
 from .strict_json import parse_json
@@ -23,8 +24,8 @@ MAX_LINE_BYTES = 64 * 2**20
 _MAX_KEYS = 2**16
 
 
-@dataclass(frozen=True)
-class RunRecord:
+@dataclass(frozen=True, repr=False)
+class RunRecord(Shown):
     """One run of one method on one instance; the fields are a contract with other people's scripts.
 
     The last ones are those of ``cwb compare``; records without them can be read.
@@ -109,6 +110,19 @@ class RunRecord:
         """The status as printed: an optimum whose bound is attested is called so."""
         attested = self.status == "optimal" and self.proof == ATTESTED
         return f"{self.status} ({ATTESTED})" if attested else self.status
+
+    def _facts(self) -> Mapping[str, object]:
+        unit = f" {self.objective_unit}" if self.objective_unit else ""
+        numbers = {"objective": self.objective, "bound": self.bound}
+        values = {name: None if value is None else f"{value:.6g}{unit}" for name, value in numbers.items()}
+        asked = {"model": self.model, "instance": self.instance, "collective": self.collective}
+        return {
+            **asked,
+            "status": self.shown_status,
+            **values,
+            "verified": self.verified,
+            "message": self.message or None,
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, the schema first."""

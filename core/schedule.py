@@ -6,7 +6,7 @@ topology; ranks by the position among its compute nodes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .display import Shown
 from .errors import InputError
 
 Ints = NDArray[np.int64]
@@ -22,8 +23,8 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Chunks:
+@dataclass(frozen=True, eq=False, repr=False)
+class Chunks(Shown):
     """What is moved: the size of every chunk, who has it at the start and who needs it at the end.
 
     Parameters
@@ -70,9 +71,12 @@ class Chunks:
         """Sizes of all chunks, rounded."""
         return np.asarray(self.units * float(self.unit_bytes), dtype=np.float64)
 
+    def _facts(self) -> Mapping[str, object]:
+        return {"chunks": len(self), "bytes": float(int(self.units.sum()) * self.unit_bytes)}
 
-@dataclass(frozen=True, eq=False)
-class Sends:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sends(Shown):
     """Transfers of chunks between nodes.
 
     Parameters
@@ -106,6 +110,9 @@ class Sends:
     def __len__(self) -> int:
         return len(self.chunk)
 
+    def _facts(self) -> Mapping[str, object]:
+        return {"sends": len(self), "hops": len(self.path_links)}
+
     @cached_property
     def hops(self) -> Ints:
         """Number of links of each send."""
@@ -130,8 +137,8 @@ class Sends:
         return Sends(self.chunk[chosen], self.source[chosen], self.target[chosen], self.reduce[chosen], offset, links)
 
 
-@dataclass(frozen=True, eq=False)
-class StepSchedule:
+@dataclass(frozen=True, eq=False, repr=False)
+class StepSchedule(Shown):
     """A schedule in steps: what a node sends in a step it had before the step.
 
     Parameters
@@ -162,9 +169,12 @@ class StepSchedule:
         """Number of steps."""
         return int(self.step.max()) + 1 if len(self.step) else 0
 
+    def _facts(self) -> Mapping[str, object]:
+        return {"steps": self.steps, "sends": len(self.sends), "chunks": len(self.chunks)}
 
-@dataclass(frozen=True, eq=False)
-class Schedule:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Schedule(Shown):
     """A schedule in time.
 
     Parameters
@@ -192,6 +202,9 @@ class Schedule:
             raise InputError("a time is not finite", place="start_s")
         if len(self.sends) and (self.start_s.min() < 0 or (self.end_s < self.start_s).any()):
             raise InputError("a send starts before 0 or ends before it starts", place="start_s")
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"end_s": float(self.end_s.max(initial=0)), "sends": len(self.sends), "chunks": len(self.chunks)}
 
 
 def sends_from_lists(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 
+from .display import Shown
 from .errors import InputError
 from .watch import STEP, ask
 
@@ -62,8 +64,8 @@ class Link:
     latency_s: Fraction = Fraction(0)
 
 
-@dataclass(frozen=True)
-class Topology:
+@dataclass(frozen=True, repr=False)
+class Topology(Shown):
     """Nodes and directed links.
 
     Raises
@@ -131,3 +133,6 @@ class Topology:
     def switches(self) -> tuple[str, ...]:
         """Names of the switches."""
         return tuple(n.name for n in self.nodes if n.kind is NodeKind.SWITCH)
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"ranks": len(self.ranks), "switches": len(self.switches), "links": len(self.links)}

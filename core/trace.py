@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from .display import Shown
 from .schedule import Floats
 
 
@@ -23,8 +25,8 @@ class SimulationMode(Enum):
     SHARES = "shares"
 
 
-@dataclass(frozen=True, eq=False)
-class Trace:
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace(Shown):
     """A simulated schedule.
 
     Parameters
@@ -48,3 +50,6 @@ class Trace:
     hop_end_s: Floats
     link_busy_s: Floats
     completion_s: float
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"mode": self.mode.value, "completion_s": self.completion_s, "sends": len(self.start_s)}

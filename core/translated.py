@@ -5,6 +5,7 @@ On a network that looks the same from every rank, all ranks do what the first on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -12,13 +13,14 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from .display import Shown
 from .errors import InputError
 from .schedule import Ints
 from .trees import TreeKind
 
 
-@dataclass(frozen=True, eq=False)
-class TranslatedTrees:
+@dataclass(frozen=True, eq=False, repr=False)
+class TranslatedTrees(Shown):
     """Trees of rank 0, and with them those of all other ranks, in steps of equal length.
 
     Ranks are the elements of the group ``Z_a x Z_b x ...``: with sizes (a, b, c), (x, y, z) is rank
@@ -79,6 +81,9 @@ class TranslatedTrees:
     def sends(self) -> int:
         """Number of sends that it stands for."""
         return self.phases * self.ranks * len(self.step)
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"kind": self.kind.value, "sizes": self.sizes, "edges": len(self.step), "sends": self.sends}
 
 
 def coordinates(sizes: tuple[int, ...], ranks: Ints) -> NDArray[np.int64]:

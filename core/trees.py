@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -9,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .display import Shown
 from .errors import InputError
 from .schedule import Ints
 
@@ -21,8 +23,8 @@ class TreeKind(Enum):
     BOTH = "in-out"  # to the root, then from it: all-reduce
 
 
-@dataclass(frozen=True, eq=False)
-class TreePacking:
+@dataclass(frozen=True, eq=False, repr=False)
+class TreePacking(Shown):
     """Trees that each carry a part of the data.
 
     Parameters
@@ -102,3 +104,6 @@ class TreePacking:
 
     def __len__(self) -> int:
         return len(self.root)
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"kind": self.kind.value, "trees": len(self), "edges": len(self.parent)}

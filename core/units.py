@@ -172,8 +172,9 @@ def show(value: float | Fraction, unit: str) -> str:
     raise ValueError(f"unknown unit {unit!r}")
 
 
-#: Units of time, the largest first.
+#: Units of time and of sizes, the largest first.
 TIMES = ("s", "ms", "us", "ns")
+SIZES = ("TiB", "GiB", "MiB", "KiB", "B")
 
 
 def amount(value: float | Fraction, units: Sequence[str]) -> str:

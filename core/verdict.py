@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .display import Shown
 
-@dataclass(frozen=True)
-class Verdict:
+
+@dataclass(frozen=True, repr=False)
+class Verdict(Shown):
     """The verifier's findings; made in ``schedules``, never by the method.
 
     Parameters
@@ -32,3 +34,6 @@ class Verdict:
     def ok(self) -> bool:
         """Whether nothing is wrong."""
         return not self.violations
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"ok": self.ok, "objective": self.objective, "bound": self.bound, "violations": self.violations or None}

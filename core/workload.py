@@ -13,6 +13,7 @@ from fractions import Fraction
 from math import gcd, prod
 
 from .collective import CollectiveKind
+from .display import Shown
 from .errors import InputError
 from .fabric import Fabric
 
@@ -68,8 +69,8 @@ class Layer:
     repeat: int = 1
 
 
-@dataclass(frozen=True)
-class Workload:
+@dataclass(frozen=True, repr=False)
+class Workload(Shown):
     """A training iteration mapped onto a fabric.
 
     Parameters
@@ -91,6 +92,9 @@ class Workload:
     groups: Mapping[str, Span] = field(default_factory=dict)
     loop: TrainingLoop = TrainingLoop.NO_OVERLAP
     weight: Fraction = Fraction(1)
+
+    def _facts(self) -> Mapping[str, object]:
+        return {"name": self.name, "layers": len(self.layers), "groups": ", ".join(self.groups)}
 
 
 def check_span(span: Span, fabric: Fabric) -> None:
