@@ -78,6 +78,15 @@ def unkept(model: Callable[[], Any]) -> None:
     del model
 
 
+def unlimited(seconds: float) -> float | None:
+    """Keep nothing: there is no limit."""
+    del seconds
+
+
+def unknown() -> int | None:
+    """Nobody tells."""
+
+
 class NoClock:
     """A clock that stands still, for solvers called by hand."""
 
@@ -124,6 +133,11 @@ class Budget:
     handed : callable
         Called before every solve with a function that gives the arrays of the model that is solved
         (:class:`~cwb.solvers.matrix.MatrixModel`).
+    keep : callable
+        Keeps so many seconds of the limit for what comes after the method; gives what was left with those that are
+        kept, None without a limit.
+    spare_bytes : callable
+        Gives the memory that the machine has left, None where nobody tells.
     stop : threading.Event
         Set when the user asks to stop (Ctrl-C): finish with the best answer at hand.
     """
@@ -138,6 +152,8 @@ class Budget:
     progress: Progress = silent
     tell: Callable[[Incumbent], None] = unheard
     handed: Callable[[Callable[[], Any]], None] = unkept
+    keep: Callable[[float], float | None] = unlimited
+    spare_bytes: Callable[[], int | None] = unknown
     stop: threading.Event = field(default_factory=threading.Event)
 
     def tell_bound(self, bound: Fraction | float, certificate: Certificate | None) -> None:

@@ -97,7 +97,7 @@ def located(place: str | None = None, *, source: str | None = None) -> Iterator[
 
 
 class OutOfTime(CwbError):
-    """The time of a run was over before its method could begin."""
+    """The time or the memory that a run has left will not do for what is to come."""
 
     exit_status = ExitStatus.LIMIT
 

@@ -368,7 +368,7 @@ class Formulation:
         if answer is None:
             status = _STATUS.get(result.termination, Status.LIMIT)
         if status is Status.INFEASIBLE and not proves:
-            status = Status.LIMIT
+            status, message = Status.LIMIT, "the model has no solution, which proves nothing of the instance"
         if result.has_solution:
             message = "the model is solved, and its solution is no answer to the instance"
         return Outcome(

@@ -89,29 +89,6 @@ class ModelSize:
     nonzeros: int = 0
 
 
-#: Columns of the largest model that is built; 10^6 of them take 1.2 GB.
-MOST_COLUMNS = 5_000_000
-
-
-def require_buildable(columns: int, what: str) -> None:
-    """Refuse a model by the size of its index sets, before it is built.
-
-    Parameters
-    ----------
-    columns : int
-        How many it would have.
-    what : str
-        What model it is, such as ``"8 epochs"``.
-
-    Raises
-    ------
-    Unsupported
-        If there are too many.
-    """
-    if columns > MOST_COLUMNS:
-        raise Unsupported(f"a model of {what} has {columns:,} columns; at most {MOST_COLUMNS:,} are built")
-
-
 @dataclass(frozen=True)
 class SolverResult:
     """What came out of one solve.

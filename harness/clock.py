@@ -28,6 +28,7 @@ class WallClock:
         self._stands_at: float | None = None
         self._start = self._now()
         self._limit_s = time_limit_s
+        self._kept_s = 0.0
         self._phases: dict[str, float] = {}
         self.broken_in: str | None = None
 
@@ -70,7 +71,12 @@ class WallClock:
         return self._now() - self._start
 
     def remaining_s(self) -> float | None:
-        """Seconds until the time limit, never negative; None without a limit."""
+        """Seconds until the time limit, less those that are kept, never negative; None without a limit."""
+        return None if self._limit_s is None else max(0.0, self._limit_s - self._kept_s - self.elapsed_s())
+
+    def keep(self, seconds: float) -> float | None:
+        """Keep at least so many seconds of the limit for what comes after; give those that are left with them."""
+        self._kept_s = max(self._kept_s, seconds)
         return None if self._limit_s is None else max(0.0, self._limit_s - self.elapsed_s())
 
     def seconds(self) -> dict[str, float]:

@@ -13,7 +13,8 @@ from typing import Any
 from ..core.answers import Answer, BoundOnly, to_json
 from ..core.bounds import Certificate
 from ..core.budget import Budget, Progress, silent
-from ..core.errors import CwbError, ExitStatus, InputError, SolverUnavailable, Unsupported, located
+from ..core.effort import spending
+from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime, SolverUnavailable, Unsupported, located
 from ..core.fields import validated
 from ..core.formulation import Formulation
 from ..core.instance import Instance
@@ -26,7 +27,7 @@ from ..schedules.contradiction import ATTESTED_TOLERANCE
 from . import registry
 from .clock import WallClock
 from .compiling import compiled_apart
-from .environment import cwb_version, environment, peak_rss_bytes
+from .environment import cwb_version, environment, peak_rss_bytes, spare_bytes
 from .found import Found
 from .interrupt import BrokenOff, broken_off
 from .noting import Noting
@@ -118,6 +119,8 @@ def run(
         )
     if method.needs_solver:
         leave_out_statistics()
+    elif request.solver_options:
+        raise InputError(f"{method.name} calls no solver; expected no options of one", source="-S")
     solver = Noting(registry.solver(request.solver), request.solver_options) if method.needs_solver else None
     with located(source="-O"):
         options = validated(lambda: method.options.model_validate(dict(request.options)), method.options.model_fields)
@@ -136,6 +139,8 @@ def run(
         progress=lambda message: listener.progress(f"{message}, {clock.elapsed_s():.1f} s"),
         tell=found.tell,
         handed=listener.handed,
+        keep=clock.keep,
+        spare_bytes=spare_bytes,
         stop=stop or threading.Event(),
     )
     limits = replace(budget, time_limit_s=request.verifier_limit_s)
@@ -189,7 +194,7 @@ def _answer(
     """Let the method answer; what it cannot do, or not in time, becomes an outcome with a reason."""
     posed = instance
     try:
-        with broken_off(budget):
+        with broken_off(budget), spending(budget):
             if reason := method.supports(instance):
                 return Outcome(Status.UNSUPPORTED, message=f"{method.name}: {reason}"), posed, None
             posed = method.pose(instance, options)
@@ -206,6 +211,8 @@ def _answer(
         raise
     except Unsupported as error:
         return Outcome(Status.UNSUPPORTED, message=str(error)), posed, None
+    except OutOfTime as error:
+        return _found(str(error), budget, found), posed, None
     except CwbError as error:
         return Outcome(Status.ERROR, message=str(error)), posed, error.exit_status
     return _broken_off(why, budget, found, clock), posed, None  # nothing holds the method's model any more
@@ -214,7 +221,11 @@ def _answer(
 def _broken_off(why: str, budget: Budget, found: Found, clock: WallClock) -> Outcome:
     """What a method had found that did not end by itself."""
     place = "" if clock.broken_in is None else f" in the phase {clock.broken_in}"
-    message = f"{why}, and the method was broken off{place}"
+    return _found(f"{why}, and the method was broken off{place}", budget, found)
+
+
+def _found(message: str, budget: Budget, found: Found) -> Outcome:
+    """What a method had told before it ended."""
     try:
         with broken_off(replace(budget, stop=threading.Event(), clock=WallClock(ANSWER_S)), 0.0, budget.stop):
             return found.outcome(message)

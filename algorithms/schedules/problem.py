@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...core.collective import CollectiveKind, Demand
+from ...core.effort import require_schedulable
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Ints
@@ -109,16 +110,24 @@ def _fault(problem: GroupProblem, collectives: Sequence[CollectiveKind]) -> str 
     return "the collective has no data to move" if problem.demand.size_bytes <= 0 else None
 
 
-def check_size(sends: int) -> None:
-    """Refuse a schedule that is too large.
+def check_size(sends: int, hops: int | None = None) -> None:
+    """Refuse a schedule that is too large, or takes more time or memory than is left.
+
+    Parameters
+    ----------
+    sends, hops : int
+        Sends, and links of all their paths; a send has one unless given.
 
     Raises
     ------
     Unsupported
         If there are too many sends.
+    OutOfTime
+        If the memory or the time that is left will not do.
     """
     if sends > MAX_SENDS:
         raise Unsupported(f"{sends:,} sends; expected at most {MAX_SENDS:,}")
+    require_schedulable(sends, hops)
 
 
 def parallel_uses(topology: Topology) -> list[int]:

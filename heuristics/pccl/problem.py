@@ -14,6 +14,7 @@ from ...algorithms.paths.reservations import NEVER, PathNetwork
 from ...algorithms.paths.search import DistanceTables, Jobs
 from ...core.collective import CollectiveKind, Demand
 from ...core.conditions import conditions
+from ...core.effort import require_schedulable
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints
@@ -94,6 +95,7 @@ def conditions_of(instance: Instance, topology: Topology) -> PathProblem:
     least = sum(_deliveries(demand, instance.npus) for demand in instance.demands)
     if least > MAX_SENDS:
         raise InputError(f"{least:,} sends at least; expected at most {MAX_SENDS:,}", place="collective.chunks")
+    require_schedulable(least)
     parts = [part for demand in instance.demands for part in _parts(demand, instance.npus)]
     sizes = tuple(sorted({part.size for part in parts}))
     nodes = np.array(topology.rank_nodes, dtype=np.int64)

@@ -15,6 +15,7 @@ from ...algorithms.bounds.schedule_bounds import Bound
 from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import DistanceTables, Jobs, SendPool
 from ...core.budget import Budget
+from ...core.effort import require_schedulable
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
@@ -180,6 +181,7 @@ def _check(topology: Topology, jobs: Jobs, dist: DistanceTables) -> None:
     least = int(hops.sum()) if len(hops) == jobs.number else len(hops)
     if least > MAX_SENDS:
         raise InputError(f"{least:,} sends at least; expected at most {MAX_SENDS:,}", place="collective.chunks")
+    require_schedulable(least)
 
 
 def _released(copies: Jobs, sums: Jobs, complete: Ints, ticks: int, *, early: bool) -> Jobs:

@@ -13,6 +13,7 @@ from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, step_schedule, supports_copies
 from ...core.budget import Budget
+from ...core.effort import require_schedulable
 from ...core.errors import InputError, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
@@ -106,6 +107,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SpffOptions
         bound, certificate = best_bound(instance)
         budget.tell_bound(bound, certificate)
         chunks, columns = commodities_of(instance), chunks_of(instance)
+        require_schedulable(sum(len(chunk.targets) for chunk in chunks))
         sends = rounds(chunks, topology, budget, longest=options.first == "longest")
     if sends is None:
         message = "the rounds were not complete in time"

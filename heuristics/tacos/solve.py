@@ -18,6 +18,7 @@ from ...core.answers import Answer
 from ...core.bounds import Certificate
 from ...core.budget import Budget
 from ...core.collective import CollectiveKind
+from ...core.effort import require_schedulable
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
@@ -220,6 +221,8 @@ def _sends(
     sends = len(task.owner) * (len(task.members) - 1)
     if sends > 4 * MAX_SENDS:
         raise Unsupported(f"{sends:,} sends; expected at most {4 * MAX_SENDS:,}")
+    if sends <= MAX_SENDS:
+        require_schedulable(sends * (2 if task.kind is CollectiveKind.ALL_REDUCE else 1))
     networks = _networks(task, plain, size, options)
     halves: list[SynthesizedGather] = []
     parts: list[ArcTransfers] = []

@@ -126,6 +126,7 @@ def define(
         budget.tell_bound(bound, certificate)
         schedules = [assemble(problem, algorithm(problem, given)) for problem in group_problems(instance)]
         schedule = merge(instance.sha256, schedules)
+        check_size(len(schedule.sends), len(schedule.sends.path_links))
         return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate)
 
     return Method(
@@ -224,6 +225,7 @@ def build(problem: GroupProblem, moves: Moves, ends: Ends, direction: Direction)
     part, piece = np.divmod(moves.block, moves.slices)
     source, target = problem.nodes[moves.source], problem.nodes[moves.target]
     paths = route(problem.topology, source, target)
+    check_size(len(moves), len(paths.links))
     reduce = direction is Direction.REDUCE_BACKWARDS
     return StepSchedule(
         problem.instance.sha256,

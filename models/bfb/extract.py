@@ -19,6 +19,7 @@ from ...algorithms.breadth_first.broadcast import Shares
 from ...algorithms.schedules.compose import concatenate, reverse
 from ...core.budget import Budget
 from ...core.collective import CollectiveKind
+from ...core.effort import too_long
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.schedule import Chunks, Sends, StepSchedule
@@ -107,13 +108,14 @@ def outcome(
     entries = {"T_L": sum(broadcast.steps for broadcast in found), "chunks": pieces, "sends": sends, **(metrics or {})}
     bound, certificate = best_bound(instance)
     most = SENDS_UNASKED if schedule is None else MAX_SENDS
-    if schedule is False or sends > most:
+    late = "" if schedule is False or sends > most else too_long(sends)
+    if schedule is False or sends > most or late:
         entries |= found[0].metrics(relaxed, relaxed)
-        why = "no schedule was asked for"
-        if schedule is not False:
+        why = late or "no schedule was asked for"
+        if schedule is not False and not late:
             why = f"the schedule has {sends:,} sends; expected at most {most:,}"
             why += "" if schedule else ", or -O schedule=true"
-        status = Status.LIMIT if schedule else Status.FEASIBLE
+        status = Status.LIMIT if schedule or late else Status.FEASIBLE
         return Outcome(status, None, None, float(bound), certificate, f"metrics alone: {why}", metrics=entries)
     with budget.clock.phase("schedule"):
         split = [broadcast.split(pieces) for broadcast in found]

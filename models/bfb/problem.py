@@ -13,12 +13,16 @@ import numpy as np
 from ...algorithms.breadth_first.graph import IncomingLinks, graph_of
 from ...algorithms.schedules.compose import transpose
 from ...core.collective import CollectiveKind, Demand
+from ...core.effort import require_buildable
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.topology import Topology
 
 #: Times that the linear program can hold beside one another.
 WIDEST = 10**15
+
+#: Seconds that a choice takes to be listed and built.
+COLUMN_S = 8e-6
 
 
 def posed(instance: Instance) -> tuple[Topology, Demand]:
@@ -112,12 +116,15 @@ def choices_of(topology: Topology) -> Choices:
     ------
     InputError
         If a node cannot be reached from another one.
+    Unsupported, OutOfTime
+        If a model of them would be too large.
     """
     graph = replace(graph_of([node.name for node in topology.nodes], topology.link_ends), digits=())
     over: dict[tuple[int, int], list[int]] = defaultdict(list)
     carries: dict[tuple[int, int], list[int]] = defaultdict(list)
     steps = graph.distance.T  # to every node (columns) from every shard's (rows)
     v, u, slot = np.nonzero(steps[:, graph.source] < steps[:, :, None])
+    require_buildable(len(v), f"{graph.steps} steps of {graph.nodes:,} nodes", COLUMN_S)
     links, when = graph.link[u, slot], steps[v, u]
     order = np.lexsort((slot, v, u, when))
     rows = np.stack([when, u, v, links])[:, order].T

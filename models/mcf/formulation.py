@@ -17,6 +17,7 @@ import pyomo.environ as pyo
 
 from ...algorithms.bounds.joint_bounds import pairs_of
 from ...algorithms.bounds.schedule_bounds import network_of
+from ...core.effort import require_buildable
 from ...core.instance import Instance
 from ...core.rows import Lists, Table, rows
 from ...core.topology import Topology
@@ -24,7 +25,9 @@ from ...core.topology import Topology
 
 def build(instance: Instance) -> Any:
     """Build the model of all pairs that exchange data: flows, what links carry, what ranks receive, what is wanted."""
-    topology, weights = network_of(instance), weights_of(instance)
+    topology, sources = network_of(instance), len(set(pairs_of(instance)[0].tolist()))
+    require_buildable(sources * len(topology.links), f"flows of {sources:,} ranks", 4e-6)
+    weights = weights_of(instance)
     m = pyo.ConcreteModel("mcf")
     sets(m, topology, dict.fromkeys(source for source, _ in weights))
     variables(m)

@@ -10,12 +10,13 @@ from pydantic import Field, model_validator
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.commodities import supports_copies
 from ...core.budget import Budget
+from ...core.effort import too_large
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome, Status
 from ...core.schedule import StepSchedule
-from ...core.solver import MOST_COLUMNS, Solver, SolverOptions, SolverResult, Termination
+from ...core.solver import Solver, SolverOptions, SolverResult, Termination
 from ...core.topology import Topology
 
 PAPER = "Cai et al., Synthesizing Optimal Collective Algorithms, PPoPP 2021"
@@ -63,7 +64,7 @@ def supports(instance: Instance) -> str | None:
 def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions) -> Outcome:
     """Solve one instance after the other (``Method.run``)."""
     from .formulation import build
-    from .problem import posed, schedule_of
+    from .problem import COLUMN_S, posed, schedule_of
 
     problem = posed(instance, options.steps, options.rounds)
     bound, certificate = best_bound(instance)
@@ -76,8 +77,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions
             message = f"the budget ended before {steps} steps were tried"
             break
         asked = replace(problem, steps=steps, rounds=options.rounds or steps + options.k)
-        if asked.columns > MOST_COLUMNS:
-            message = f"a model of {steps} steps has {asked.columns:,} columns; at most {MOST_COLUMNS:,} are built"
+        if why := too_large(asked.columns, f"{steps} steps", COLUMN_S):
+            message = why
             break
         with budget.clock.phase("build"):
             model = build(asked)

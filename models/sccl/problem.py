@@ -9,12 +9,15 @@ from typing import Any
 from ...algorithms.bounds.schedule_bounds import network_of
 from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, needed_sends, step_schedule
+from ...core.effort import require_buildable
 from ...core.errors import InputError, Unsupported
 from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.schedule import StepSchedule
-from ...core.solver import require_buildable
 from ...core.topology import Topology
+
+#: Seconds that a column takes to be built.
+COLUMN_S = 8e-6
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ def index(instance: Instance, options: Any) -> PosedSteps:
         If the model has too many columns.
     """
     problem = posed(instance, options.steps, options.rounds)
-    require_buildable(problem.columns, f"{problem.steps} steps")
+    require_buildable(problem.columns, f"{problem.steps} steps", COLUMN_S)
     return problem
 
 

@@ -18,6 +18,7 @@ from ...algorithms.graphs.distances import distances
 from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, step_schedule
 from ...core.budget import Budget
+from ...core.effort import require_buildable
 from ...core.errors import InputError, Unsupported
 from ...core.explanation import network_labels
 from ...core.instance import Instance
@@ -32,6 +33,9 @@ from .method import RoutingOptions, SketchOptions, TacclOptions, parse_sketch
 
 #: Times of sends that the integer program can hold beside one another: its big constants are sums of the longest ones.
 WIDEST = 10**6
+
+#: Seconds that a chunk on an edge takes to be built.
+COLUMN_S = 6e-5
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOptions) -> Outcome:
@@ -100,6 +104,8 @@ def routing_of(instance: Instance, options: RoutingOptions) -> PosedRouting:
         If the sketch is wrong, or leaves no edge.
     Unsupported
         If sends differ too much in time.
+    Unsupported, OutOfTime
+        If the model would be too large.
     """
     topology = network_of(instance)
     sketch = parse_sketch(options.sketch, instance.npus)
@@ -107,6 +113,7 @@ def routing_of(instance: Instance, options: RoutingOptions) -> PosedRouting:
     edges = sketch.allowed(topology, edges_of(topology))
     if not edges:
         raise InputError("the sketch leaves no edge", place="sketch")
+    require_buildable(len(chunks) * len(edges), f"{len(chunks):,} chunks on {len(edges):,} edges", COLUMN_S)
     same = symmetric(topology, chunks, edges, sketch.shift) if sketch.shift is not None else ()
     return _in_units(PosedRouting(chunks, edges, topology, same, options.connections, instance=instance))
 

@@ -13,6 +13,9 @@ from .problem import EpochProblem
 #: Links of the longest way through switches.
 MAX_HOPS = 4
 
+#: Seconds that a send to choose from takes to be built, with all that comes with it.
+COLUMN_S = 1e-5
+
 
 @dataclass(frozen=True)
 class Arc:

@@ -8,11 +8,11 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from ...core.effort import require_buildable
 from ...core.errors import InputError, Unsupported
 from ...core.explanation import network_labels
 from ...core.instance import Instance
 from ...core.schedule import Schedule
-from ...core.solver import require_buildable
 from .all_to_all_extract import exact_flows, flow_schedule
 from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows, coarse, points_for, reduce
 from .bounds import best_cut, lower_bound
@@ -20,7 +20,7 @@ from .extract import EpochSend, finish, fluid_schedule_of, needed_sends, path_fl
 from .formulations import all_to_all, astar, lp, milp
 from .formulations.astar import RoundIndexSets, RoundState, remaining, round_index_sets
 from .formulations.lp import LpIndexSets
-from .index_sets import IndexSets, index_sets
+from .index_sets import COLUMN_S, IndexSets, index_sets
 from .problem import EpochProblem, epoch_problem
 from .solve_all_to_all import exchange_of
 from .solve_astar import SHORT
@@ -117,7 +117,7 @@ def milp_model(instance: Instance, options: MilpModelOptions) -> MilpModel:
     least = max(1, lower_bound(problem)[0], problem.diameter)
     epochs = options.epochs or 2 * least
     sets = index_sets(problem, epochs, hyper_edges=options.switches == "hyper-edges")
-    require_buildable(sets.columns, f"{epochs} epochs")
+    require_buildable(sets.columns, f"{epochs} epochs", COLUMN_S)
     weights = tuple(Fraction(weight) for weight in options.priorities or ())
     return MilpModel(instance, problem, epochs, least, sets, options.objective, weights)
 

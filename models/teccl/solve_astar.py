@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...core.budget import Budget
+from ...core.effort import require_buildable
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
@@ -12,6 +13,7 @@ from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult
 from .bounds import lower_bound
 from .extract import EpochSend, finish, needed_sends, schedule_of
 from .formulations.astar import RoundState, build, remaining, round_index_sets
+from .index_sets import COLUMN_S
 from .method import AstarOptions
 from .problem import EpochProblem, epoch_problem
 
@@ -80,6 +82,7 @@ def _round(
     """Solve one round; None if it ends without a point."""
     with budget.clock.phase("build"):
         sets = round_index_sets(problem, epochs, state)
+        require_buildable(sets.columns, f"a round of {epochs} epochs", COLUMN_S)
         model = build(sets, options.gamma)
     result = solver.solve(model, budget, SolverOptions(rel_gap=GAP if budget.gap is None else budget.gap))
     reports.append(result)

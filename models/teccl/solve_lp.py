@@ -7,10 +7,11 @@ from typing import Any
 
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget, Incumbent
+from ...core.effort import require_buildable
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
-from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination, require_buildable
+from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from .bounds import lower_bound
 from .extract import PathFlow, fluid_schedule_of, path_flows
 from .formulations.lp import LpIndexSets, build

@@ -9,13 +9,14 @@ from math import ceil, floor
 
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget, Incumbent
+from ...core.effort import require_buildable
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
-from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination, require_buildable
+from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from .bounds import lower_bound
 from .extract import EpochSend, finish, hops, schedule_of, sends_of_model
 from .formulations.milp import build
-from .index_sets import MAX_HOPS, index_sets, switches_in_a_row
+from .index_sets import COLUMN_S, MAX_HOPS, index_sets, switches_in_a_row
 from .method import MilpOptions
 from .problem import EpochProblem, epoch_problem
 
@@ -96,7 +97,7 @@ class MilpSearch:
         """Build and solve one model of a fixed number of epochs."""
         with self.budget.clock.phase("build"):
             sets = index_sets(problem, epochs, hyper_edges=self.hyper_edges)
-            require_buildable(sets.columns, f"{epochs} epochs")
+            require_buildable(sets.columns, f"{epochs} epochs", COLUMN_S)
             model = build(sets, objective, weights)
         gap = self.budget.gap
         result = self.solver.solve(model, self.budget, SolverOptions() if gap is None else SolverOptions(rel_gap=gap))

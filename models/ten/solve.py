@@ -17,6 +17,7 @@ from ...algorithms.schedules.compose import transpose
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget, Incumbent
 from ...core.collective import CollectiveKind
+from ...core.effort import require_buildable, too_large
 from ...core.errors import Unsupported
 from ...core.explanation import network_labels
 from ...core.instance import Instance
@@ -31,6 +32,9 @@ from .problem import BACKWARDS, MAX_TICKS, TimeExpanded, Within, copied, time_ex
 
 #: Columns that are built.
 MAX_COLUMNS = 1_000_000
+
+#: Seconds that a start takes to be built.
+COLUMN_S = 3e-5
 
 #: A start: tick, chunk, edge.
 Start = tuple[int, int, int]
@@ -134,8 +138,8 @@ class TickSearch:
     def within(self, horizon: int) -> None:
         """Solve the model of a horizon, and sharpen what is known."""
         columns = sum(span.stop - span.start for span in self.problem.spans(horizon).values())
-        if columns > MAX_COLUMNS:
-            self.stopped = f"a model of {horizon} ticks has {columns:,} starts; at most {MAX_COLUMNS:,} are built"
+        if why := too_large(columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS):
+            self.stopped = why
             return
         self.budget.progress(f"{horizon} ticks: between {self.low} and {self.high}")
         with self.budget.clock.phase("build"):
@@ -282,8 +286,7 @@ def within(instance: Instance, options: HorizonOptions) -> Within:
     problem = time_expanded(there)
     horizon = options.horizon or finish(problem, first_schedule(problem))
     columns = sum(span.stop - span.start for span in problem.spans(horizon).values())
-    if columns > MAX_COLUMNS:
-        raise Unsupported(f"a model of {horizon:,} ticks has {columns:,} starts; at most {MAX_COLUMNS:,} are built")
+    require_buildable(columns, f"{horizon:,} ticks", COLUMN_S, MAX_COLUMNS)
     return Within(problem, horizon, min(horizon, epoch_bound(instance, problem)[0]), instance)
 
 

@@ -20,12 +20,16 @@ from typing import Any
 
 import pyomo.environ as pyo
 
+from ....core.effort import require_buildable
 from ....core.rows import Lists, present, rows
 from ..problem import Pair, PairNetwork
 
 
 def build(pairs: PairNetwork) -> Any:
     """Build the model: what switches pass on, the two stages' shares of pairs, flows of either, rates of roots."""
+    ranks = len(pairs.network.rank_nodes)
+    stages = 1 if pairs.mirrored else 2
+    require_buildable(stages * ranks * len(pairs.pairs), f"flows from and to {ranks:,} ranks", 4e-6)
     m = pyo.ConcreteModel("forestcoll-allreduce")
     sets(m, pairs)
     variables(m, pairs)

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
+from ....core.effort import require_buildable
 from ....core.rows import Lists, Table, rows
 from ..problem import ForestProblem
 
@@ -57,6 +58,8 @@ def build_max_flow(network: ForestProblem, sink: int | None = None, rate: Fracti
 
 def build_concurrent(network: ForestProblem) -> Any:
     """Build all maximum flows at one rate, which is to be as large as possible."""
+    ranks = len(network.rank_nodes)
+    require_buildable(ranks * (ranks + len(network.bandwidths)), f"flows to {ranks:,} ranks", 4e-6)
     m = pyo.ConcreteModel("forestcoll-concurrent")
     sets(m, network, network.rank_nodes)
     m.rate = pyo.Var(domain=pyo.NonNegativeReals)

@@ -16,6 +16,7 @@ import pyomo.environ as pyo
 
 from ....algorithms.trees.network import HeightLimit, Wan
 from ....algorithms.trees.trees import bottlenecks
+from ....core.effort import require_buildable
 from ....core.schedule import Ints
 from ..index_sets import OldAndNew, TreeCount
 from .pricing import Uses, spanning
@@ -116,6 +117,8 @@ def build_repair_of(index: OldAndNew) -> Any:
 
 def sets(m: Any, wan: Wan, most_trees: int) -> None:
     """Trees k, links e, sites v, and patterns S: bit k of S says whether tree k is on the link."""
+    columns = len(wan) * 2 ** min(most_trees, 60)
+    require_buildable(columns, f"patterns of {most_trees:,} trees on {len(wan):,} links", 8e-6)
     m.K = pyo.RangeSet(0, most_trees - 1)
     m.E = pyo.RangeSet(0, len(wan) - 1)
     m.V = pyo.RangeSet(0, wan.nodes - 1)

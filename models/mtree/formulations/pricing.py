@@ -16,6 +16,7 @@ import pyomo.environ as pyo
 
 from ....algorithms.trees.network import HeightLimit, Wan
 from ....algorithms.trees.one_tree import shortest_paths
+from ....core.effort import require_buildable
 from ....core.schedule import Floats
 from ..index_sets import LinkPrices
 
@@ -74,6 +75,8 @@ def spanning(m: Any, wan: Wan, limit: HeightLimit | None) -> Uses:
 
 def layered(m: Any, wan: Wan, limit: HeightLimit) -> Uses:
     """Trees of at most H hops."""
+    columns = 2 * len(m.K) * len(wan) * limit.most
+    require_buildable(columns, f"{len(wan):,} links in {limit.most:,} layers", 8e-6)
     m.H = pyo.RangeSet(1, limit.most)
     m.root = pyo.Var(m.K, m.V, domain=pyo.Binary)
     m.arc = pyo.Var(m.K, m.E, (0, 1), m.H, domain=pyo.Binary)

@@ -21,6 +21,7 @@ import pyomo.environ as pyo
 
 from ....algorithms.trees.network import Wan
 from ....algorithms.trees.trees import RatedTrees, bottlenecks
+from ....core.effort import require_buildable
 from ....core.rows import Lists, Table, rows
 from ....core.schedule import Ints
 from ..index_sets import OldAndNew, PosedPool
@@ -124,6 +125,7 @@ def build_repair(
 
 def sets(m: Any, wan: Wan, trees: Ints) -> None:
     """Trees i and links j."""
+    require_buildable(2 * len(trees), f"{len(trees):,} trees", 4e-6)
     m.T = pyo.RangeSet(0, len(trees) - 1)
     m.E = pyo.RangeSet(0, len(wan) - 1)
 
