@@ -4,7 +4,7 @@ The text is parsed as data and never evaluated. The grammar::
 
     expression = name "(" [ argument { "," argument } ] ")"
     argument   = value | name "=" value            positional ones come first
-    value      = number | string | word | "true" | "false" | "[" [ value { "," value } ] "]"
+    value      = number | string | word | "true" | "false" | "[" [ value { "," value } ] "]" | expression
 
 A number is an integer or a decimal, kept exactly. A word is text that needs no quotes, such as ``gpt-3``. Names are
 case-insensitive, and ``-`` and ``_`` are the same in them: ``DGX-A100`` is ``dgx_a100``.
@@ -21,7 +21,7 @@ from typing import NoReturn, TypeAlias
 from ..core.errors import InputError
 
 #: What an argument can be.
-Value: TypeAlias = "int | Fraction | str | bool | tuple[Value, ...]"
+Value: TypeAlias = "int | Fraction | str | bool | tuple[Value, ...] | Expression"
 
 MAX_LENGTH = 10_000
 MAX_DEPTH = 16
@@ -92,7 +92,7 @@ def parse_expression(text: str) -> Expression:
     Returns
     -------
     Expression
-        Its name and its arguments.
+        Its name and its arguments, which may be expressions too.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def show(value: Value) -> str:
     """Write a value as it would stand in an expression."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, int):
+    if isinstance(value, int | Expression):
         return str(value)
     if isinstance(value, Fraction):
         return _decimal(value)
@@ -187,18 +187,22 @@ class _Parser:
         self._take()
 
     def expression(self) -> Expression:
+        found = self._call(MAX_DEPTH)
+        if self._next.kind != "end":
+            self._fail("nothing after the closing ')'")
+        return found
+
+    def _call(self, depth: int) -> Expression:
         name = self._name("the name of a generator")
         self._take_mark("(", "'(' after the name")
         positional: list[Value] = []
         keywords: dict[str, Value] = {}
         if not self._next.is_mark(")"):
-            self._argument(positional, keywords)
+            self._argument(positional, keywords, depth)
             while self._next.is_mark(","):
                 self._take()
-                self._argument(positional, keywords)
+                self._argument(positional, keywords, depth)
         self._take_mark(")", "',' or ')'")
-        if self._next.kind != "end":
-            self._fail("nothing after the closing ')'")
         return Expression(name, tuple(positional), keywords)
 
     def _name(self, expected: str) -> str:
@@ -206,18 +210,18 @@ class _Parser:
             self._fail(expected)
         return self._take().text.lower().replace("-", "_")
 
-    def _argument(self, positional: list[Value], keywords: dict[str, Value]) -> None:
+    def _argument(self, positional: list[Value], keywords: dict[str, Value], depth: int) -> None:
         if self._next.kind == "word" and self._rest[-2].is_mark("="):
             column = self._next.column
             name = self._name("the name of an argument")
             if name in keywords:
                 raise InputError(f"argument {quoted(name)} at column {column} is given twice; expected it once")
             self._take()
-            keywords[name] = self._value(MAX_DEPTH)
+            keywords[name] = self._value(depth)
         elif keywords:
             self._fail("another name=value, since arguments without a name come first")
         else:
-            positional.append(self._value(MAX_DEPTH))
+            positional.append(self._value(depth))
 
     def _value(self, depth: int) -> Value:
         token = self._next
@@ -225,6 +229,10 @@ class _Parser:
             return self._list(depth)
         if token.kind == "number":
             return self._number()
+        if token.kind == "word" and self._rest[-2].is_mark("("):
+            if depth == 0:
+                self._fail(f"expressions at most {MAX_DEPTH} deep")
+            return self._call(depth - 1)
         if token.kind == "word":
             self._take()
             return _TRUTH.get(token.text.lower(), token.text)

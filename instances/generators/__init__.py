@@ -43,10 +43,19 @@ GENERATORS = {
     "twisted_torus": "twisted:twisted_torus",
     "twisted_hypercube": "twisted:twisted_hypercube",
     "random_regular": "random_graphs:random_regular",
+    "double_binary_tree": "trees:double_binary_tree",
+    "line_graph": "expanded:line_graph",
+    "l": "expanded:line_graph",
+    "product": "expanded:product",
+    "power": "expanded:power",
+    "degree_expansion": "expanded:degree_expansion",
+    "parallel": "expanded:parallel",
+    "both_directions": "expanded:both_directions",
     "star": "switched:star",
     "switch": "switched:star",
     "fat_tree": "switched:fat_tree",
     "dragonfly": "switched:dragonfly",
+    "dragonfly_plus": "switched:dragonfly_plus",
     "switch2d": "switched:switch2d",
     "rfs3d": "switched:rfs3d",
     "fabric": "fabrics:fabric",
@@ -57,16 +66,27 @@ GENERATORS = {
     "a100": "nvidia:dgx_a100",
     "dgx_h100": "nvidia:dgx_h100",
     "h100": "nvidia:dgx_h100",
+    "dgx_h200": "nvidia:dgx_h200",
+    "h200": "nvidia:dgx_h200",
+    "dgx_b200": "nvidia:dgx_b200",
+    "b200": "nvidia:dgx_b200",
     "nvl72": "nvidia:nvl72",
+    "gb200": "nvidia:nvl72",
     "mi250": "amd:mi250",
     "mi250_8": "amd:mi250_8",
     "amd": "amd:amd",
+    "mi300x": "amd:mi300x",
+    "mi325x": "amd:mi325x",
+    "pcie": "pcie:pcie",
     "internal1": "proprietary:internal1",
     "internal2": "proprietary:internal2",
     "rail": "clusters:rail",
     "pods": "clusters:pods",
     "three_tier": "clusters:three_tier",
     "mixed": "clusters:mixed",
+    "frontera": "supercomputers:frontera",
+    "leonardo": "supercomputers:leonardo",
+    "frontier": "supercomputers:frontier",
     "gscale": "wan:gscale",
     "equinix_size": "wan:equinix_size",
     "idn_size": "wan:idn_size",
@@ -134,7 +154,7 @@ def generate(expression: Expression) -> Topology:
 
 def _find(name: str) -> Generator:
     if name not in GENERATORS:
-        hint = did_you_mean(name, GENERATORS) or f"; expected one of {', '.join(GENERATORS)}"
+        hint = did_you_mean(name, GENERATORS) or "; expected one that 'cwb list topologies' names"
         raise InputError(f"unknown topology {quoted(name)}{hint}")
     module, _, function = GENERATORS[name].partition(":")
     generator: Generator = getattr(import_module(f".{module}", __package__), function)

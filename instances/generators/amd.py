@@ -1,10 +1,10 @@
-"""AMD MI250 boxes of 16 GPUs, as ForestColl and TE-CCL model them."""
+"""AMD boxes: 16 GPUs of MI250 as ForestColl and TE-CCL model them, and eight MI300X or MI325X."""
 
 from __future__ import annotations
 
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
-from .boxes import Wiring, bufferless, gpu, gpus, switched, wired_box, wiring
+from .boxes import Wiring, bufferless, gpu, gpus, nics, switched, wired_box, wiring
 from .building import LATENCY, Time, check_size, wire, within
 
 #: Sixteen GPUs (two in each MI250): pairs by number of Infinity Fabric links; every GPU has seven. The same matrix
@@ -20,6 +20,10 @@ INFINITY_FABRIC = wiring(
         ),
     }
 )
+
+
+#: Eight MI300X: a link between every two.
+FULL_MESH = wiring({1: [(a, b) for b in range(8) for a in range(b)]})
 
 
 def mi250(boxes: int = 1, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
@@ -102,6 +106,56 @@ def amd(chassis: int = 1, variant: str = "fixed") -> Topology:
     if chassis > 1:
         nodes.append(bufferless("network"))
     return Topology(tuple(nodes), tuple(links))
+
+
+def mi300x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+    """AMD MI300X: eight GPUs, a link of Infinity Fabric between every two, and a NIC for each GPU.
+
+    AMD's data sheet of the Instinct MI300X platform: seven links for a GPU, 128 GB/s each and 896 GB/s altogether in both
+    directions together, hence 64 GB/s in each direction of a link. A NIC of 400 Gb/s = 50 GB/s for each GPU, as in AMD's
+    Instinct cluster reference architecture; PCIe switches, which are as fast, are left out. A rail for each position in
+    the box. The switches only pass on, as in ``mi250``. The data sheet gives no latency.
+
+    Parameters
+    ----------
+    boxes : int
+        Number of boxes; a single one has no NICs.
+    rails : int
+        Number of network switches; GPU i of every box is on switch i mod rails.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the switches can copy.
+    """
+    within(boxes, "boxes", 1)
+    within(rails, "rails", 1, 8)
+    rails = rails if boxes > 1 else 0
+    check_size(nodes=8 * boxes + rails, links=2 * boxes * (len(FULL_MESH) + (8 if rails else 0)))
+    inside, outside = wire("64 GB/s", latency), wire("400 Gb/s", latency)
+    links = [link for box in range(boxes) for link in wired_box(box, FULL_MESH, inside)]
+    if rails:
+        links += nics(boxes, 8, outside, lambda _, index: f"rail{index % rails}")
+    return switched(gpus(boxes, 8), [f"rail{rail}" for rail in range(rails)], links, multicast=multicast)
+
+
+def mi325x(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+    """AMD MI325X: eight GPUs, a link of Infinity Fabric between every two, and a NIC for each GPU.
+
+    AMD's data sheet of the Instinct MI325X platform: the links of the MI300X, 896 GB/s for a GPU in both directions
+    together. For schedules it is ``mi300x``: what is new is the memory.
+
+    Parameters
+    ----------
+    boxes : int
+        Number of boxes; a single one has no NICs.
+    rails : int
+        Number of network switches; GPU i of every box is on switch i mod rails.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the switches can copy.
+    """
+    return mi300x(boxes, rails, latency=latency, multicast=multicast)
 
 
 def _boxes(boxes: int, per_box: int, latency: Time, multicast: bool) -> Topology:

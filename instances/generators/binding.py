@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar, get_type_hints
 from ...core.errors import InputError, located
 from ...core.topology import Topology
 from ..expression import Expression, Value, quoted, show
-from .building import Rate, Time
+from .building import Nested, Rate, Time
 
 _T = TypeVar("_T")
 
@@ -137,6 +137,14 @@ def _quantity(value: Value) -> str:
     return value if isinstance(value, str) else show(value)
 
 
+def _network(value: Value) -> Nested:
+    from . import generate
+
+    if not isinstance(value, Expression):
+        raise InputError(f"{_shown(value)} is no network; expected an expression, such as ring(4)")
+    return Nested(str(value), lambda: generate(value))
+
+
 def _quantities(value: Value) -> tuple[str, ...]:
     if not isinstance(value, tuple):
         raise InputError(f"{_shown(value)} is no list; expected a list of quantities, such as ['50 GB/s', '25 GB/s']")
@@ -154,4 +162,5 @@ READERS: Mapping[Any, Callable[[Value], object]] = {
     Time: _quantity,
     Sequence[Rate]: _quantities,
     Sequence[Time]: _quantities,
+    Nested: _network,
 }

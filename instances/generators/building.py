@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Annotated
 
 from ...core.errors import InputError, located
@@ -67,12 +69,71 @@ def within(value: int, place: str, low: int, high: int = MAX_NODES) -> int:
     return value
 
 
+#: Whether the size of a network is asked for, and not the network.
+_MEASURING: ContextVar[bool] = ContextVar("_MEASURING", default=False)
+
+
+class _MeasuredError(Exception):
+    """Numbers of nodes and links, carried out of a generator before it makes any."""
+
+
+@dataclass(frozen=True)
+class Nested:
+    """A network that another one is made of, not made before it is needed.
+
+    Parameters
+    ----------
+    text : str
+        Its expression.
+    make : callable
+        Makes it.
+    """
+
+    text: str
+    make: Callable[[], Topology]
+
+    @cached_property
+    def size(self) -> tuple[int, int]:
+        """Numbers of nodes and links, in closed form where the generator knows one.
+
+        Raises
+        ------
+        InputError
+            If it is too large, or its arguments are wrong.
+        """
+        asked = _MEASURING.set(True)
+        try:
+            made = self.make()
+        except _MeasuredError as error:
+            nodes, links = error.args
+            return nodes, links
+        finally:
+            _MEASURING.reset(asked)
+        return len(made.nodes), len(made.links)
+
+    @cached_property
+    def made(self) -> Topology:
+        """The network.
+
+        Raises
+        ------
+        InputError
+            If it cannot be made, or has switches.
+        """
+        topology = self.make()
+        if topology.switches:
+            raise InputError(f"{self.text[:40]!r} has switches; expected a network of compute nodes alone")
+        return topology
+
+
 def check_size(*, nodes: int, links: int) -> None:
     """Refuse a network that is too large, before memory is allocated, and report the size of one that takes seconds."""
     if nodes > MAX_NODES or links > MAX_LINKS:
         raise InputError(
             f"{nodes:,} nodes and {links:,} links are too many; expected at most {MAX_NODES:,} and {MAX_LINKS:,}"
         )
+    if _MEASURING.get():
+        raise _MeasuredError(nodes, links)
     if nodes + links > TOLD:
         say(f"making {nodes:,} nodes and {links:,} links")
 

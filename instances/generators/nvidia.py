@@ -1,4 +1,4 @@
-"""NVIDIA machines: DGX-1, NDv2, DGX-2, DGX A100, DGX H100 and GB200 NVL72."""
+"""NVIDIA machines: DGX-1, NDv2, DGX-2, DGX A100, DGX H100, DGX H200, DGX B200 and GB200 NVL72."""
 
 from __future__ import annotations
 
@@ -144,6 +144,50 @@ def dgx_h100(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multica
     within(boxes, "boxes", 1)
     within(rails, "rails", 1, 8)
     return rail_cluster(boxes, 8, rails, nvlink="450 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast)
+
+
+def dgx_h200(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+    """DGX H200: eight GPUs on one NVSwitch, and a NIC for each GPU.
+
+    NVIDIA's data sheet of the H200: 900 GB/s of NVLink in both directions together, hence 450 GB/s in each. DGX H100/H200
+    user guide, "Hardware": a ConnectX-7 of 400 Gb/s = 50 GB/s for each GPU. For schedules it is ``dgx_h100``: what is
+    new is the memory.
+
+    Parameters
+    ----------
+    boxes : int
+        Number of boxes; a single one has no InfiniBand.
+    rails : int
+        Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the switches can copy, as NVLink SHARP does.
+    """
+    return dgx_h100(boxes, rails, latency=latency, multicast=multicast)
+
+
+def dgx_b200(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+    """DGX B200: eight GPUs on one NVSwitch, and a NIC for each GPU.
+
+    NVIDIA's data sheet of the DGX B200: 14.4 TB/s of NVLink for its eight GPUs, that is 1.8 TB/s for each in both
+    directions together, hence 900 GB/s in each; eight ConnectX-7 ports of 400 Gb/s = 50 GB/s. The two NVSwitches are one
+    here. A rail for each position in the box, as in ``dgx_h100``. The data sheet gives no latency.
+
+    Parameters
+    ----------
+    boxes : int
+        Number of boxes; a single one has no InfiniBand.
+    rails : int
+        Number of InfiniBand switches; GPU i of every box is on switch i mod rails.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the switches can copy, as NVLink SHARP does.
+    """
+    within(boxes, "boxes", 1)
+    within(rails, "rails", 1, 8)
+    return rail_cluster(boxes, 8, rails, nvlink="900 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast)
 
 
 def nvl72(

@@ -1,7 +1,8 @@
-"""Abstract networks with switches: star, fat tree, dragonfly and the multi-dimensional ones of TACOS."""
+"""Abstract networks with switches: star, fat tree, dragonflies and the multi-dimensional ones of TACOS."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 from ...core.errors import InputError
@@ -27,8 +28,15 @@ def star(n: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, multic
     return Topology(tuple(nodes), tuple(link for rank in ranks(n) for link in cable.both(rank, "switch")))
 
 
-def fat_tree(k: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, multicast: bool = False) -> Topology:
-    """Fat tree of switches with k ports: k^3/4 hosts, full bisection bandwidth.
+def fat_tree(
+    k: int,
+    *,
+    oversubscription: Fraction = Fraction(1),
+    bandwidth: Rate = BANDWIDTH,
+    latency: Time = LATENCY,
+    multicast: bool = False,
+) -> Topology:
+    """Fat tree of switches with k ports: k^3/4 hosts, full bisection bandwidth unless it is oversubscribed.
 
     M. Al-Fares, A. Loukissas, A. Vahdat, "A scalable, commodity data center network architecture", SIGCOMM 2008,
     section 3: k pods, each with k/2 edge and k/2 aggregation switches; (k/2)^2 core switches. Every edge switch has
@@ -38,6 +46,9 @@ def fat_tree(k: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, mu
     ----------
     k : int
         Ports of a switch, even.
+    oversubscription : number
+        Bandwidth of an edge switch towards its hosts over that upwards, at least 1: links above the edge switches have
+        this part of ``bandwidth``.
     bandwidth, latency : str
         Of every link, in each direction.
     multicast : bool
@@ -45,10 +56,13 @@ def fat_tree(k: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, mu
     """
     if within(k, "k", 2) % 2:
         raise InputError(f"{k:,} is odd; expected an even number of ports", place="k")
+    if oversubscription < 1:
+        raise InputError(f"{float(oversubscription):g} is below 1; expected at least 1", place="oversubscription")
     half = k // 2
     hosts = k * half**2
     check_size(nodes=hosts + k * k + half**2, links=6 * hosts)
     cable = wire(bandwidth, latency)
+    above_edges = cable * (1 / oversubscription)
     names = [f"{tier}{pod}.{index}" for tier in ("edge", "aggregation") for pod in range(k) for index in range(half)]
     names += [f"core{index}" for index in range(half**2)]
     links: list[Link] = []
@@ -58,8 +72,8 @@ def fat_tree(k: int, *, bandwidth: Rate = BANDWIDTH, latency: Time = LATENCY, mu
     for pod in range(k):
         for above in range(half):
             for other in range(half):
-                links += cable.both(f"edge{pod}.{other}", f"aggregation{pod}.{above}")
-                links += cable.both(f"aggregation{pod}.{above}", f"core{above * half + other}")
+                links += above_edges.both(f"edge{pod}.{other}", f"aggregation{pod}.{above}")
+                links += above_edges.both(f"aggregation{pod}.{above}", f"core{above * half + other}")
     nodes = [*map(Node, ranks(hosts)), *(switch(name, multicast=multicast) for name in names)]
     return Topology(tuple(nodes), tuple(links))
 
@@ -109,16 +123,86 @@ def dragonfly(
     for first in range(0, count, routers):
         group = names[first : first + routers]
         links += [local.link(one, other) for one in group for other in group if one != other]
-    for low in range(groups):
-        for high in range(low + 1, groups):
-            # The position of the other group in the order that a group counts the others, itself first.
-            up, down = high - low - 1, groups - 1 - (high - low)
-            links += between.both(names[low * routers + up % routers], names[high * routers + down % routers])
+    for one, other in between_groups(groups, routers):
+        links += between.both(names[one], names[other])
     for rank in range(count * hosts):
         links += local.both(str(rank), names[rank // hosts])
     computing = [Node(name) for name in (ranks(count * hosts) if hosts else names)]
     switches = [switch(name, multicast=multicast) for name in names] if hosts else []
     return Topology((*computing, *switches), tuple(links))
+
+
+def between_groups(groups: int, members: int, count: int = 1) -> Iterator[tuple[int, int]]:
+    """Pair members of every two groups, ``count`` times; members of a group, numbered through, take turns.
+
+    Group g counts the others from g + 1 on, and its members take the links to them in this order.
+    """
+    for low in range(groups):
+        for high in range(low + 1, groups):
+            up, down = high - low - 1, groups - 1 - (high - low)
+            for k in range(count):
+                one, other = (up * count + k) % members, (down * count + k) % members
+                yield low * members + one, high * members + other
+
+
+def dragonfly_plus(
+    groups: int,
+    leaves: int,
+    spines: int,
+    hosts: int,
+    global_links: int = 1,
+    *,
+    bandwidth: Rate = BANDWIDTH,
+    global_bandwidth: Rate = BANDWIDTH,
+    latency: Time = LATENCY,
+    multicast: bool = False,
+) -> Topology:
+    """Dragonfly+: groups of leaf and spine switches, every leaf on all spines of its group, and links between spines.
+
+    A. Shpiner et al., "Dragonfly+: low cost topology for scaling datacenters", HiPINEB 2017. Every two groups have the
+    same number of links, which the spines of a group take in turn, as the routers of ``dragonfly`` do.
+
+    Parameters
+    ----------
+    groups : int
+        Number of groups, at least 2.
+    leaves, spines : int
+        Leaf and spine switches of a group.
+    hosts : int
+        Compute nodes on each leaf switch.
+    global_links : int
+        Links between every two groups, in each direction; as many as there are spines is one from every spine to every
+        other group.
+    bandwidth : str
+        Of a link within a group or to a host, in each direction.
+    global_bandwidth : str
+        Of a link between two groups, in each direction.
+    latency : str
+        Of every link.
+    multicast : bool
+        Whether the switches can copy.
+    """
+    within(groups, "groups", 2)
+    for place, value in {"leaves": leaves, "spines": spines, "hosts": hosts, "global_links": global_links}.items():
+        within(value, place, 1)
+    check_size(
+        nodes=groups * (leaves * (hosts + 1) + spines),
+        links=2 * groups * leaves * (hosts + spines) + groups * (groups - 1) * global_links,
+    )
+    local = wire(bandwidth, latency)
+    between = wire(global_bandwidth, latency, place="global_bandwidth")
+    low = [f"leaf{group}.{index}" for group in range(groups) for index in range(leaves)]
+    top = [f"spine{group}.{index}" for group in range(groups) for index in range(spines)]
+    links: list[Link] = []
+    for rank in range(len(low) * hosts):
+        links += local.both(str(rank), low[rank // hosts])
+    for index, leaf in enumerate(low):
+        first = index // leaves * spines
+        links += [link for spine in top[first : first + spines] for link in local.both(leaf, spine)]
+    for one, other in between_groups(groups, spines, global_links):
+        links += between.both(top[one], top[other])
+    nodes = [*map(Node, ranks(len(low) * hosts)), *(switch(name, multicast=multicast) for name in (*low, *top))]
+    return Topology(tuple(nodes), tuple(links))
 
 
 def switch2d(

@@ -18,7 +18,12 @@ decimals = st.builds(
 texts = st.text(max_size=30).filter(str.isprintable) | st.sampled_from(["gpt-3", "true", "FALSE", "4d", "RI(4)_SW(2)"])
 values = st.recursive(
     integers | decimals | texts | st.booleans(),
-    lambda inner: st.lists(inner, max_size=4).map(tuple),
+    lambda inner: (
+        st.lists(inner, max_size=4).map(tuple)
+        | st.builds(
+            Expression, names, st.lists(inner, max_size=2).map(tuple), st.dictionaries(names, inner, max_size=1)
+        )
+    ),
     max_leaves=8,
 )
 expressions = st.builds(
@@ -42,6 +47,10 @@ expressions = st.builds(
         ("f(-3, +4, 2.50, -0.1)", Expression("f", (-3, 4, Fraction(5, 2), Fraction(-1, 10)))),
         ("f(true, False, truth)", Expression("f", (True, False, "truth"))),
         ("f([], [[1], [a, 'b c']])", Expression("f", ((), ((1,), ("a", "b c"))))),
+        (
+            "L(K-2(3), g(x=[h()]))",
+            Expression("l", (Expression("k_2", (3,)), Expression("g", (), {"x": (Expression("h"),)}))),
+        ),
         (r"""f("say \"hi\" \\", 'it\'s')""", Expression("f", ('say "hi" \\', "it's"))),
     ],
 )
@@ -88,7 +97,7 @@ def test_space_between_tokens_does_not_matter(expression, space):
         ("torus(8,)", "unexpected ')' at column 9; expected a value"),
         ("torus(8 8)", "unexpected '8' at column 9; expected ',' or ')'"),
         ("torus(8)(8)", "unexpected '(' at column 9; expected nothing after the closing ')'"),
-        ("torus(ring(8))", "unexpected '(' at column 11; expected ',' or ')'"),
+        ("torus(8(2))", "unexpected '(' at column 8; expected ',' or ')'"),
         ("torus([1 2])", "unexpected '2' at column 10; expected ',' or ']'"),
         (
             "f(a=1, 2)",

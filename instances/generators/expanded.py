@@ -1,0 +1,190 @@
+"""Networks made of other networks by the expansions of the topology finder: ``L(complete_bipartite(4, 4))``.
+
+L. Zhao et al., "Efficient direct-connect topologies for collective communications": definitions 1, 2 and 14, and
+appendices A.6 and F.4. Nodes are numbered as ``cwb find-topology`` numbers them; a link has the bandwidth
+and the latency of the link that it is made of. What is expanded has compute nodes alone, no switches. The size of
+everything is known before any of it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
+
+from ...core.errors import InputError, located
+from ...core.topology import Link, Node, Topology
+from ...core.watch import counted
+from ..schema import MAX_NODES
+from .building import Nested, check_size, ranks, within
+
+#: Larger powers of two nodes are too large.
+MAX_DIMENSIONS = MAX_NODES.bit_length() - 1
+
+
+def line_graph(network: Nested, times: int = 1) -> Topology:
+    """Line graph L(G): every link of G is a node, and sends to the links that begin where it ends (definition 1).
+
+    Nodes are the links of G in the order of their ends. Link (u, v) to (v, w) has what (v, w) has. Every node of G has the
+    same number of links from it and to it.
+
+    Parameters
+    ----------
+    network : expression
+        What is expanded.
+    times : int
+        How often, each time what came out before.
+    """
+    within(times, "times", 1, MAX_DIMENSIONS)
+    nodes, links = network.size
+    degree, left = divmod(links, nodes)
+    if left or not degree:
+        raise InputError(_irregular(f"{links:,} links of {nodes:,} nodes"), place="network")
+    check_size(nodes=nodes * degree**times, links=nodes * degree ** (times + 1))
+    with located("network"):
+        made = network.made
+    for _ in range(times):
+        made = _line_graph(made, degree)
+    return made
+
+
+def _line_graph(base: Topology, degree: int) -> Topology:
+    order = sorted(range(len(base.links)), key=base.link_ends.__getitem__)
+    out: list[list[int]] = [[] for _ in base.nodes]
+    into = [0] * len(base.nodes)
+    for place, link in enumerate(order):
+        source, target = base.link_ends[link]
+        out[source].append(place)
+        into[target] += 1
+    for node, (leaving, entering) in enumerate(zip(out, into, strict=True)):
+        if len(leaving) != degree or entering != degree:
+            text = f"node {node} with {len(leaving)} links from it and {entering} to it"
+            raise InputError(_irregular(text), place="network")
+    ends = ((place, onward) for place, link in enumerate(order) for onward in out[base.link_ends[link][1]])
+    like = [base.links[link] for link in order]
+    return _network(len(order), len(order) * degree, ((a, b, like[b]) for a, b in ends))
+
+
+def _irregular(text: str) -> str:
+    return f"{text}; expected as many links from and to every node"
+
+
+def product(*networks: Nested) -> Topology:
+    """Cartesian product: nodes with a coordinate in every network, linked where one coordinate's network has a link.
+
+    Node (x, y, ...) of networks of N, M, ... nodes is x + N y + N M z + ...: ``product(ring(4), ring(3))`` is
+    ``torus(4, 3)``.
+
+    Parameters
+    ----------
+    networks : expressions
+        At least two.
+    """
+    if len(networks) < 2:
+        raise InputError(f"{len(networks)} networks; expected at least 2", place="networks")
+    return _product(networks, "networks")
+
+
+def power(network: Nested, n: int) -> Topology:
+    """Cartesian power: the product of n networks that are all the same (definition 14).
+
+    Parameters
+    ----------
+    network : expression
+        What is expanded.
+    n : int
+        Number of dimensions, at least 2.
+    """
+    return _product([network] * within(n, "n", 2, MAX_DIMENSIONS), "network")
+
+
+def _product(factors: Sequence[Nested], place: str) -> Topology:
+    sizes = [factor.size for factor in factors]
+    nodes = prod(count for count, _ in sizes)
+    count = sum(links * (nodes // size) for size, links in sizes)
+    check_size(nodes=nodes, links=count)
+    with located(place):
+        made = [factor.made for factor in factors]  # kept by the factor, so that a power makes one
+    return _network(nodes, count, _product_links(made, nodes))
+
+
+def _product_links(factors: Iterable[Topology], nodes: int) -> Iterator[tuple[int, int, Link]]:
+    stride = 1
+    for base in factors:
+        block = stride * len(base.nodes)
+        for (source, target), link in _each(base):
+            for first in range(0, nodes, block):
+                for low in range(first, first + stride):
+                    yield low + source * stride, low + target * stride, link
+        stride = block
+
+
+def degree_expansion(network: Nested, n: int) -> Topology:
+    """Degree expansion G * n: n copies of every node, and all copies of two linked nodes are linked (definition 2).
+
+    Copy i of node v is v n + i.
+
+    Parameters
+    ----------
+    network : expression
+        What is expanded.
+    n : int
+        Number of copies, at least 2.
+    """
+    within(n, "n", 2)
+    nodes, links = network.size
+    check_size(nodes=n * nodes, links=n * n * links)
+    with located("network"):
+        base = network.made
+    ends = (
+        (source * n + i, target * n + j, link)
+        for (source, target), link in _each(base)
+        for i in range(n)
+        for j in range(n)
+    )
+    return _network(n * nodes, n * n * links, ends)
+
+
+def parallel(network: Nested, k: int) -> Topology:
+    """Parallel links: k of every link (appendix F.4).
+
+    Parameters
+    ----------
+    network : expression
+        What is expanded.
+    k : int
+        Number of links, at least 2.
+    """
+    within(k, "k", 2)
+    nodes, links = network.size
+    check_size(nodes=nodes, links=k * links)
+    with located("network"):
+        base = network.made
+    return _network(nodes, k * links, ((*ends, link) for ends, link in _each(base) for _ in range(k)))
+
+
+def both_directions(network: Nested) -> Topology:
+    """Both directions: a network together with its transpose, so that every link has one back (appendix A.6).
+
+    Parameters
+    ----------
+    network : expression
+        What is expanded.
+    """
+    nodes, links = network.size
+    check_size(nodes=nodes, links=2 * links)
+    with located("network"):
+        base = network.made
+    there = ((*ends, link) for ends, link in _each(base))
+    back = ((target, source, link) for (source, target), link in _each(base))
+    return _network(nodes, 2 * links, (*there, *back))
+
+
+def _each(base: Topology) -> Iterable[tuple[tuple[int, int], Link]]:
+    return zip(base.link_ends, base.links, strict=True)
+
+
+def _network(nodes: int, count: int, links: Iterable[tuple[int, int, Link]]) -> Topology:
+    """Make a network whose nodes are named by their rank; a link is like another one, between other nodes."""
+    names = ranks(nodes)
+    made = (Link(names[a], names[b], like.bandwidth_Bps, like.latency_s) for a, b, like in links)
+    return Topology(tuple(map(Node, names)), tuple(counted(made, count, "links")))
