@@ -65,8 +65,7 @@ NETWORKS = (
 
 COLLECTIVES = [kind for kind in CollectiveKind if kind is not CollectiveKind.POINT_TO_POINT]
 
-#: Seconds of a run, and methods that answer no schedules of their own or need a longer time.
-SECONDS = 1.0
+#: Methods that answer no schedules of their own or need a longer time.
 LEFT_OUT = frozenset({"libra", "libra-equal", "libra-codesign", "mtree-repair"})
 
 
@@ -76,6 +75,7 @@ def main() -> int:
     parser.add_argument("--smoke", action="store_true", help="a little of each")
     parser.add_argument("--networks", nargs="*", default=list(NETWORKS))
     parser.add_argument("--methods", nargs="*", default=None)
+    parser.add_argument("--seconds", type=float, default=1.0, help="time limit of a method's run")
     parser.add_argument("--mutations", type=int, default=0)
     parser.add_argument("--sizes", type=int, nargs="*", default=[])
     parser.add_argument("--samples", type=Path)
@@ -85,17 +85,20 @@ def main() -> int:
     if options.one:
         return size(options.one)
     if options.smoke:
-        return max(sweep(["ring(4)", "star(3)"], ["ring", "direct", "forestcoll", "tacos"]), mutants(120), sizes([16]))
+        return max(
+            sweep(["ring(4)", "star(3)"], ["ring", "direct", "forestcoll", "tacos"], 1.0), mutants(120), sizes([16])
+        )
     if options.examples:
         return examples()
     if options.mutations or options.sizes:
         return mutants(options.mutations) if options.mutations else sizes(options.sizes)
     if options.samples:
         return samples(options.samples)
-    return sweep(options.networks, options.methods or [name for name in registry.names() if name not in LEFT_OUT])
+    methods = options.methods or [name for name in registry.names() if name not in LEFT_OUT]
+    return sweep(options.networks, methods, options.seconds)
 
 
-def sweep(networks: list[str], methods: list[str]) -> int:
+def sweep(networks: list[str], methods: list[str], seconds: float) -> int:
     """Every method and collective on every network, as a file of every runtime."""
     total: Counter[str] = Counter()
     wrong: list[str] = []
@@ -106,11 +109,15 @@ def sweep(networks: list[str], methods: list[str]) -> int:
         single = single_ways(topology)
         for method in methods:
             for kind in COLLECTIVES:
-                for instance, answer in solved(spec, method, kind):
-                    for outcome in exported(instance, answer, single):
-                        counts[outcome.partition("!")[0]] += 1
-                        if "!" in outcome:
-                            wrong.append(f"{spec}, {method}, {kind.value}: {outcome.partition('!')[2]}")
+                done = solved(spec, method, kind, seconds)
+                if isinstance(done, str):
+                    counts[done] += 1
+                    continue
+                counts["schedules"] += 1
+                for outcome in exported(*done, single):
+                    counts[outcome.partition("!")[0]] += 1
+                    if "!" in outcome:
+                        wrong.append(f"{spec}, {method}, {kind.value}: {outcome.partition('!')[2]}")
         total += counts
         print(f"{spec}: {told(counts)} in {perf_counter() - began:.1f} s", flush=True)
     print(f"all: {told(total)}")
@@ -129,18 +136,19 @@ def told(counts: Counter[str]) -> str:
     return "; ".join(f"{count} {name}" for name, count in counts.most_common())
 
 
-def solved(spec: str, method: str, kind: CollectiveKind) -> Iterator[tuple[Instance, Written]]:
-    """The verified schedule of a method, if it has one in time."""
+def solved(spec: str, method: str, kind: CollectiveKind, seconds: float) -> tuple[Instance, Written] | str:
+    """The verified schedule of a method, or why there is none."""
     instance = load(spec).with_changes(demand=Demand(kind, Fraction(2**20)))
     if registry.get(method).supports(instance) is not None:
-        return
+        return "not supported by the method"
     try:
-        done = run(instance, Request(method, time_limit_s=SECONDS))
-    except CwbError:
-        return
+        done = run(instance, Request(method, time_limit_s=seconds))
+    except CwbError as error:
+        return f"no schedule ({type(error).__name__})"
     answer = done.answer
     if done.record.verified and isinstance(answer, StepSchedule | Schedule | TreePacking | TranslatedTrees):
-        yield done.instance or instance, answer
+        return done.instance or instance, answer
+    return f"no schedule ({done.record.status})"
 
 
 def exported(instance: Instance, answer: Written, single: dict[tuple[int, int], tuple[int, ...]]) -> Iterator[str]:

@@ -32,6 +32,7 @@ COMMANDS = {
     "formulate": "formulate:formulate",
     "new-method": "new_method:new_method",
     "find-topology": "find_topology:find_topology",
+    "select": "select:select",
     "show": "show:show",
     "list": "listing:listing",
     "import": "importing:importing",

@@ -24,13 +24,14 @@ _FILE = click.Path(path_type=Path)
 #: Names of the dialects and placements, as :mod:`cwb.exchange.msccl` has them.
 DIALECTS = ("msccl", "msccl-executor", "rccl")
 PLACEMENTS = ("out", "in", "both")
+PROTOCOLS = ("Simple", "LL", "LL128")
 
 
 @click.command("msccl")
 @click.argument("schedule", type=_FILE, metavar="SCHEDULE")
 @click.option("--output", "-o", required=True, type=_FILE, metavar="XML", help="Where the algorithm is written.")
 @click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", show_default=True, help="The runtime.")
-@click.option("--proto", type=click.Choice(["Simple", "LL", "LL128"]), default="Simple", show_default=True)
+@click.option("--proto", type=click.Choice(PROTOCOLS), default="Simple", show_default=True)
 @click.option(
     "--instances",
     type=click.IntRange(1, 128),
