@@ -59,11 +59,11 @@ def test_a_folder_is_ready_to_use(cwb: Cwb, tmp_path: Path) -> None:
     assert not {"hole", "overlap"} & set(out.split())
     loads = ElementTree.parse(folder / "msccl.conf").getroot()  # noqa: S314 (our own)
     assert loads.tag == "msccl_algos"
-    for one, load in zip(found["ranges"], loads, strict=True):
-        program = read_algorithm(Path(load.get("path", "")))
+    for one, entry in zip(found["ranges"], loads, strict=True):
+        program = read_algorithm(Path(entry.get("path", "")))
         assert (program.min_bytes, program.max_bytes) == (one["min_bytes"], one["max_bytes"] + 1)  # exclusive
-        assert (load.get("minbytes"), load.get("maxbytes")) == (str(program.min_bytes), str(program.max_bytes))
-        assert load.get("proto") == program.proto
+        assert (entry.get("minbytes"), entry.get("maxbytes")) == (str(program.min_bytes), str(program.max_bytes))
+        assert entry.get("proto") == program.proto
         read = read_schedule(folder / "schedules" / one["file"].replace(".xml", ".json"))
         assert verify(read.instance, read.answer).ok
         seconds = one["seconds"][1]
