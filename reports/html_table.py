@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+from .facets import Facets
 from .marks import MISSING
 from .page import page
 from .table import Row, Table, TableCell
@@ -30,7 +31,7 @@ def render(table: Table) -> str:
     return page(table.spec.title, f"<main>{fragment(table, table.spec.name)}</main>", wide=True)
 
 
-def fragment(table: Table, anchor: str, most: int | None = None) -> str:
+def fragment(table: Table, anchor: str, most: int | None = None, facets: Facets | None = None) -> str:
     """Write a table with its title above and its notes below.
 
     Parameters
@@ -41,40 +42,54 @@ def fragment(table: Table, anchor: str, most: int | None = None) -> str:
         Identifier of the section.
     most : int or None
         Rows to write at most; the number of omitted rows is stated.
+    facets : Facets or None
+        What the rows can be filtered by, if the page has such filters.
     """
     spec = table.spec
     rows = table.rows[:most]
     notes = list(table.notes)
     if len(rows) < len(table.rows):
         notes.insert(0, f"The first {len(rows):,} of {len(table.rows):,} rows; cwb table {spec.name} has all.")
-    body = [_row(table, row, previous) for row, previous in zip(rows, [None, *rows], strict=False)]
+    body = [_row(table, row, previous, facets) for row, previous in zip(rows, [None, *rows], strict=False)]
     foot = [
         f'<tr><th scope="row" colspan="{len(table.keys)}">{escape(footer.heading)}</th>'
         f"{_cells(cell for group in footer.cells for cell in group)}</tr>"
         for footer in table.footers
     ]
     inside = f"<thead>{_head(table)}</thead><tbody>{''.join(body)}</tbody>"
-    return section(anchor, spec.title, inside + (f"<tfoot>{''.join(foot)}</tfoot>" if foot else ""), notes, len(rows))
+    inside += f"<tfoot>{''.join(foot)}</tfoot>" if foot else ""
+    return section(anchor, spec.title, inside, notes, len(rows), opened=facets is None)
 
 
-def section(anchor: str, title: str, inside: str, notes: Iterable[str], rows: int) -> str:
-    """Write a titled section around the parts of a table; one of many rows has a field to filter them."""
+def section(anchor: str, title: str, inside: str, notes: Iterable[str], rows: int, opened: bool = False) -> str:
+    """Write a titled section around the parts of a table; one of many rows has a field to filter them.
+
+    The notes below it are folded, unless they are ``opened``.
+    """
     field = (
         f'<label class="filter"><span>filter</span><input type="search" aria-label="filter {escape(title)}"></label>'
         if rows >= _FILTERED
         else ""
     )
     said = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    below = (
+        f'<details class="notes"{" open" if opened else ""}><summary>Notes</summary>{said}</details>' if said else ""
+    )
     return (
         f'<section class="card" id="{escape(anchor)}"><header><h3>{escape(title)}</h3>'
         f'<span class="count">{rows:,} row{"s" if rows != 1 else ""}</span>{field}</header>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(title)}"><table class="sortable">{inside}</table></div>'
-        f'<div class="notes">{said}</div></section>'
+        f"{below}</section>"
     )
 
 
-def plain_table(headings: Sequence[str], rows: Sequence[Sequence[object]], long: str = "") -> str:
-    """Write the parts of a table of texts and numbers; texts of the column ``long`` are broken into lines."""
+def plain_table(
+    headings: Sequence[str], rows: Sequence[Sequence[object]], long: str = "", codes: Sequence[str] = ()
+) -> str:
+    """Write the parts of a table of texts and numbers.
+
+    Texts of the column ``long`` are broken into lines; ``codes`` are those of the facets of the rows.
+    """
     first = rows[0] if rows else headings
     head = "".join(
         f'<th scope="col"{" class=n" if _is_number(value) else ""}>{escape(heading)}</th>'
@@ -83,7 +98,9 @@ def plain_table(headings: Sequence[str], rows: Sequence[Sequence[object]], long:
     lines = [
         "".join(_plain(value, heading == long) for heading, value in zip(headings, row, strict=True)) for row in rows
     ]
-    return f"<thead><tr>{head}</tr></thead><tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody>"
+    told = [f' data-f="{code}"' for code in codes] or [""] * len(lines)
+    body = "".join(f"<tr{code}>{line}</tr>" for code, line in zip(told, lines, strict=True))
+    return f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
 
 
 def _is_number(value: object) -> bool:
@@ -114,7 +131,7 @@ def _head(table: Table) -> str:
     return f"{lines}<tr>{''.join(cells)}</tr>"
 
 
-def _row(table: Table, row: Row, previous: Row | None) -> str:
+def _row(table: Table, row: Row, previous: Row | None, facets: Facets | None) -> str:
     """Write a row; labels that the row above has as well, up to there, are faint."""
     texts = table.label_texts(row)
     above: tuple[str, ...] = table.label_texts(previous) if previous is not None else ()
@@ -132,7 +149,8 @@ def _row(table: Table, row: Row, previous: Row | None) -> str:
         cells.append(f"<td{named}{value}>{escape(text)}</td>")
     new = previous is not None and texts[:1] != above[:1]
     numbers = _cells(cell for group in row.cells for cell in group)
-    return f"<tr{' class=new' if new else ''}>{''.join(cells)}{numbers}</tr>"
+    code = "" if facets is None else f' data-f="{facets.code(row.records)}"'
+    return f"<tr{' class=new' if new else ''}{code}>{''.join(cells)}{numbers}</tr>"
 
 
 def _cells(cells: Iterable[TableCell | None]) -> str:

@@ -7,33 +7,19 @@ from collections.abc import Mapping, Sequence
 
 from ..core.errors import InputError
 from ..core.record import ATTESTED, RunRecord
+from .facets import NAMES, Facets, facets_of
 from .html_table import escape, fragment, plain_table, section
 from .marks import mark_of
 from .numbers import number, size_text
 from .page import page
+from .pictures import pictures
 from .runs import LedgerRun, runs_of, shown
-from .svg import inline
 from .table import build
 from .tables import TABLES
 from .tables import get as get_table
 
 #: Rows of one table that a page has at most.
 MOST_ROWS = 2000
-
-#: Pictures of the report with their titles, in order.
-PICTURES: Mapping[str, str] = {
-    "performance-profile": "Performance profiles",
-    "gap-time": "Gap against time",
-    "bandwidth": "Bandwidth over size",
-    "scaling": "Scaling",
-    "time-size": "Time against the size of the model",
-    "libra-speedup": "LIBRA: speedup over EqualBW",
-    "libra-allocation": "LIBRA: where the bandwidth goes",
-    "gap-heatmap": "Gaps of all methods and problems",
-}
-
-#: Pictures that take the whole width.
-_WIDE = ("gap-heatmap",)
 
 #: Statuses of an answer.
 _ANSWERED = ("optimal", "feasible")
@@ -55,21 +41,36 @@ def report(records: Sequence[RunRecord], title: str = "cwb report") -> str:
         A page that needs nothing else: the same for the same records and versions of cwb and matplotlib.
     """
     runs = runs_of(records)
+    facets = facets_of(runs)
     parts = {
         "Overview": _overview(records, runs),
-        "Pictures": _pictures(records),
-        "Tables": _tables(records),
-        "Failures": _failures(runs),
+        "Pictures": pictures(records, facets),
+        "Tables": _tables(records, facets),
+        "Failures": _failures(runs, facets),
         "Environment": _environment(runs),
     }
     links = "".join(f'<a href="#{name.lower()}">{name}</a>' for name in parts)
+    theme = '<button id="theme" type="button">light / dark</button>'
     body = "".join(f'<h2 id="{name.lower()}">{name}</h2>{inside}' for name, inside in parts.items())
     return page(
         title,
-        f'<nav class="top"><div><strong>{escape(title)}</strong>{links}<button id="theme" type="button">light / dark</button></div></nav>'
+        f'<nav class="top"><div><strong>{escape(title)}</strong>{links}{theme}</div>{_filters(facets)}</nav>'
         f"<main><h1>{escape(title)}</h1>{body}</main>"
         "<footer>Made by cwb from records alone. Headings of tables sort; a number is written in full in the CSV of its table.</footer>",
     )
+
+
+def _filters(facets: Facets) -> str:
+    """Write a choice for each facet that has several values."""
+    choices = [
+        f'<label>{name} <select data-facet="{index}"><option value="">all</option>'
+        + "".join(f'<option value="{number}">{escape(value)}</option>' for number, value in enumerate(values))
+        + "</select></label>"
+        for index, (name, values) in enumerate(zip(NAMES, facets.values, strict=True))
+        if len(values) > 1
+    ]
+    said = '<span id="filtered" role="status"></span>'
+    return f'<div class="filters" role="search">{"".join(choices)}{said}</div>' if choices else ""
 
 
 def _overview(records: Sequence[RunRecord], runs: Sequence[LedgerRun]) -> str:
@@ -111,24 +112,7 @@ def _tile(count: int, what: str, tone: str = "") -> str:
     return f'<div class="tile{shown_tone}"><b>{count:,}</b><span>{what}</span></div>'
 
 
-def _pictures(records: Sequence[RunRecord]) -> str:
-    """Draw what there are records for."""
-    from .plots import get
-
-    cards: list[str] = []
-    for name, title in PICTURES.items():
-        try:
-            svg = get(name)(records, "svg")
-        except InputError:
-            continue  # no record fits
-        wide = " wide" if name in _WIDE else ""
-        head = f'<header><h3>{escape(title)}</h3><span class="count">cwb plot {name}</span></header>'
-        picture = f"<figure>{inline(svg, name, escape(title))}</figure>"
-        cards.append(f'<section class="card{wide}" id="picture-{name}">{head}{picture}</section>')
-    return f'<div class="pictures">{"".join(cards)}</div>' if cards else '<p class="lead">No records to draw.</p>'
-
-
-def _tables(records: Sequence[RunRecord]) -> str:
+def _tables(records: Sequence[RunRecord], facets: Facets) -> str:
     """Make every table that there are records for."""
     found: list[str] = []
     for name in TABLES:
@@ -136,11 +120,11 @@ def _tables(records: Sequence[RunRecord]) -> str:
             table = build(get_table(name), records)
         except InputError:
             continue  # no record fits
-        found.append(fragment(table, f"table-{name}", MOST_ROWS))
+        found.append(fragment(table, f"table-{name}", MOST_ROWS, facets))
     return "".join(found)
 
 
-def _failures(runs: Sequence[LedgerRun]) -> str:
+def _failures(runs: Sequence[LedgerRun], facets: Facets) -> str:
     """List every run without an answer that passed, with its reason."""
     failed = [run for run in runs if mark_of(run.record) is not None or run.record.status not in _ANSWERED]
     if not failed:
@@ -173,7 +157,9 @@ def _failures(runs: Sequence[LedgerRun]) -> str:
         "Total (s)",
         "Reason",
     )
-    return section("failures-table", "Runs without an answer", plain_table(headings, rows, "Reason"), [], len(rows))
+    codes = [facets.code([run.record]) for run in failed]
+    inside = plain_table(headings, rows, "Reason", codes)
+    return section("failures-table", "Runs without an answer", inside, [], len(rows))
 
 
 def reason(record: RunRecord) -> str:

@@ -13,6 +13,9 @@ _METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 _SHEET = re.compile(r"<style[^>]*>.*?</style>", re.DOTALL)
 _NAME = re.compile(r"""(\bid=")([^"]+)(")|(href="#)([^"]+)(")|(url\(#)([^)]+)(\))""")
 
+#: What belongs to an entry of the legend (:mod:`cwb.reports.plots.parts`): a class, since lines share it.
+_SERIES = re.compile(r"""<g id="series-([0-9]+)">""")
+
 #: Ink, paper and grid of the look, as the page calls them.
 _COLOURS = (("#000000", "currentColor"), ("#ffffff", "var(--card)"), ("#dddddd", "var(--grid)"))
 
@@ -27,14 +30,16 @@ def inline(svg: bytes, name: str, label: str) -> str:
     name : str
         Letters, digits and hyphens; goes before every identifier in it.
     label : str
-        Escaped text for readers that cannot see it.
+        Escaped text for readers that cannot see it; empty for a picture that says nothing beside its text.
     """
     text = _PROLOG.sub("", svg.decode(), count=1)
     text = _SHEET.sub("", _METADATA.sub("", text))
+    text = _SERIES.sub(r'<g class="series" data-s="\1">', text)
     text = _NAME.sub(lambda m: "".join(_prefixed(m.groups(), name)), text)
     for colour, page in _COLOURS:
         text = re.sub(rf"((?:fill|stroke): ?){colour}\b", rf"\g<1>{page}", text)
-    start = f'<svg role="img" aria-label="{label}" fill="currentColor" stroke-linejoin="round" stroke-linecap="butt"'
+    told = f'role="img" aria-label="{label}"' if label else 'aria-hidden="true"'
+    start = f'<svg {told} fill="currentColor" stroke-linejoin="round" stroke-linecap="butt"'
     return text.replace("<svg", start, 1)
 
 

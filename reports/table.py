@@ -38,11 +38,14 @@ class Row:
     statuses : tuple of str
         Status of the record of each group, of several runs all that occur; ``missing`` where there is none, ``invalid``
         where verification failed.
+    records : tuple of RunRecord
+        What it is made from.
     """
 
     labels: tuple[Label, ...]
     cells: tuple[tuple[TableCell, ...], ...]
     statuses: tuple[str, ...]
+    records: tuple[RunRecord, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,15 +147,17 @@ def _row(spec: TableSpec, labels: tuple[Label, ...], found: _Found) -> Row:
     """Fill one row; the best number of every column stands out, where groups compete."""
     cells: list[list[TableCell]] = []
     statuses: list[str] = []
+    records: list[RunRecord] = []
     for group in spec.groups:
         entries = found.get((labels, group.name), ())
+        records += [entry.record for entry in entries]
         cells.append([_cell(column, entries) for column in spec.columns])
         statuses.append("+".join(sorted({_status(entry.record) for entry in entries})) or "missing")
     if not spec.block:
         for c, column in enumerate(spec.columns):
             for line, cell in zip(cells, _with_best(column, [line[c] for line in cells]), strict=True):
                 line[c] = cell
-    return Row(labels, tuple(map(tuple, cells)), tuple(statuses))
+    return Row(labels, tuple(map(tuple, cells)), tuple(statuses), tuple(records))
 
 
 def _status(record: RunRecord) -> str:

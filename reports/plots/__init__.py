@@ -51,16 +51,21 @@ def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:
     if name not in PLOTS:
         hint = did_you_mean(name, PLOTS)
         raise InputError(f"unknown plot {name!r}; expected one of {', '.join(PLOTS)}{hint}")
-    module, attribute = PLOTS[name].split(":")
 
     def picture(records: Sequence[RunRecord], form: str) -> bytes:
         from .look import look, to_bytes
 
-        draw: Callable[[Sequence[RunRecord]], Figure] = getattr(import_module(f".{module}", __package__), attribute)
         with look():
-            return to_bytes(draw(records), form)
+            return to_bytes(drawing(name)(records), form)
 
     return picture
+
+
+def drawing(name: str) -> Callable[[Sequence[RunRecord]], Figure]:
+    """Import the function that draws one of :data:`PLOTS`, to be called with the look of all plots."""
+    module, attribute = PLOTS[name].split(":")
+    draw: Callable[[Sequence[RunRecord]], Figure] = getattr(import_module(f".{module}", __package__), attribute)
+    return draw
 
 
 def picture_format(path: Path) -> str:

@@ -47,7 +47,7 @@ def draw(records: Sequence[RunRecord]) -> Figure:
         dimensions = max(dimensions, _draw_panel(axes, panel))
         title = f"{short(network_name(network))}, {budget:.6g} GB/s per NPU"
         axes.set_title(title, loc="left", pad=13)
-    figure.supylabel("share of the bandwidth", fontsize=7)
+    figure.supylabel("share of bandwidth", fontsize=7)
     handles = [_swatch(d) for d in range(dimensions)]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(8, dimensions), title="dimension")
     return figure
@@ -102,7 +102,7 @@ def _draw_panel(axes: Axes, panel: _Panel) -> int:
         name, middle = short(workload_name(workload)), w * len(_BARS) * 1.15 + 1
         axes.text(middle, 1.03, name, size=6.2, ha="center", va="bottom", transform=axes.get_xaxis_transform())
     axes.set_xticks(places, list(_BARS) * len(panel), rotation=90)
-    axes.tick_params(axis="x", length=0, pad=1, labelsize=5.5)
+    axes.tick_params(axis="x", length=0, pad=1, labelsize=6.2)
     axes.set_xlim(-0.7, places[-1] + 0.7)
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")

@@ -100,7 +100,7 @@ def ratios(values: _Values, name: str) -> list[float]:
 
 
 def _draw(axes: Axes, title: str, values: _Values, styles: Mapping[str, dict[str, Any]]) -> None:
-    from matplotlib.ticker import PercentFormatter
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
 
     factors = {name: ratios(values, name) for name in styles}
     furthest = max((line[-1] for line in factors.values() if line), default=1.0)
@@ -112,6 +112,8 @@ def _draw(axes: Axes, title: str, values: _Values, styles: Mapping[str, dict[str
     if end > 3:  # closer together, powers would be too few ticks
         axes.set_xscale("log", base=2 if end < 100 else 10)
         plain_ticks(axes.xaxis)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.set_xlim(1.0, end)
     axes.set_ylim(0.0, 1.03)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))

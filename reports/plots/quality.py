@@ -66,21 +66,21 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     for name in names:
         x, y, count = places[name]
         label = f"{short(name, LETTERS)}  ({y:.1%}, {x:.3g} s, {counted(count, 'run')})"
-        axes.plot([x], [y], **{**styles[name], "linestyle": "", "markersize": 4.5}, label=label)
+        axes.plot([x], [y], **{**styles[name], "linestyle": "", "markersize": 4.5, "label": label})
     axes.set_xscale("log")
     enough_ticks(axes.xaxis)
     axes.set_yscale("symlog", linthresh=0.01)
     axes.set_ylim(-0.002, max(0.02, 1.7 * max(y for _, y, _ in places.values())))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set_xlabel("own time (s), geometric mean")
-    axes.set_ylabel(f"gap to the best bound ({bounds.proofs(runs)}), mean")
+    axes.set_ylabel("mean gap to the best bound")
     axes.grid()
     more = len(found) - len(names)
     left_out(
         figure,
         [
             f"{more} more series are not shown" if more else "",
-            "means are over the problems that a method answered; a front for each clock",
+            f"bounds: {bounds.proofs(runs)}; means are over the problems that a method answered; a front for each clock",
         ],
     )
     figure.legend(loc="outside lower left", ncols=1, handlelength=1.4)

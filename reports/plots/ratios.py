@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, isnan, nan
-from typing import TYPE_CHECKING, TypeAlias
+from math import isnan, nan
+from typing import TYPE_CHECKING
 
 from ...core.record import RunRecord
-from ..bounds import Bounds
-from ..marks import MISSING, mark_of
-from ..numbers import size_text
-from ..runs import LedgerRun, runs_of
+from ..gaps import gap_matrix, problem_name
 from .look import COLUMN_IN, new_figure, short
-from .series import left_out, most_common, nothing, series_name, several_solvers
+from .series import left_out
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-#: A problem: name of the instance, collective, size.
-_Problem: TypeAlias = tuple[str, str, float]
 
 #: Problems and methods that fit a page: those with the most runs.
 _ROWS, _COLUMNS = 40, 14
@@ -42,65 +36,27 @@ def draw(records: Sequence[RunRecord]) -> Figure:
     """
     from matplotlib import colormaps
 
-    runs = [run for run in runs_of(records) if run.clock != "bound"]
-    bounds, solvers = Bounds(runs_of(records)), several_solvers(runs)
-    if all(bounds.gap(run) is None for run in runs):
-        raise nothing("gap-heatmap", records, "answers of problems with a proved bound")
-    problems = [_problem(run) for run in runs]
-    rows = most_common(problems, _ROWS)
-    kept = [run for run in runs if _problem(run) in rows]
-    methods = [series_name(run, solvers) for run in kept]
-    columns = most_common(methods, _COLUMNS)
-    cells = {(_problem(run), series_name(run, solvers)): run for run in kept}
+    matrix = gap_matrix(records, _ROWS, _COLUMNS)
+    rows, columns, cells = matrix.rows, matrix.columns, matrix.cells
     figure = new_figure(1.5 + 0.145 * max(_LEAST, len(rows)), max(COLUMN_IN, 2.3 + 0.34 * len(columns)))
     axes = figure.subplots()
-    shares = [[_gap(cells.get((row, column)), bounds) for column in columns] for row in rows]
+    found = [[cells.get((row, column)) for column in columns] for row in rows]
+    shares = [[nan if cell is None or cell.gap is None else cell.gap for cell in line] for line in found]
     # A mesh of few colours, its bar as well, stays a drawing where an image would be dots.
     places = [range(len(columns)), range(len(rows))]
     image = axes.pcolormesh(*places, shares, cmap=colormaps["cividis_r"].resampled(20), vmin=0.0, vmax=1.0)
     axes.invert_yaxis()
-    for r, row in enumerate(rows):
-        for c, column in enumerate(columns):
-            text = _text(cells.get((row, column)), shares[r][c])
+    for r, line in enumerate(found):
+        for c, cell in enumerate(line):
             ink = "black" if isnan(shares[r][c]) else _INK[shares[r][c] > _DARK]
-            axes.text(c, r, text, ha="center", va="center", fontsize=5, color=ink)
+            axes.text(c, r, "" if cell is None else cell.text, ha="center", va="center", fontsize=5, color=ink)
     axes.set_xticks(
         range(len(columns)), [short(name, 24) for name in columns], rotation=60, ha="right", rotation_mode="anchor"
     )
-    axes.set_yticks(range(len(rows)), [short(_row_name(row), 40) for row in rows])
+    axes.set_yticks(range(len(rows)), [short(problem_name(row), 40) for row in rows])
     axes.tick_params(length=0, labelsize=5.5)
     axes.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=axes, shrink=0.8, label=f"gap to the best bound ({bounds.proofs(kept)})")
+    bar = figure.colorbar(image, ax=axes, shrink=0.8, label=f"gap to the best bound ({matrix.proofs})")
     bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    left = (len(set(problems)) - len(rows), len(set(methods)) - len(columns))
-    left_out(
-        figure,
-        [
-            "in the cells: percent",
-            f"{left[0]} more problems and {left[1]} more methods are not shown" if any(left) else "",
-        ],
-    )
+    left_out(figure, ["in the cells: percent", matrix.left_out])
     return figure
-
-
-def _problem(run: LedgerRun) -> _Problem:
-    return (run.posed, run.record.collective or "", run.size_bytes or 0.0)
-
-
-def _row_name(row: _Problem) -> str:
-    name, collective, size = row
-    return ", ".join(
-        [name, *([collective.replace("_", "-")] if collective else []), *([size_text(size)] if size else [])]
-    )
-
-
-def _gap(run: LedgerRun | None, bounds: Bounds) -> float:
-    gap = None if run is None else bounds.gap(run)
-    return nan if gap is None or not isfinite(gap) else gap
-
-
-def _text(run: LedgerRun | None, gap: float) -> str:
-    if not isnan(gap):
-        return f"{100 * gap:.0f}" if gap >= 0.0995 or abs(gap) < 0.0005 else f"{100 * gap:.1f}"
-    mark = None if run is None else mark_of(run.record)
-    return "" if run is None else (mark or MISSING).text

@@ -52,11 +52,12 @@ def several_solvers(runs: Iterable[LedgerRun]) -> bool:
 
 
 def strokes(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Assign every series its colour, line and marker; the second round of the colours has hollow markers."""
+    """Assign every series its label, colour, line and marker; the second round of the colours has hollow markers."""
     found: dict[str, dict[str, Any]] = {}
     for index, name in enumerate(sorted(set(names), key=natural)):
         colour = COLOURS[index % 7]
         found[name] = {
+            "label": short(name, LETTERS),
             "color": colour,
             "marker": MARKERS[index % 8],
             "linestyle": LINES[index % 4],
@@ -100,8 +101,9 @@ def legend(figure: Figure, names: Sequence[str], styles: dict[str, dict[str, Any
     """Put the legend below the panels."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], label=short(name, LETTERS), **{**styles[name], **changes}) for name in names]
-    figure.legend(handles=handles, loc="outside lower center", ncols=legend_columns(names), handlelength=2.4)
+    handles = [Line2D([], [], **{**styles[name], **changes}) for name in names]
+    columns = legend_columns([styles[name]["label"] for name in names])
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=2.4)
 
 
 def plain_ticks(axis: Axis) -> None:

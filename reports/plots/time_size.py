@@ -12,9 +12,7 @@ from ...core.record import RunRecord
 from ..numbers import number
 from ..runs import LedgerRun, runs_of
 from ..statistics import fit_power
-from .look import short
 from .series import (
-    LETTERS,
     drawable,
     enough_ticks,
     left_out,
@@ -86,9 +84,9 @@ def _draw(
     names = most_common([name for name, line in points.items() for _ in line])
     fits = {name: fit_power(points[name]) if fitted else None for name in names}
     styles = strokes(names)
-    labels = {name: f"{short(name, LETTERS)}{_exponent(fits[name], label)}" for name in names}
-    shown = [labels[name] for name in names]
-    figure, (axes,) = panels(1, legend_lines(shown), 2.6)
+    for name in names:
+        styles[name]["label"] += _exponent(fits[name], label)
+    figure, (axes,) = panels(1, legend_lines([styles[name]["label"] for name in names]), 2.6)
     for name in names:
         axes.plot(*zip(*points[name], strict=True), **{**styles[name], "linestyle": "", "alpha": 0.8})
         if (fit := fits[name]) is not None:
@@ -103,7 +101,7 @@ def _draw(
     axes.grid()
     more = len(points) - len(names)
     left_out(figure, [f"{more} more series are not shown" if more else ""])
-    legend(figure, shown, {labels[name]: styles[name] for name in names})
+    legend(figure, names, styles)
     return figure
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import os
 import re
 import shutil
@@ -41,6 +43,55 @@ document.title = said.join("|");
 """
 
 
+#: Measures the page, and tells the frame around it: by how much it is wider than the window, the least size of text in
+#: pictures and outside of them in pixels, and what is left free beside and below the cards of pictures.
+MEASURE = """
+const box = document.querySelector(".pictures").getBoundingClientRect(), rows = new Map();
+for (const card of document.querySelectorAll(".picture")) {
+  const at = card.getBoundingClientRect();
+  rows.set(at.top, [...(rows.get(at.top) || []), at]);
+}
+let hole = 0;
+for (const cards of rows.values()) {
+  const ends = [box.left - 20, ...cards.map(card => card.right)];
+  cards.forEach((card, index) => { hole = Math.max(hole, card.left - ends[index] - 20, Math.abs(card.bottom - cards[0].bottom)); });
+  hole = Math.max(hole, box.right - ends[ends.length - 1]);
+}
+const drawn = [...document.querySelectorAll("svg [id*='text_'] g[transform*='scale(']")].map(text => {
+  const svg = text.closest("svg");
+  return 100 * Number(/scale\\(([0-9.]+)/.exec(text.getAttribute("transform"))[1]) * svg.clientWidth / svg.viewBox.baseVal.width;
+});
+const written = [...document.body.querySelectorAll("*")].filter(element => element.checkVisibility()
+  && [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim())).map(element => parseFloat(getComputedStyle(element).fontSize));
+parent.postMessage(JSON.stringify({ width: innerWidth, over: document.documentElement.scrollWidth - innerWidth, hole,
+  pictures: rows.size, texts: drawn.length, drawn: Math.min(...drawn), written: Math.min(...written) }), "*");
+"""
+
+#: A frame as wide as a screen, since Chromium's own window is never narrower than 500 pixels.
+FRAME = """<!DOCTYPE html><title></title><script>addEventListener("message", told => document.title = told.data);</script>
+<iframe src="report.html" style="border: 0; height: 900px; width: WIDTHpx"></iframe>
+"""
+
+#: Chooses in the filters and writes into the page's title what is then shown.
+CHOOSE = """
+const shown = selector => [...document.querySelectorAll(selector)].filter(element => element.checkVisibility());
+const choose = (facet, text) => {
+  const choice = document.querySelector(`select[data-facet="${facet}"]`);
+  choice.value = [...choice.options].find(option => option.text === text).value;
+  choice.dispatchEvent(new Event("input"));
+};
+const count = () => [shown("#table-summary tbody tr").length, shown(".heat td[data-f]").length,
+  document.querySelectorAll("#picture-bandwidth g.series.off").length, shown("#table-forestcoll").length];
+const said = [count()];
+choose(0, "ring"); said.push(count(), [...new Set(shown(".heat td[data-f] span").map(name => name.textContent))]);
+choose(1, "torus(3,3)"); said.push(count());
+choose(2, "flow"); said.push(count());
+choose(0, "all"); said.push(count());
+choose(1, "all"); choose(2, "all"); said.push(count());
+document.title = JSON.stringify(said);
+"""
+
+
 @pytest.fixture(scope="module")
 def browse(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[str, list[str]]]:
     """Open a file in Chromium and give what became of the page, and what the console said."""
@@ -63,12 +114,18 @@ def browse(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[str,
             "--no-first-run",
         ]
         command += [f"--user-data-dir={profile}", "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr"]
-        command += ["--window-size=1400,1000", "--virtual-time-budget=4000", *flags, "--dump-dom", file.as_uri()]
+        command += ["--window-size=1300,1000", "--virtual-time-budget=4000", *flags, "--dump-dom", file.as_uri()]
         done = subprocess.run(command, capture_output=True, timeout=180, check=True)
         lines = done.stderr.decode(errors="replace").splitlines()
         return done.stdout.decode(errors="replace"), [line for line in lines if "CONSOLE" in line]
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def whole(wide: list[RunRecord]) -> str:
+    """Make the report of a ledger with everything."""
+    return report(wide)
 
 
 def test_the_console_is_heard(browse: Callable[..., Any], tmp_path: Path) -> None:
@@ -83,15 +140,62 @@ def test_the_console_is_heard(browse: Callable[..., Any], tmp_path: Path) -> Non
     assert any("Content Security Policy" in line for line in console)
 
 
-def test_no_error_on_the_console(browse: Callable[..., Any], wide: list[RunRecord], tmp_path: Path) -> None:
+def test_no_error_on_the_console(browse: Callable[..., Any], whole: str, tmp_path: Path) -> None:
     """The report of a ledger with everything opens in silence, in both themes, and its script runs to its end."""
     file = tmp_path / "report.html"
-    file.write_text(report(wide))
+    file.write_text(whole)
     for flags in ((), ("--force-dark-mode",)):
         page, console = browse(file, *flags)
         assert console == []
         assert 'data-ready="yes"' in page
         assert page.count("<svg") >= 8
+
+
+def with_script(page: str, script: str) -> str:
+    """Add a script of a test to a page, whose policy would not run it."""
+    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+    return page.replace("</body>", f"<script>{script}</script></body>")
+
+
+def title_of(page: str) -> Any:
+    """Read what a script of a test wrote into the title of a page."""
+    found = re.search(r"<title>(.*?)</title>", page)
+    assert found
+    return json.loads(html.unescape(found[1]))
+
+
+@pytest.mark.parametrize("width", [1300, 400])
+def test_the_page_is_legible_at_every_width(width: int, browse: Callable[..., Any], whole: str, tmp_path: Path) -> None:
+    """On a desk and on a phone nothing is wider than the window, pictures leave no holes, and no text is tiny."""
+    (tmp_path / "report.html").write_text(with_script(whole, MEASURE))
+    file = tmp_path / "frame.html"
+    file.write_text(FRAME.replace("WIDTH", str(width)))
+    page, console = browse(file)
+    assert console == []
+    found = title_of(page)
+    assert found["width"] == width
+    assert found["over"] <= 0
+    assert found["hole"] <= 2
+    assert found["pictures"] >= 4
+    assert found["texts"] > 100
+    assert found["drawn"] >= 8
+    assert found["written"] >= 11
+
+
+def test_filters(browse: Callable[..., Any], whole: str, tmp_path: Path) -> None:
+    """Method, instance and clock together choose rows, cells of gaps and lines of pictures; empty tables disappear."""
+    file = tmp_path / "report.html"
+    file.write_text(with_script(whole, CHOOSE))
+    page, console = browse(file)
+    assert console == []
+    everything, ring, names, torus, none, flow, again = title_of(page)
+    assert names == ["ring"]
+    assert ring[0] == ring[1] == 9
+    assert torus[0] == torus[1] == 3
+    assert none[0] == none[1] == none[3] == 0
+    assert flow[0] == flow[1] == 3
+    assert ring[2] > 0 == flow[2]
+    assert again == everything
 
 
 def test_foreign_text_runs_nothing(browse: Callable[..., Any], make_run: Make, tmp_path: Path) -> None:
@@ -119,10 +223,8 @@ def test_tables_sort_and_filter(browse: Callable[..., Any], make_run: Make, tmp_
         make_run("ring", 1e-5 * (1 + seed * 7 % 40), options={"name": f"seed-{seed}"}, seed=seed) for seed in range(40)
     ]
     records.append(make_run("bfb", None))
-    page = report(records)
-    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)  # for the script of this test
     file = tmp_path / "report.html"
-    file.write_text(page.replace("</body>", f"<script>{PRESS}</script></body>"))
+    file.write_text(with_script(report(records), PRESS))
     shown, console = browse(file)
     assert console == []
     found = re.search(r"<title>(.*?)</title>", shown)

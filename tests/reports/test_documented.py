@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from cwb.reports.clocks import CLOCKS
 from cwb.reports.marks import FAILED, INVALID, MARKS, MISSING
+from cwb.reports.pictures import PICTURES
 from cwb.reports.plots import PLOTS
-from cwb.reports.report import PICTURES
 from cwb.reports.tables import TABLES
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cwb.core.record import RunRecord
-from cwb.reports import report as report_module
+from cwb.reports import pictures as pictures_module
 from cwb.reports.html_table import escape, fragment
 from cwb.reports.plots import get as get_plot
 from cwb.reports.report import reason, report
@@ -87,7 +87,7 @@ def read(page: str) -> Reader:
 
 def only_tables(records: list[RunRecord], monkeypatch: pytest.MonkeyPatch) -> str:
     """Make a report without pictures, which take seconds."""
-    monkeypatch.setattr(report_module, "PICTURES", {})
+    monkeypatch.setattr(pictures_module, "PICTURES", {})
     return report(records)
 
 
@@ -100,7 +100,7 @@ def test_the_report_is_whole(page: str, wide: list[RunRecord]) -> None:
     """The page is sound, needs nothing else, and has every table, picture, failure and machine."""
     reader = read(page)
     assert {f"table-{name}" for name in TABLES} <= set(reader.names)
-    assert {f"picture-{name}" for name in report_module.PICTURES} <= set(reader.names)
+    assert {f"picture-{name}" for name in pictures_module.PICTURES} <= set(reader.names)
     text = " ".join(reader.texts)
     for record in wide:
         if record.status not in ("optimal", "feasible") and record.message:
@@ -208,7 +208,7 @@ def test_any_record_can_be_drawn(data: list[dict[str, Any]], make_run: Make) -> 
     from cwb.core.errors import InputError
 
     records = [make_run("ring"), make_run("bfb", 3e-5), *(make_run(**fields) for fields in data)]
-    for name in report_module.PICTURES:
+    for name in pictures_module.PICTURES:
         try:
             svg = get_plot(name)(records, "svg")
         except InputError:

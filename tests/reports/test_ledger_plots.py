@@ -62,7 +62,8 @@ def test_series_are_told_apart() -> None:
     """Sixteen series have sixteen strokes, the same whatever the order of the names."""
     names = [f"method-{i}" for i in range(16)]
     styles = strokes(names)
-    assert len({tuple(sorted(style.items())) for style in styles.values()}) == 16
+    seen = [{name: value for name, value in style.items() if name != "label"} for style in styles.values()]
+    assert len({tuple(sorted(style.items())) for style in seen}) == 16
     assert strokes(names[::-1]) == styles
 
 

@@ -1,0 +1,140 @@
+"""The pictures of a report: a card for each, with the question that it answers, its panels and its legend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..core.errors import InputError
+from ..core.record import RunRecord
+from .facets import Facets
+from .heat_table import heat_table
+from .html_table import escape
+from .plots.parts import Parts, parts
+from .svg import inline
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of the report.
+
+    Parameters
+    ----------
+    title : str
+        Its heading.
+    question : str
+        What a reader learns from it.
+    reading : str
+        How it is read.
+    """
+
+    title: str
+    question: str
+    reading: str
+
+
+#: Pictures of the report, in order; ``gap-heatmap`` is a table that has colours.
+PICTURES: Mapping[str, Picture] = {
+    "performance-profile": Picture(
+        "Performance profiles",
+        "Which method is near the best, and on how many problems?",
+        "A line shows the share of the problems that a method answers within a factor of the best answer; higher is "
+        "better, and where a line begins is how often the method is the best.",
+    ),
+    "bandwidth": Picture(
+        "Bandwidth over size",
+        "From which size on does a method use the network well?",
+        "Bus bandwidth by the completion time; higher is better.",
+    ),
+    "gap-time": Picture(
+        "Gap against time",
+        "What does a smaller gap cost in computing time?",
+        "A point for each method and clock: the mean gap to the best proved bound against the geometric mean of its "
+        "own time. Down and left is better; a grey line is the Pareto front of a clock.",
+    ),
+    "time-size": Picture(
+        "Time against the size of the model",
+        "How long does a solver take for a model of this size?",
+        "A point for each run: the method's own time against the variables of its largest model.",
+    ),
+    "scaling": Picture(
+        "Scaling",
+        "How does the time of a method grow with the network?",
+        "Own time against the ranks; the lines are the powers that fit best, and the legend has their exponents with "
+        "half of the 95 % interval.",
+    ),
+    "libra-speedup": Picture(
+        "LIBRA: speedup over EqualBW",
+        "What does the designed bandwidth gain over equal shares, at each budget?",
+        "Above 1 the design is faster than equal bandwidth in all dimensions.",
+    ),
+    "libra-allocation": Picture(
+        "LIBRA: where the bandwidth goes",
+        "Which dimensions of the network get the bandwidth?",
+        "Shares of the largest budget that was solved, for each workload and objective.",
+    ),
+    "gap-heatmap": Picture(
+        "Gaps of all methods and problems",
+        "On which problems is a method far from the best proved bound?",
+        "In a cell: the gap in percent, or the mark that says why there is none.",
+    ),
+}
+
+
+#: Width of a letter of a legend, and of the sample before it, in the page's rem.
+_LETTER, _SAMPLE = 0.46, 2.8
+
+
+def pictures(records: Sequence[RunRecord], facets: Facets) -> str:
+    """Draw what there are records for."""
+    cards: list[str] = []
+    for name, picture in PICTURES.items():
+        try:
+            if name == "gap-heatmap":
+                inside, remark = heat_table(records, facets)
+                cards.append(_card(name, picture, inside, remark, "whole"))
+            else:
+                drawn = parts(name, records)
+                inside = _body(name, picture, drawn, facets)
+                cards.append(_card(name, picture, inside, drawn.remark, "", _widths(drawn)))
+        except InputError:
+            continue  # no record fits
+    return f'<div class="pictures">{"".join(cards)}</div>' if cards else '<p class="lead">No records to draw.</p>'
+
+
+def _widths(drawn: Parts) -> str:
+    """Tell the style sheet the number of panels and the width of the legend."""
+    letters = max((len(text) for text, _ in drawn.entries), default=0)
+    return f"--panels: {len(drawn.panels)}; --legend: {_SAMPLE + _LETTER * letters:.3g}rem"
+
+
+def _card(name: str, picture: Picture, inside: str, remark: str, kind: str, style: str = "") -> str:
+    """Frame a picture with its question above, and how it is read below."""
+    said = f"{picture.reading} {remark[:1].upper()}{remark[1:]}{'.' if remark else ''}".strip()
+    return (
+        f'<section class="card picture {kind}" style="{style}" id="picture-{name}">'
+        f'<header><h3>{escape(picture.title)}</h3><span class="count">cwb plot {name}</span></header>'
+        f'<figure><figcaption class="question">{escape(picture.question)}</figcaption>{inside}'
+        f'<p class="reading">{escape(said)}</p></figure></section>'
+    )
+
+
+def _body(name: str, picture: Picture, drawn: Parts, facets: Facets) -> str:
+    """Write panels and legend."""
+    panels = "".join(
+        f'<div class="panel">{f"<h4>{escape(title)}</h4>" if title else ""}'
+        f"{inline(svg, f'{name}-{index}', escape(title or picture.title))}</div>"
+        for index, (title, svg) in enumerate(drawn.panels)
+    )
+    entries = "".join(
+        _entry(f"{name}-e{index}", index, text, sample, facets) for index, (text, sample) in enumerate(drawn.entries)
+    )
+    legend = f'<ul class="legend">{entries}</ul>' if entries else ""
+    return f'<div class="panels">{panels}</div>{legend}'
+
+
+def _entry(name: str, index: int, text: str, sample: bytes, facets: Facets) -> str:
+    """Write an entry of the legend; one of a method says which, for the filter."""
+    method = facets.method_of(text)
+    told = "" if method is None else f' data-m="{method}"'
+    return f'<li class="series" data-s="{index}"{told}>{inline(sample, name, "")}<span>{escape(text)}</span></li>'
