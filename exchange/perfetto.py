@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
 
 from ..core.instance import Instance
-from ..core.schedule import Ints
+from ..core.schedule import Ints, Sends
 from ..core.trace import Trace
 from ..schedules.simulate.network import network_of
 from ..schedules.simulate.transfers import sends_of
@@ -28,7 +30,8 @@ def chrome_trace(instance: Instance, answer: object, trace: Trace, *, pieces: in
     ------
     str
         Lines. Every hop is a complete event (``ph`` X) in microseconds; its process is the rank that sends, its thread
-        the link. Switches are processes behind the ranks.
+        the link. Switches are processes behind the ranks. Arrows (``ph`` s and f) lead from the hop with which a chunk
+        came last to the hop that takes it on.
     """
     topology = network_of(instance)
     sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
@@ -48,6 +51,12 @@ def chrome_trace(instance: Instance, answer: object, trace: Trace, *, pieces: in
         details = {"send": send, "chunk": chunk, "bytes": float(chunk_bytes[chunk])}
         when = {"ts": float(start[row]), "dur": float(length[row]), "pid": pids[link], "tid": link}
         yield json.dumps({"name": f"chunk {chunk}", "ph": "X", **when, "args": details}) + ",\n"
+    for number, rows in enumerate(_handed_on(sends, trace)):
+        for phase, row in zip("sf", rows, strict=True):
+            link = int(sends.path_links[row])
+            when = {"ts": float(start[row] + length[row] / 2), "pid": pids[link], "tid": link}
+            arrow = {"name": "data", "cat": "data", "ph": phase, "id": number, **when}
+            yield json.dumps(arrow | ({"bp": "e"} if phase == "f" else {})) + ",\n"
     completion = {"name": "completed", "ph": "i", "s": "g", "ts": trace.completion_s * 1e6, "pid": 0, "tid": 0}
     yield json.dumps(completion) + "\n]}\n"
 
@@ -55,3 +64,18 @@ def chrome_trace(instance: Instance, answer: object, trace: Trace, *, pieces: in
 def _named(what: str, name: str, **numbers: int) -> str:
     """A metadata event that names a process or a thread."""
     return json.dumps({"name": what, "ph": "M", **numbers, "args": {"name": name}})
+
+
+def _handed_on(sends: Sends, trace: Trace) -> Iterator[tuple[int, int]]:
+    """Pairs of hops: on the way of a send one after the other, and the last arrival of its chunk before its first hop."""
+    arrived: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for send in np.argsort(trace.end_s, kind="stable").tolist():
+        arrived[int(sends.chunk[send]), int(sends.target[send])].append(send)
+    end_s, rounding_s = trace.end_s.tolist(), 1e-12 * trace.completion_s
+    for send, begin_s in enumerate(trace.start_s.tolist()):
+        first, behind = int(sends.path_offset[send]), int(sends.path_offset[send + 1])
+        earlier = arrived.get((int(sends.chunk[send]), int(sends.source[send])), [])
+        known = bisect_right(earlier, begin_s + rounding_s, key=end_s.__getitem__)
+        if known:
+            yield int(sends.path_offset[earlier[known - 1] + 1]) - 1, first
+        yield from ((row - 1, row) for row in range(first + 1, behind))

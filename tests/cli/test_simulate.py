@@ -154,6 +154,25 @@ def test_the_chrome_trace_has_every_hop(ring_file, tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
+def test_arrows_lead_from_arrivals_to_what_is_sent_on(ring_file, tmp_path):
+    """Around a ring every hop but the first of a chunk has an arrow from the one before, which ends no later than it begins."""
+    run(ring_file, "--trace", tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    hops = [event for event in events if event["ph"] == "X"]
+    ends = {phase: {event["id"]: event for event in events if event["ph"] == phase} for phase in "sf"}
+    assert ends["s"].keys() == ends["f"].keys()
+    assert len(ends["s"]) == 8  # of 12 hops 4 are the first of their chunk
+
+    def hop(event):
+        """The hop that an end of an arrow lies in."""
+        return next(h for h in hops if h["tid"] == event["tid"] and h["ts"] < event["ts"] < h["ts"] + h["dur"])
+
+    for number, begin in ends["s"].items():
+        before, after = hop(begin), hop(ends["f"][number])
+        assert before["args"]["chunk"] == after["args"]["chunk"]
+        assert before["ts"] + before["dur"] + 0.5 == pytest.approx(after["ts"])
+
+
 def test_bad_input_is_told(ring_file, tmp_path):
     """Pieces of something that is no tree, a folder that does not exist, and a file that does not, are errors in one
     line."""
