@@ -222,6 +222,15 @@ def _numba() -> Any:
     return numba
 
 
+def prepare() -> None:
+    """Have the compiler find out what it knows of types, which takes a third of a second of a process's first kernel."""
+    with suppress(ImportError, AttributeError):
+        from numba.core.registry import cpu_target
+
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()
+
+
 def _names(code: CodeType) -> set[str]:
     """Names that code may look up among its globals, with those of functions inside it."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]

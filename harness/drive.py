@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -108,7 +108,7 @@ class ComparisonDriver:
         while (self._todo or self._running) and not stop.is_set():
             self._fill()
             finished, _ = wait(self._running, timeout=_ASK_S if self._running else 0, return_when=FIRST_COMPLETED)
-            for future in finished:
+            for future in [each for each in self._running if each in finished]:
                 self._keep(future)
                 if stop.is_set():
                     return
@@ -131,6 +131,9 @@ class ComparisonDriver:
             if _count(self._ledger, task.key) > self._begun_with[task.key]:
                 self._claims.give_back(task.key)
                 self._told(others=self.tally.others + 1)
+                continue
+            if task.record is not None:
+                self._running[_done(task.record)] = task
                 continue
             self._running[self._executor.submit(supervise, task.to_json())] = task
             free -= _slots(task)
@@ -160,8 +163,15 @@ class ComparisonDriver:
 
 
 def _slots(task: Task) -> int:
-    """Threads that a run takes."""
-    return task.cell.request.threads
+    """Threads that a run takes; none where the record is known without it."""
+    return 0 if task.record is not None else task.cell.request.threads
+
+
+def _done(record: Mapping[str, Any]) -> Future[dict[str, Any]]:
+    """A future that has its result."""
+    future: Future[dict[str, Any]] = Future()
+    future.set_result(dict(record))
+    return future
 
 
 def _count(ledger: Ledger, key: str) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..core.errors import InputError
 from .environment import cores
+from .forks import close_servers
 
 #: Jobs that are in the queue of a cluster at a time, unless somebody says otherwise.
 _QUEUED_JOBS = 64
@@ -60,6 +61,7 @@ class LocalExecutor(RunExecutor):
         if cancel_futures:
             self._stop.set()
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
+        close_servers()
 
 
 class DaskExecutor(RunExecutor):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ExitStatus
 from ..core.record import RunRecord
 from .environment import environment
-from .task import Task
+
+if TYPE_CHECKING:
+    from .task import Task
 
 #: What a record says that has found nothing.
 NOTHING_FOUND: Mapping[str, Any] = {

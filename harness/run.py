@@ -77,6 +77,23 @@ def run_one(
     return run(instance, request, progress, stop).record
 
 
+def unsupported(instance: Instance, request: Request) -> RunRecord | None:
+    """The record of a run, where the method does not support the instance; None where it does. Runs nothing.
+
+    Raises
+    ------
+    InputError
+        If the method or solver is unknown or an option is wrong.
+    """
+    clock, started_at = WallClock(), _now()
+    method, solver, options = _asked(request)
+    if not (reason := method.supports(instance)):
+        return None
+    outcome = _restricted(_refused(method, reason), method, options)
+    record = _record(instance, instance, request, method, solver, outcome, Verdict(), None, clock, started_at)
+    return replace(record, peak_rss_bytes=None)
+
+
 def run(
     instance: Instance,
     request: Request,
@@ -112,20 +129,11 @@ def run(
     InputError
         If the method or solver is unknown or an option is wrong.
     """
-    method = registry.get(request.model)
-    if request.pool > 1 and not isinstance(getattr(method.solve, "__self__", None), Formulation):
-        raise InputError(
-            f"{method.name} is no declared model; expected one of 'cwb list formulations'", source="--pool"
-        )
-    if method.needs_solver:
+    method, solver, options = _asked(request)
+    if solver is not None:
         leave_out_statistics()
-    elif request.solver_options:
-        raise InputError(f"{method.name} calls no solver; expected no options of one", source="-S")
-    solver = Noting(registry.solver(request.solver), request.solver_options) if method.needs_solver else None
-    with located(source="-O"):
-        options = validated(lambda: method.options.model_validate(dict(request.options)), method.options.model_fields)
     listener = listener or Listener(progress)
-    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    started_at = _now()
     clock = clock or WallClock(request.time_limit_s)
     found = Found(listener.tell)
     budget = Budget(
@@ -151,13 +159,41 @@ def run(
     # What was refused or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
     named = solver if solver is not None and (solver.called or failed) else None
-    if restriction := method.restricted_to(options):
-        outcome = replace(outcome, metrics={**outcome.metrics, "restricted_to": restriction})
+    outcome = _restricted(outcome, method, options)
     record = _record(instance, posed, request, method, named, outcome, verdict, exit_status, clock, started_at)
     if request.pool > 1:
         rows = [_pool_row(rank, each, posed, limits) for rank, each in enumerate(outcome.pool, start=1)]
         record = _with_pool(record, rows)
     return FinishedRun(record, posed, outcome.answer, outcome.certificate, tuple(each.answer for each in outcome.pool))
+
+
+def _asked(request: Request) -> tuple[Method, Noting | None, Any]:
+    """Method, solver and options of a request."""
+    method = registry.get(request.model)
+    if request.pool > 1 and not isinstance(getattr(method.solve, "__self__", None), Formulation):
+        raise InputError(
+            f"{method.name} is no declared model; expected one of 'cwb list formulations'", source="--pool"
+        )
+    if request.solver_options and not method.needs_solver:
+        raise InputError(f"{method.name} calls no solver; expected no options of one", source="-S")
+    solver = Noting(registry.solver(request.solver), request.solver_options) if method.needs_solver else None
+    with located(source="-O"):
+        options = validated(lambda: method.options.model_validate(dict(request.options)), method.options.model_fields)
+    return method, solver, options
+
+
+def _restricted(outcome: Outcome, method: Method, options: Any) -> Outcome:
+    """The outcome with what options ask of answers."""
+    restriction = method.restricted_to(options)
+    return replace(outcome, metrics={**outcome.metrics, "restricted_to": restriction}) if restriction else outcome
+
+
+def _refused(method: Method, reason: str) -> Outcome:
+    return Outcome(Status.UNSUPPORTED, message=f"{method.name}: {reason}")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _pool_row(rank: int, each: Alternative, posed: Instance, limits: Budget) -> dict[str, Any]:
@@ -196,7 +232,7 @@ def _answer(
     try:
         with broken_off(budget), spending(budget):
             if reason := method.supports(instance):
-                return Outcome(Status.UNSUPPORTED, message=f"{method.name}: {reason}"), posed, None
+                return _refused(method, reason), posed, None
             posed = method.pose(instance, options)
             listener.posed(posed)
             if solver is not None and not (there := solver.installed()).ok:

@@ -50,6 +50,8 @@ def supervise(data: Mapping[str, Any], stop: threading.Event | None = None) -> d
         If ``stop`` was set.
     """
     task = Task.from_json(data)
+    if task.record is not None:
+        return dict(task.record)
     with tempfile.TemporaryDirectory(prefix="cwb-") as folder:
         watch = _RunWatch(task, Path(folder), stop or threading.Event())
         return watch.record().to_json()

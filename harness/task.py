@@ -6,20 +6,24 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from .. import instances
 from ..core.budget import Budget, Progress, silent
-from ..core.errors import CwbError
+from ..core.errors import CwbError, InputError
 from ..core.instance import Instance, plain
+from ..core.record import RunRecord
 from ..core.watch import watched
 from . import registry
 from .clock import WallClock
 from .demand import with_demand
 from .environment import cwb_version, package_version
+from .failure import failure
 from .plan import Cell
 from .request import Request, plain_option
+from .run import unsupported
 from .suite_file import is_file
 
 #: Name, digest and collective of an instance.
@@ -40,12 +44,15 @@ class Task:
         Fields of the record that are known before it runs.
     grace_s : float
         Seconds after the time limit at which the run is stopped.
+    record : mapping of str to object, optional
+        Its record, where it is known without a run: the instance or an option is wrong, or not supported.
     """
 
     cell: Cell
     key: str
     known: Mapping[str, Any] = field(default_factory=dict)
     grace_s: float = 10.0
+    record: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -55,7 +62,7 @@ class Task:
     def from_json(cls, data: Mapping[str, Any]) -> Task:
         """Read what :meth:`to_json` wrote."""
         cell: dict[str, Any] = {**data["cell"], "request": Request(**data["cell"]["request"])}
-        return cls(Cell(**cell), data["key"], data["known"], data["grace_s"])
+        return cls(Cell(**cell), data["key"], data["known"], data["grace_s"], data["record"])
 
 
 @dataclass(frozen=True)
@@ -84,19 +91,44 @@ class Limits:
 def tasks(plan: Iterable[Cell], limits: Limits | None = None, progress: Progress = silent) -> list[Task]:
     """Make cells ready; those that ask the same are one.
 
-    Every instance is loaded, since its digest is a part of the key; one that cannot be, or not within the limit of its
-    run, is recorded as such when it runs.
+    Every instance is loaded, since its digest is a part of the key. What is wrong or not supported then has its record
+    at once; what cannot be loaded within the limit of its run is recorded as such when it runs.
     """
     limits = limits or Limits()
-    names: dict[tuple[Any, ...], _Named] = {}
-    found: dict[str, Task] = {}
-    for cell in map(limits.of, plan):
+    plan = [limits.of(cell) for cell in plan]
+    problems: dict[tuple[Any, ...], list[int]] = {}
+    for index, cell in enumerate(plan):
         asked = cell.instance, cell.collective, cell.size, cell.chunks, cell.request.time_limit_s
-        if asked not in names:
-            names[asked] = _named(cell, progress)
-        task = task_of(cell, names[asked], limits.grace_s)
-        found.setdefault(task.key, task)
+        problems.setdefault(asked, []).append(index)
+    made: dict[int, Task] = {}
+    for indices in problems.values():
+        instance = _posed(plan[indices[0]], progress)
+        for index in indices:
+            cell = plan[index]
+            task = task_of(cell, _named(cell, instance), limits.grace_s)
+            made[index] = settled(task, instance)
+    found: dict[str, Task] = {}
+    for index in range(len(plan)):
+        found.setdefault(made[index].key, made[index])
     return list(found.values())
+
+
+def settled(task: Task, instance: Instance | CwbError | None) -> Task:
+    """The task with its record, if that is known without a run."""
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    record: RunRecord | None = None
+    if isinstance(instance, InputError):
+        record = failure(task, str(instance), started_at, instance.exit_status)
+    elif isinstance(instance, Instance):
+        try:
+            record = unsupported(instance, task.cell.request)
+        except InputError as error:
+            record = failure(task, str(error), started_at, error.exit_status)
+        except Exception:  # the method's own mistake, which its run tells
+            return task
+    if record is None:
+        return task
+    return replace(task, record=replace(record, key=task.key, limits=task.known["limits"]).to_json())
 
 
 def loaded(cell: Cell) -> Instance:
@@ -106,13 +138,21 @@ def loaded(cell: Cell) -> Instance:
     return instance
 
 
-def _named(cell: Cell, progress: Progress) -> _Named:
-    """Name, digest and collective of an instance; what cannot be loaded has its own text and no digest."""
+def _posed(cell: Cell, progress: Progress) -> Instance | CwbError | None:
+    """The instance of a cell, or what is wrong with it; None where only its run can tell."""
     limit_s = cell.request.time_limit_s
     try:
         with watched(Budget(limit_s, clock=WallClock(limit_s), progress=progress)):
-            instance = loaded(cell)
-    except Exception:  # the run's record tells it
+            return loaded(cell)
+    except CwbError as error:
+        return error
+    except Exception:
+        return None
+
+
+def _named(cell: Cell, instance: Instance | CwbError | None) -> _Named:
+    """Name, digest and collective of an instance; what cannot be loaded has its own text and no digest."""
+    if not isinstance(instance, Instance):
         return cell.instance, "", cell.collective
     return instance.name, instance.sha256, collective_of(instance)
 

@@ -1,6 +1,7 @@
 """The process of one run: reads what to do from its stdin, reports what happens on its stdout, one line of JSON each.
 
-Its stdin stays open as long as its parent lives: when it ends, so does the run, and no orphan is left.
+Where systems can, it is a fork of a process that has the libraries imported (:mod:`~cwb.harness.fork_server`), elsewhere
+an interpreter of its own. It ends with its parent, so that no orphan is left.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ import ctypes
 import importlib
 import json
 import os
+import pkgutil
 import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from math import isfinite
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
+from .. import instances, schedules
 from ..core.answers import Answer
 from ..core.budget import Incumbent
 from ..core.errors import CwbError
@@ -26,6 +30,7 @@ from ..core.instance import Instance
 from . import registry
 from .cell import run_task
 from .compiling import ALLOWANCE
+from .environment import environment
 from .failure import not_json
 from .pyomo_imports import leave_out_statistics
 from .request import Listener
@@ -34,16 +39,59 @@ from .task import Task
 #: Of the time of a run, at most this part goes into writing down answers that may never be needed.
 _SPOOL_SHARE = 0.05
 
+#: What the system lists the process of a run as.
+PROCESS_NAME = b"cwb-run"
+
+#: Of Linux's prctl.
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
+
 Send = Callable[[Mapping[str, Any]], None]
 
 
 def main() -> None:
-    """Run what stdin says."""
-    out = _stdout_alone()
-    parent, line = sys.stdin.buffer.readline().split(b" ", maxsplit=1)
-    _end_with_parent(int(parent))
+    """Run what stdin says, in an interpreter of its own; stdin stays open for as long as the parent lives."""
+    line = sys.stdin.buffer.readline()
+
+    def wait() -> None:
+        while sys.stdin.buffer.read(1):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+    ended(lambda: perform(line))
+
+
+def end_with(parent: int) -> None:
+    """Have the kernel end this process with its parent, and name it for those who list processes (Linux)."""
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        libc.prctl(_PR_SET_NAME, PROCESS_NAME)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def ended(work: Callable[[], None]) -> NoReturn:
+    """Do the work and end the process at once: nobody waits for threads, nor for memory to be given back piece by piece."""
+    status = 1
+    try:
+        work()
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(status)
+
+
+def perform(line: bytes) -> None:
+    """Run a task, or judge what a run has left; stdout is for the messages alone."""
     data = json.loads(line)
-    lock = threading.Lock()
+    out, lock = _stdout_alone(), threading.Lock()
 
     def send(event: Mapping[str, Any]) -> None:
         line = json.dumps(event, allow_nan=False).encode() + b"\n"
@@ -64,22 +112,6 @@ def _stdout_alone() -> BinaryIO:
     return out
 
 
-def _end_with_parent(parent: int) -> None:
-    """End when the parent does: the kernel sees to it on Linux, a thread elsewhere (and where it was too late)."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        if os.getppid() != parent:
-            os._exit(1)
-
-    def wait() -> None:
-        while sys.stdin.buffer.read(1):
-            pass
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
 def run_told(task: Task, spool: Path, send: Send) -> None:
     """Run a task; report its start, its incumbents, the start of its verification, and its record."""
     warm_up(task)
@@ -93,7 +125,7 @@ def run_told(task: Task, spool: Path, send: Send) -> None:
 
 
 #: What most runs import, at the cost of a second that is not the method's.
-_LIBRARIES = ("numpy", "scipy.sparse", "numba")
+_LIBRARIES = ("numpy", "scipy.sparse.csgraph", "numba")
 
 
 def warm_up(task: Task) -> None:
@@ -101,15 +133,27 @@ def warm_up(task: Task) -> None:
 
     What cannot be imported is reported by the run.
     """
-    request, libraries = task.cell.request, list(_LIBRARIES)
+    request = task.cell.request
+    needs_solver = False
     with contextlib.suppress(Exception):
-        if registry.get(request.model).needs_solver:
-            leave_out_statistics()
-            solver = registry.solver(request.solver)
-            libraries += ["pyomo.environ", solver.package]
+        needs_solver = registry.get(request.model).needs_solver
+    import_libraries(request.solver if needs_solver else None)
+
+
+def import_libraries(solver: str | None) -> None:
+    """Import what runs do, with a solver if one is named; what cannot be imported is left to them."""
+    libraries: list[str] = [*_LIBRARIES]
+    if solver is not None:
+        leave_out_statistics()
+        libraries.append("pyomo.environ")
+        with contextlib.suppress(Exception):
+            libraries.append(registry.solver(solver).package)
+    for package in (instances, schedules):
+        libraries += [each.name for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
     for name in libraries:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
+    environment()  # what it finds out is kept
 
 
 class ProgressReporter:

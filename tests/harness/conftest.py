@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import uuid
@@ -16,7 +17,7 @@ FAULTS = Path(__file__).parents[2] / "benchmarks" / "faults"
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the processes of runs have the methods that do what no method should."""
-    monkeypatch.setenv("PYTHONPATH", str(FAULTS))
+    monkeypatch.setenv("PYTHONPATH", str(FAULTS), prepend=os.pathsep)
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 ours = mark.encode() in (process / "environ").read_bytes()
-                found += ours and b"cwb.harness.worker" in (process / "cmdline").read_bytes()
+                found += ours and (process / "comm").read_bytes() == b"cwb-run\n"
             except OSError:
                 continue
         return found

@@ -317,7 +317,8 @@ def test_a_broken_method_is_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_records_are_appended_once(tmp_path: Path) -> None:
-    """Every run is appended to the ledger as it ends, told as done of total, and not made again."""
+    """Every run is appended to the ledger as it ends, what needs none before, told as done of total, and not made
+    again."""
     ledger = tmp_path / "new" / "folder" / "records.jsonl"
     plan = [cell(), cell("no-such-instance"), cell("gpt-3-4d"), cell()]
     said: list[str] = []
@@ -326,7 +327,7 @@ def test_records_are_appended_once(tmp_path: Path) -> None:
     assert (comparison.planned, comparison.skipped, comparison.interrupted) == (3, 0, False)
     read = list(read_records(ledger))
     assert read == comparison.records
-    assert [record.status for record in read] == ["feasible", "error", "feasible"]
+    assert [record.status for record in read] == ["error", "feasible", "feasible"]
     assert [line.split()[0] for line in said] == ["1/3", "2/3", "3/3"]
     assert (tallies[-1].total, tallies[-1].done, tallies[-1].failed, tallies[-1].running) == (3, 3, 1, 0)
     assert tallies[-1].seconds_left == 0

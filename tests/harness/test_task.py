@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cwb.core.record import RunRecord
+from cwb.harness import registry
 from cwb.harness import task as module
 from cwb.harness.cell import run_task
 from cwb.harness.plan import Cell
 from cwb.harness.request import Request
+from cwb.harness.supervise import supervise
 from cwb.harness.task import Limits, Task, tasks
 
 CELL = Cell("ring(4)", Request("ring", time_limit_s=5.0), "all_reduce", "1 MiB", 2, 2**30)
@@ -104,3 +107,34 @@ def test_planning_keeps_the_limits_of_the_runs() -> None:
     assert "while loading the instance" in record.message
     (longer,) = tasks([cell], Limits(time_limit_s=3600.0))
     assert longer.known["instance_sha256"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "status"),
+    [
+        (replace(CELL, request=Request("rhd"), instance="ring(5)"), "unsupported"),
+        (replace(CELL, request=Request("libra", options={"objective": "perf"})), "unsupported"),
+        (replace(CELL, instance="no-such-instance"), "error"),
+        (replace(CELL, request=Request("ring", options={"speed": 3})), "error"),
+    ],
+)
+def test_what_is_not_supported_or_wrong_needs_no_run(cell: Cell, status: str) -> None:
+    """The plan has the record that a run would leave, but for its time and memory; other cells have none yet."""
+    (task,) = tasks([cell])
+    assert task.record is not None
+    planned = RunRecord.from_json(task.record, source="task", place="record")
+    made = run_task(task)
+    assert planned.status == made.status == status
+    same = {"seconds": {}, "started_at": "", "peak_rss_bytes": None}
+    assert replace(planned, **same) == replace(made, **same)
+    assert supervise(task.to_json()) == task.record
+    assert tasks([CELL])[0].record is None
+
+
+def test_what_only_a_run_can_tell_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method that makes a mistake where it says what it supports is found out by its run."""
+    method = registry.get("ring")
+    monkeypatch.setattr(registry, "get", lambda name: replace(method, supports=lambda instance: 1 / 0))
+    (task,) = tasks([CELL])
+    assert task.record is None
+    assert "ZeroDivisionError" in run_task(task).message

@@ -1,0 +1,108 @@
+"""Fork servers: they stay for the next run, which has nothing of the one before, and are replaced when they die."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from cwb.harness import forks, process
+from cwb.harness.plan import Cell
+from cwb.harness.process import Child
+from cwb.harness.request import Request
+from cwb.harness.supervise import supervise
+from cwb.harness.task import Task, tasks
+
+pytestmark = [
+    pytest.mark.usefixtures("faults"),
+    pytest.mark.slow,  # processes of their own
+    pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux"),
+]
+
+
+@pytest.fixture(autouse=True)
+def none_before() -> Iterator[None]:
+    """Begin and end without servers."""
+    forks.close_servers()
+    yield
+    forks.close_servers()
+
+
+def task(model: str, memory_bytes: int | None = None, **request: Any) -> Task:
+    cell = Cell("ring(4)", Request(model, **request), "all_reduce", "1 MiB", None, memory_bytes)
+    (made,) = tasks([cell])
+    return replace(made, record=None, known={**made.known, "solver": None})  # this process has no faults
+
+
+def made(asked: Task) -> dict[str, Any]:
+    return supervise(json.loads(json.dumps(asked.to_json())))
+
+
+def servers() -> list[int]:
+    return [server.process.pid for server in forks._servers.values()]
+
+
+def test_a_run_has_nothing_of_the_one_before() -> None:
+    """After a run that was killed for its memory and one that crashed, the same server forks one whose peak is its own."""
+    peaks = [made(task("ring"))["peak_rss_bytes"]]
+    first = servers()
+    assert len(first) == 1
+    assert made(task("fault-eat", 600 * 2**20))["stopped"] == "memory"
+    assert made(task("fault-crash"))["stopped"] == "crash"
+    record = made(task("ring"))
+    peaks.append(record["peak_rss_bytes"])
+    assert servers() == first
+    assert record["status"] == "feasible"
+    assert abs(peaks[1] - peaks[0]) < 20 * 2**20
+
+
+def test_a_server_that_dies_is_replaced() -> None:
+    """A server that was killed costs no run; threads and solvers have servers of their own."""
+    assert made(task("ring"))["status"] == "feasible"
+    (first,) = servers()
+    (server,) = forks._servers.values()
+    server.process.kill()
+    server.process.wait()
+    assert made(task("ring"))["status"] == "feasible"
+    (second,) = servers()
+    assert second != first
+    assert made(task("ring", threads=2))["status"] == "feasible"
+    assert len(servers()) == 2
+
+
+def test_a_server_that_dies_with_its_runs(tmp_path: Any) -> None:
+    """Where a server is killed its runs end too, which is told as their death."""
+    child = Child(task("fault-deaf"), tmp_path)
+    while (event := child.events.get(timeout=60)) is not None and event["event"] != "started":
+        pass
+    (server,) = servers()
+    os.kill(server, signal.SIGKILL)
+    while child.events.get(timeout=60) is not None:
+        pass
+    assert child.end(5.0) == -signal.SIGKILL
+    child.close()
+
+
+def test_a_run_that_is_given_up_never_begins(tmp_path: Any) -> None:
+    """A run that is ended before its server has forked it is no process then, and the server stays."""
+    child = Child(task("fault-deaf"), tmp_path)
+    child.close()
+    (server,) = servers()
+    assert made(task("ring"))["status"] == "feasible"
+    assert servers() == [server]
+
+
+def test_where_there_are_no_forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interpreter for each run leaves the same records."""
+    forked = made(task("ring"))
+    monkeypatch.setattr(process, "FORKS", False)
+    spawned, crashed = made(task("ring")), made(task("fault-crash"))
+    for name in ("seconds", "started_at", "peak_rss_bytes"):
+        del forked[name], spawned[name]
+    assert forked == spawned
+    assert crashed["message"].startswith("the run's process was killed by SIGSEGV")
