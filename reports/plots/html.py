@@ -45,6 +45,7 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
     bars = busiest(traffic, trace, links)
     rows, lanes, together = _bars(traffic, trace, bars, most)
     found = loads(traffic.topology, traffic.link_bytes, NODES)
+    used = loads(traffic.topology, traffic.link_utilization, NODES, np.maximum)
     source, target = np.nonzero(~np.isnan(found.matrix))
     names = traffic.topology.nodes
     notes = []
@@ -73,6 +74,7 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
             "source": source.tolist(),
             "target": target.tolist(),
             "bytes": [_digits(v) for v in found.matrix[source, target].tolist()],
+            "used": [_digits(v) for v in used.matrix[source, target].tolist()],
         },
     }
     parts = {

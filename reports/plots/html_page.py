@@ -17,7 +17,10 @@ p { margin: .2em 0; color: #555; }
 p.note { color: #8a4b00; }
 canvas { display: block; border: 1px solid #bbb; touch-action: none; }
 #gantt { width: 100%; height: 460px; cursor: grab; }
-#heat { width: 560px; max-width: 100%; aspect-ratio: 560 / 500; }
+.heats { display: flex; flex-wrap: wrap; gap: 1em; }
+.heats > div { flex: 1 1 22em; max-width: 44em; min-width: 0; display: flex; flex-direction: column; justify-content: space-between; }
+.heats h3 { font-size: .93em; font-weight: 400; margin: .2em 0; }
+canvas.heat { width: 100%; aspect-ratio: 560 / 500; }
 #tip { position: fixed; display: none; pointer-events: none; white-space: pre; background: #222; color: #fff;
   font: 12px/1.35 ui-monospace, monospace; padding: .4em .6em; border-radius: 4px; max-width: 90vw; z-index: 9; }
 button, select { font: inherit; margin-right: .4em; }
@@ -34,9 +37,13 @@ button, select { font: inherit; margin-right: .4em; }
 wheel: zoom time; shift and wheel: more or fewer rows; drag: move; double click: all
 </p>
 <canvas id="gantt" tabindex="0" aria-label="Gantt chart of the links"></canvas>
-<h2>Bytes over every directed link</h2>
+<h2>Load of every directed link</h2>
 <p>source (down) by target (across); grey: unused, white: no link</p>
-<canvas id="heat" aria-label="heat map of the links"></canvas>
+<div class="heats">
+<div><h3>Bytes</h3><canvas class="heat" data-of="bytes" aria-label="heat map of the bytes over the links"></canvas></div>
+<div><h3>Utilization: time of the bytes at the link's bandwidth; the most loaded link is full</h3>
+<canvas class="heat" data-of="used" aria-label="heat map of the utilization of the links"></canvas></div>
+</div>
 <div id="tip" role="status"></div>
 <noscript><p>The pictures are drawn by a script, which this browser does not run.</p></noscript>
 <script type="application/json" id="data">@DATA@</script>

@@ -40,7 +40,8 @@ function show(event, text) {
 const R = D.names.length, rows = new Array(R + 1).fill(N), longest = new Array(R).fill(0);
 for (let i = N - 1; i >= 0; i--) { rows[B.row[i]] = i; longest[B.row[i]] = Math.max(longest[B.row[i]], B.end[i] - B.start[i]); }
 for (let r = R - 1; r >= 0; r--) rows[r] = Math.min(rows[r], rows[r + 1]);
-const T = D.completion || 1, LEFT = 210, BOTTOM = 26, gantt = $('gantt');
+const T = D.completion || 1, BOTTOM = 26, gantt = $('gantt');
+let LEFT = 210;
 const few = Math.max(1, Math.min(R, 26));
 let view = { t0: 0, t1: T, r0: 0, rn: few };
 for (const what of D.what) { const o = document.createElement('option'); o.value = o.textContent = what; $('colour').append(o); }
@@ -56,19 +57,20 @@ function bound() {
   view.t0 = clamp(view.t0, 0, T - span); view.t1 = view.t0 + span;
   view.rn = clamp(view.rn, Math.min(3, Math.max(1, R)), Math.max(1, R)); view.r0 = clamp(view.r0, 0, Math.max(0, R - view.rn));
 }
-function ticks(t0, t1) {
-  const raw = (t1 - t0) / 6, power = 10 ** Math.floor(Math.log10(raw));
+function ticks(t0, t1, most) {
+  const raw = (t1 - t0) / most, power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find(m => power * m >= raw), found = [];
   for (let k = Math.ceil(t0 / step); k * step <= t1; k++) found.push(k * step);
   return found;
 }
 function drawGantt() {
   bound();
+  LEFT = Math.min(210, gantt.getBoundingClientRect().width * 0.3);
   const [c, w, h] = fit(gantt), H = h - BOTTOM, tall = H / view.rn, what = $('colour').value;
   const X = t => LEFT + (t - view.t0) / (view.t1 - view.t0) * (w - LEFT);
   const unit = TIMES.find(u => view.t1 >= u[1]) || TIMES[3];
   c.fillStyle = '#555'; c.strokeStyle = '#ddd'; c.textAlign = 'center';
-  for (const t of ticks(view.t0, view.t1)) {
+  for (const t of ticks(view.t0, view.t1, clamp((w - LEFT) / 80, 2, 6))) {
     c.beginPath(); c.moveTo(X(t), 0); c.lineTo(X(t), H); c.stroke();
     c.fillText(round(t / unit[1]) + ' ' + unit[0], clamp(X(t), LEFT + 20, w - 26), H + BOTTOM / 2);
   }
@@ -142,7 +144,7 @@ function bar(i) {
   lines.push('source      ' + D.nodes[ends[0]], 'target      ' + D.nodes[ends[1]]);
   return lines.concat('start       ' + time(B.start[i]), 'end         ' + time(B.end[i])).join('\n');
 }
-for (const canvas of [gantt, $('heat')]) canvas.addEventListener('pointerleave', event => show(event, ''));
+for (const canvas of document.querySelectorAll('canvas')) canvas.addEventListener('pointerleave', event => show(event, ''));
 gantt.addEventListener('dblclick', all);
 gantt.addEventListener('keydown', event => {
   const span = view.t1 - view.t0, move = { ArrowLeft: -0.1, ArrowRight: 0.1 }[event.key], rows = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -153,17 +155,23 @@ gantt.addEventListener('keydown', event => {
 });
 $('in').onclick = () => zoom(0.5, 0.5); $('out').onclick = () => zoom(2, 0.5); $('reset').onclick = all; $('colour').onchange = drawGantt;
 
-// Heat map.
-const heat = $('heat'), K = D.cells, MARGIN = 70, BAR = 90, cellAt = new Map();
-const most = K.bytes.reduce((a, b) => Math.max(a, b), 0);
+// Heat maps: of bytes, and of the share of its time that a link is needed.
+const heats = [...document.querySelectorAll('canvas.heat')], K = D.cells, MARGIN = 70, BAR = 90, cellAt = new Map();
 K.bytes.forEach((_, i) => cellAt.set(K.source[i] * D.size + K.target[i], i));
 const nodeName = k => {
   const a = D.nodes[D.order[k * D.block]], b = D.nodes[D.order[Math.min(D.order.length, (k + 1) * D.block) - 1]];
   return a === b ? a : a + ' … ' + b;
 };
-function drawHeat() {
+const percent = v => Number((100 * v).toPrecision(3)) + ' %';
+const mostBytes = K.bytes.reduce((a, b) => Math.max(a, b), 0), unitBytes = SIZES.find(u => mostBytes >= u[1]) || SIZES[3];
+const SCALES = {
+  bytes: [mostBytes, v => Number((v / unitBytes[1]).toPrecision(4)) + ' ' + unitBytes[0]],
+  used: [1, percent],
+};
+function drawHeat(heat) {
   const [c, w, h] = fit(heat), side = Math.min(w - MARGIN - BAR, h - MARGIN - 6), cell = side / Math.max(1, D.size);
-  K.bytes.forEach((v, i) => {
+  const [most, said] = SCALES[heat.dataset.of];
+  K[heat.dataset.of].forEach((v, i) => {
     c.fillStyle = v ? shade(v / most) : '#ddd';
     const x = MARGIN + K.target[i] * cell, y = 6 + K.source[i] * cell, line = cell > 6 ? 0.6 : 0;
     c.fillRect(x, y, Math.max(0.8, cell - line), Math.max(0.8, cell - line));
@@ -178,20 +186,19 @@ function drawHeat() {
   const x = MARGIN + side + 14;
   for (let y = 0; y < side; y++) { c.fillStyle = shade(1 - y / side); c.fillRect(x, 6 + y, 12, 1.5); }
   c.fillStyle = '#222'; c.textAlign = 'left';
-  const unit = SIZES.find(u => most >= u[1]) || SIZES[3], said = v => Number((v / unit[1]).toPrecision(4)) + ' ' + unit[0];
-  c.fillText(said(most), x + 16, 12); if (most) c.fillText(said(most / 2), x + 16, 6 + side / 2); c.fillText('0 B', x + 16, side);
+  c.fillText(said(most), x + 16, 12); if (most) c.fillText(said(most / 2), x + 16, 6 + side / 2); c.fillText(said(0), x + 16, side);
   heat.side = side;
 }
-heat.addEventListener('pointermove', event => {
+for (const heat of heats) heat.addEventListener('pointermove', event => {
   const box = heat.getBoundingClientRect(), k = v => Math.floor(v / heat.side * D.size);
   const t = k(event.clientX - box.left - MARGIN), s = k(event.clientY - box.top - 6);
   if (s < 0 || t < 0 || s >= D.size || t >= D.size) return show(event, '');
-  const i = cellAt.get(s * D.size + t);
-  show(event, nodeName(s) + ' → ' + nodeName(t) + '\n' + (i === undefined ? 'no link' : size(K.bytes[i])));
+  const i = cellAt.get(s * D.size + t), what = i === undefined ? 'no link' : size(K.bytes[i]) + ', ' + percent(K.used[i]);
+  show(event, nodeName(s) + ' → ' + nodeName(t) + '\n' + what);
 });
 const count = x => x.toLocaleString('en');
 const told = 'completed after ' + time(D.completion) + ' (' + D.mode + '); ' + count(N) + ' bars on ' + count(R) + ' links';
 $('summary').textContent = told;
-const draw = () => { drawGantt(); drawHeat(); };
+const draw = () => { drawGantt(); heats.forEach(drawHeat); };
 window.addEventListener('resize', draw); draw();
 """

@@ -1,4 +1,4 @@
-"""Heat map of a schedule: bytes over every directed link, source by target."""
+"""Heat map of a schedule: bytes over every directed link, and how much of it they use, source by target."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from .schedule_view import SCALE, Loads, Traffic, bytes_unit, loads, sparse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
@@ -29,25 +30,38 @@ _GRID = 32
 
 
 def draw(traffic: Traffic) -> Figure:
-    """Draw the heat map of one schedule; grey where a link is unused, white where there is none."""
+    """Draw the heat maps of one schedule; grey where a link is unused, white where there is none.
+
+    On the left are bytes, on the right the time that they need at the link's bandwidth, as a share of that of the most
+    loaded link: a narrow link is dark there that carries few bytes and is full.
+    """
     found = loads(traffic.topology, traffic.link_bytes, _ROWS)
+    used_share = loads(traffic.topology, traffic.link_utilization, _ROWS, np.maximum)
     unit, size = bytes_unit(float(traffic.link_bytes.max(initial=0.0)))
-    figure = new_figure(3.9, 4.4)
-    axes = figure.subplots()
-    image = paint(axes, found.matrix / size)
-    _labels(axes, traffic, found)
-    axes.set_xlabel("target")
-    axes.set_ylabel("source")
-    axes.set_title(short(traffic.title, 60), loc="left", pad=12)
-    bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03)
-    bar.set_label(f"bytes over the link ({unit})")
-    bar.outline.set_linewidth(0.6)
+    figure = new_figure(4.1, 8.2)
+    left, right = figure.subplots(1, 2)
+    _panel(left, traffic, found, found.matrix / size, None, f"bytes over the link ({unit})")
+    bar = _panel(right, traffic, found, used_share.matrix, 1.0, "utilization (the most loaded link is full)")
+    bar.ax.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    figure.suptitle(short(traffic.title, 100), x=0.01, ha="left")
     used, links = int((traffic.link_bytes > 0).sum()), len(traffic.topology.links)
     note = f"{used:,} of {links:,} links used; grey: unused, white: no link"
     if found.block > 1:
         note += f"; a cell is the largest of {found.block} x {found.block}"
     figure.supxlabel(note, size=6, x=0.01, ha="left", color="#555555")
     return figure
+
+
+def _panel(axes: Axes, traffic: Traffic, found: Loads, matrix: Floats, largest: float | None, label: str) -> Colorbar:
+    """Draw one heat map with its scale."""
+    image = paint(axes, matrix, largest)
+    _labels(axes, traffic, found)
+    axes.set_xlabel("target")
+    axes.set_ylabel("source")
+    bar = axes.figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03)
+    bar.set_label(label)
+    bar.outline.set_linewidth(0.6)
+    return bar
 
 
 def paint(axes: Axes, matrix: Floats, largest: float | None = None) -> AxesImage:

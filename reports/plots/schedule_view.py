@@ -57,6 +57,12 @@ class Traffic:
         return np.bincount(self.sends.path_links, weights, minlength=len(self.topology.links)).astype(np.float64)
 
     @cached_property
+    def link_utilization(self) -> Floats:
+        """Time that the bytes of every link need at its bandwidth, as a share of that of the most loaded link."""
+        seconds = self.link_bytes / np.array([float(link.bandwidth_Bps) for link in self.topology.links])
+        return np.asarray(seconds / (seconds.max(initial=0.0) or 1.0), dtype=np.float64)
+
+    @cached_property
     def told_by(self) -> tuple[str, ...]:
         """What colours may tell, the most telling first: steps if there are several, and chunks."""
         if self.step is None:
@@ -81,7 +87,7 @@ class Loads(NamedTuple):
     Parameters
     ----------
     matrix : array of float, shape (blocks, blocks)
-        Bytes from source (row) to target (column), the largest pair of a block; NaN where there is no link.
+        Load from source (row) to target (column), the largest pair of a block; NaN where there is no link.
     nodes : array of int
         The nodes in the order of rows and columns: ranks, then switches.
     block : int
@@ -96,8 +102,20 @@ class Loads(NamedTuple):
     ranks: int
 
 
-def loads(topology: Topology, link_bytes: Floats, limit: int = 512) -> Loads:
-    """Add up parallel links, and keep the matrix to at most ``limit`` rows."""
+def loads(topology: Topology, link_loads: Floats, limit: int = 512, together: np.ufunc = np.add) -> Loads:
+    """Arrange the loads of links by their ends.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    link_loads : array of float, shape (links,)
+        Load of every link, 0 or more.
+    limit : int
+        Rows that the matrix has at most.
+    together : ufunc
+        Makes one load of those of parallel links.
+    """
     ranks = list(topology.rank_nodes)
     is_rank = np.zeros(len(topology.nodes), dtype=np.bool_)
     is_rank[ranks] = True
@@ -106,7 +124,8 @@ def loads(topology: Topology, link_bytes: Floats, limit: int = 512) -> Loads:
     place[nodes] = np.arange(len(nodes))
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     pair, inverse = np.unique(place[ends[:, 0]] * len(nodes) + place[ends[:, 1]], return_inverse=True)
-    total = np.bincount(inverse, link_bytes, minlength=len(pair))
+    total = np.zeros(len(pair))
+    together.at(total, inverse, link_loads)
     block = -(-len(nodes) // limit)
     rows = -(-len(nodes) // block)
     flat = np.full((rows, rows), -1.0)

@@ -9,11 +9,18 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cwb.core.record import RunRecord
+from cwb.core.schedule import sends_from_lists
+from cwb.core.topology import Link, Node, Topology
+from cwb.core.trace import SimulationMode, Trace
+from cwb.reports.plots.html import page as schedule_page
+from cwb.reports.plots.schedule_view import Traffic
 from cwb.reports.report import report
 
 pytestmark = pytest.mark.slow  # a browser is run
@@ -162,6 +169,20 @@ def title_of(page: str) -> Any:
     found = re.search(r"<title>(.*?)</title>", page)
     assert found
     return json.loads(html.unescape(found[1]))
+
+
+def test_the_page_of_a_schedule_draws(browse: Callable[..., Any], tmp_path: Path) -> None:
+    """The page of a schedule opens in silence, and its script comes to its last line."""
+    topology = Topology((Node("a"), Node("b")), (Link("a", "b", Fraction(10**9)),))
+    traffic = Traffic("one", topology, sends_from_lists([0], [0], [1], False, [[0]]), np.array([4096.0]))
+    at, end = np.array([0.0]), np.array([4e-6])
+    file = tmp_path / "schedule.html"
+    file.write_bytes(
+        schedule_page(traffic, Trace(SimulationMode.CONGESTION_AWARE, at, end, at, end, np.array([4e-6]), 4e-6))
+    )
+    page, console = browse(file)
+    assert console == []
+    assert "completed after 4 us" in page
 
 
 @pytest.mark.parametrize("width", [1300, 400])

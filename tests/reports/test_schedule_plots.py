@@ -166,6 +166,8 @@ def test_loads_add_up_parallel_links_and_put_switches_last():
     nothing = np.nan
     expected = [[nothing, 4096, 1024], [nothing, nothing, 0], [0, 1024, nothing]]
     np.testing.assert_array_equal(found.matrix, expected)
+    used = loads(traffic.topology, traffic.link_utilization, together=np.maximum)
+    np.testing.assert_array_equal(used.matrix, [[nothing, 1, 0.5], [nothing, nothing, 0], [0, 0.5, nothing]])
     line = tuple(Link(str(i), str(i + 1), Fraction(1)) for i in range(9))
     found = loads(Topology(tuple(Node(str(i)) for i in range(10)), line), np.arange(9.0), limit=4)
     assert found.block == 3
@@ -352,6 +354,7 @@ def test_the_page_has_every_hop():
     assert bars["end"] == pytest.approx([1e-6, 2e-6, 2e-6, 4e-6])
     assert bars["step"] == [0, 0, 0, 1]
     assert data["cells"]["bytes"] == [4096, 1024, 0, 0, 1024]
+    assert data["cells"]["used"] == [1, 0.5, 0, 0, 0.5]
 
 
 @pytest.mark.parametrize("evil", [EVIL, "<!--", "]]>", "<img src=x onerror=alert(1)>"])
