@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..core.errors import ExitStatus, InputError, located
+from ..core.topology import Topology
+from .folders import check_new, new_folder
 from .msccl import network_of_spec, read_flow, unlinked
 from .streams import echo
 
 if TYPE_CHECKING:
-    from ..core.topology import Topology
     from ..exchange.chakra.trace import Trace
+    from ..exchange.msccl.flow import Flow
 
 _FILE = click.Path(path_type=Path)
 
@@ -35,23 +38,84 @@ def export_chakra(schedule: Path, output: Path, name: str | None) -> None:
     """
     from ..core.files import write_whole
     from ..exchange.chakra.files import file_of
+
+    prefix = _prefix(output, name)
+    flow, trace = _traced(schedule)
+    names = [f"{prefix}.{rank}.et" for rank in range(trace.ngpus)]
+    _make_folder(output, set(names))
+    for rank, file in enumerate(names):
+        write_whole(output / file, file_of(trace, rank))
+    _tell(output, flow, trace)
+
+
+@click.command("astra")
+@click.argument("schedule", type=_FILE, metavar="SCHEDULE")
+@click.option("--output", "-o", required=True, type=_FILE, metavar="FOLDER", help="A new folder.")
+@click.option("--name", metavar="PREFIX", help="Traces are PREFIX.RANK.et; by default the folder's name.")
+def export_astra(schedule: Path, output: Path, name: str | None) -> None:
+    """Write the schedule in SCHEDULE as all that ASTRA-sim needs to run it: traces, workload, network, system, memory.
+
+    \b
+    cwb export astra s.json -o run/
+    cwb check run/traces --topology "torus(4,4)"
+
+    The network has to be one of rings, switches and fully connected dimensions. The schedule is verified before, and the
+    trace is run before it is written. Needs protobuf, cwb[chakra].
+    """
+    from ..exchange.astra_files import COLLECTIVES, MEMORY, dimensions_of, network_text, system_text
+    from ..exchange.chakra.files import file_of, workload_of
+    from ..schedules.files import read_schedule
+
+    check_new(output)
+    prefix = _prefix(output, name)
+    flow, trace = _traced(schedule)
+    network = read_schedule(schedule).instance.network
+    with located(source=str(schedule)):
+        if flow.kind is None or not isinstance(network, Topology) or len(network.ranks) != flow.ranks:
+            raise InputError("expected one collective of all ranks", place="instance.collective")
+        texts = {
+            "network.yml": network_text(dimensions_of(network)),
+            "system.json": system_text(flow.kind, f"traces/{prefix}"),
+            "memory.json": MEMORY,
+        }
+    size = ceil(flow.grains * flow.grain_bytes)
+    with new_folder(output) as made:
+        for file, text in texts.items():
+            (made / file).write_text(text, encoding="utf-8")
+        for folder in ("traces", "workload"):
+            (made / folder).mkdir()
+        for rank in range(trace.ngpus):
+            (made / "traces" / f"{prefix}.{rank}.et").write_bytes(file_of(trace, rank))
+            content = workload_of(flow.kind.value, COLLECTIVES[flow.kind][1], size)
+            (made / "workload" / f"{prefix}.{rank}.et").write_bytes(content)
+    _tell(output, flow, trace)
+
+
+def _prefix(output: Path, name: str | None) -> str:
+    """How the names of the files begin."""
+    prefix = name or output.resolve().name
+    if not prefix or Path(prefix).name != prefix:
+        raise InputError(f"{prefix!r} is no name of a file", source="--name")
+    return prefix
+
+
+def _traced(schedule: Path) -> tuple[Flow, Trace]:
+    """A schedule as a trace, which has been run."""
     from ..exchange.chakra.replay import problems_of
     from ..exchange.chakra.schema import messages
     from ..exchange.chakra.trace import trace_of
 
-    prefix = name or output.resolve().name
-    if not prefix or Path(prefix).name != prefix:
-        raise InputError(f"{prefix!r} is no name of a file", source="--name")
     messages()
     flow = read_flow(schedule)
     with located(source=str(schedule)):
         trace = trace_of(flow)
         for problem in problems_of(trace)[:1]:
             raise InputError(f"no order of its sends runs: {problem}", place="sends")
-    names = [f"{prefix}.{rank}.et" for rank in range(trace.ngpus)]
-    _make_folder(output, set(names))
-    for rank, file in enumerate(names):
-        write_whole(output / file, file_of(trace, rank))
+    return flow, trace
+
+
+def _tell(output: Path, flow: Flow, trace: Trace) -> None:
+    """Say what was written."""
     sends, moved = _count(trace)
     echo(f"{output}: {trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B", err=True)
     if any((piece.grains * flow.grain_bytes).denominator != 1 for piece in flow.chunks):

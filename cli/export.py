@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..core.errors import InputError
-from .chakra import export_chakra
+from .chakra import export_astra, export_chakra
 from .goal import export_goal
 from .msccl import export_msccl
 from .streams import echo
@@ -42,3 +42,4 @@ def schema(name: str, output: Path | None) -> None:
 export.add_command(export_msccl)
 export.add_command(export_goal)
 export.add_command(export_chakra)
+export.add_command(export_astra)

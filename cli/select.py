@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ..core.errors import ExitStatus, InputError, located
+from .folders import check_new, new_folder
 from .msccl import DIALECTS, PLACEMENTS, PROTOCOLS
 from .options import libraries_on_stderr, parse_duration, plugged, progress_on_stderr, telling_on_stderr
 from .signals import INTERRUPTED
@@ -86,7 +86,7 @@ def select(
     from ..harness.select import DEFAULT_MODELS, Choice, candidates, items_of
     from ..harness.selection import selected
 
-    _check_folder(output)
+    check_new(output)
     first, last = (_size(text, option) for text, option in ((min_bytes, "--min-bytes"), (max_bytes, "--max-bytes")))
     if first > last:
         raise InputError(f"{first:,} B is more than {last:,} B; expected a range of sizes", source="--min-bytes")
@@ -100,24 +100,13 @@ def select(
         progress("comparing, and writing programs")
         with located(source=instance):
             chosen = selected(choice, found, target, files)
-    _write(output, chosen, found, proto)
+    with new_folder(output) as made:
+        _fill(made, output.absolute(), chosen, found, proto)
     if as_json:
         echo(json.dumps(chosen.plain(), allow_nan=False))
     else:
         _show(output, chosen, found)
     return INTERRUPTED if found.interrupted else int(ExitStatus.OK)
-
-
-def _check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be made, before anything is run."""
-    with located(source=str(folder)):
-        try:
-            if not folder.absolute().parent.is_dir():
-                raise InputError("its folder does not exist")
-            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-                raise InputError("is there already; expected a new folder, or an empty one")
-        except (OSError, ValueError) as error:
-            raise InputError((getattr(error, "strerror", None) or "cannot be made").lower()) from None
 
 
 def _size(text: str, option: str) -> int:
@@ -157,22 +146,8 @@ def _problem(spec: str, collective: str | None) -> tuple[Instance, CollectiveKin
     return posed, posed.demand.collective
 
 
-def _write(folder: Path, chosen: Selection, found: Candidates, proto: str) -> None:
-    """Write the folder, whole or not at all, after its files have been checked as they are."""
-    with located(source=str(folder)):
-        try:
-            parent = folder.absolute().parent
-            with tempfile.TemporaryDirectory(prefix=".cwb-", dir=parent, ignore_cleanup_errors=True) as temporary:
-                made = Path(temporary) / "new"
-                made.mkdir()
-                _fill(made, folder.absolute(), chosen, found, proto)
-                made.rename(folder)
-        except OSError as error:
-            raise InputError((error.strerror or "cannot be written").lower()) from None
-
-
 def _fill(made: Path, folder: Path, chosen: Selection, found: Candidates, proto: str) -> None:
-    """Write all files."""
+    """Write all files, and check programs as they are."""
     from ..reports.plots import selection as picture
     from ..reports.plots.look import look, to_bytes
     from ..reports.selection import csv_text, markdown

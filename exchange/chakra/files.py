@@ -35,6 +35,16 @@ def file_of(trace: Trace, rank: int) -> bytes:
     return b"".join(parts)
 
 
+def workload_of(name: str, collective: int, size_bytes: int) -> bytes:
+    """The file of a rank whose only work is one collective of all ranks, by its number in the schema."""
+    kinds = messages()
+    message = kinds.node(id=0, name=name, type=COLL)
+    message.attr.add(name="is_cpu_op", bool_val=False)
+    _attribute(message, "comm_type", collective)
+    _attribute(message, "comm_size", size_bytes)
+    return framed(kinds.metadata(version=VERSION)) + framed(message)
+
+
 def _attribute(message: Any, name: str, value: int) -> None:
     message.attr.add(name=name, int64_val=value)
 
