@@ -107,7 +107,7 @@ def _write_teccl_schedule(data: dict[str, Any], input_file: Path, schedule: Path
 @importing.command()
 @click.argument("source")
 @click.option("--bandwidth", metavar="RATE", help="Of links that have no rate, in each direction, such as '10 Gb/s'.")
-@click.option("--capacity-unit", metavar="UNIT", help="Unit of capacities without one (SNDlib), such as 'Mb/s'.")
+@click.option("--capacity-unit", metavar="UNIT", help="Unit of rates without one (as in SNDlib), such as 'Mb/s'.")
 @click.option("--latency", metavar="DURATION", help="Of links whose sites have no coordinates.")
 @click.option("--name", help="Name of the instance; by default the graph's.")
 @click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the instance is written.")
@@ -123,12 +123,14 @@ def wan(
     cwb import wan topohub:sndlib/germany50 --bandwidth "10 Gb/s" -o germany50.json
     """
     from ..core.files import write_whole
+    from ..exchange.graph_network import Defaults
     from ..exchange.layout import readable_json
-    from ..exchange.wan import Defaults, import_wan
+    from ..exchange.wan import import_wan
 
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
-    data = import_wan(source, Defaults(bandwidth, capacity_unit, latency), name)
+    defaults = Defaults(bandwidth, capacity_unit, latency=latency)
+    data = import_wan(source, defaults, name)
     write_whole(output, readable_json(data).encode())
     network = data["network"]
     echo(f"{output}: {data['name']}, {len(network['nodes']):,} sites, {len(network['links']):,} links", err=True)

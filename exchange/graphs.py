@@ -1,11 +1,16 @@
-"""Graphs of wide-area networks in foreign formats: sites, links between them, and where the sites are.
+"""Graphs in foreign formats: sites, links between them with what is said of them, and where the sites are.
 
 ======================  ============================================================================================
 GraphML (``.graphml``)  as the Internet Topology Zoo has it: ``label``, ``Latitude``, ``Longitude``, ``LinkSpeedRaw`` in bits/s
 GML (``.gml``)          the same attributes
 XML (``.xml``)          SNDlib's own: coordinates (x east, y north) and the capacity of the installed module
 JSON (``.json``)        node-link data, as networkx and TopoHub write it: ``pos`` (east, north) or latitude and longitude, ``dist`` in km
+networkx's graphs       their node-link data
 ======================  ============================================================================================
+
+Rates and times of links are attributes by many names (:mod:`.quantities`). Nodes are ranks unless their ``kind`` or
+``type`` is ``switch``. Where every link has a number ``link``, as :func:`cwb.to_networkx` writes it, links are in this
+order.
 
 XML has no document type (:mod:`.xml`): without one there are no entities to expand and no other files to load. Sizes
 are limited before and after parsing, and neither XML nor GML may be nested deeply.
@@ -15,13 +20,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError, shown
 from ..core.strict_json import parse_json
+from .quantities import OF_MODULE
 from .text import read_text
 from .xml import MAX_ELEMENTS, Element, local, outermost, parse_xml, texts
 
@@ -45,11 +51,14 @@ class Site:
         Its label.
     place : tuple of float or None
         Latitude and longitude in degrees.
+    fields : mapping
+        Everything that is said of it.
     """
 
     key: str
     name: str
     place: tuple[float, float] | None
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -60,19 +69,16 @@ class SiteLink:
     ----------
     one, other : str
         Keys of its sites.
-    bits_per_s : float or None
-        Its speed, where the file has it in bits per second.
-    capacity : float or None
-        Its capacity in a unit that the file does not say.
     km : float or None
         Its length, where the file has it.
+    fields : mapping
+        Everything that is said of it, rates and times among it.
     """
 
     one: str
     other: str
-    bits_per_s: float | None = None
-    capacity: float | None = None
     km: float | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,13 @@ def checked(graph: Graph) -> Graph:
 def from_node_link(data: Any, name: str) -> Graph:
     """Read node-link data.
 
+    Parameters
+    ----------
+    data : object
+        An object with ``nodes``, and ``edges`` or ``links``.
+    name : str
+        Of the graph, unless it says its own.
+
     Raises
     ------
     InputError
@@ -140,7 +153,15 @@ def _graph(name: str, nodes: Sequence[Any], node_place: str, links: Sequence[Any
             f"{len(nodes):,} sites and {len(links):,} links; expected at most {MAX_SITES:,} and {MAX_EDGES:,}"
         )
     sites = tuple(_node(entry, f"{node_place}[{i}]", "id") for i, entry in enumerate(nodes))
-    return Graph(name, sites, tuple(_edge(entry, f"{link_place}[{i}]") for i, entry in enumerate(links)))
+    edges = [_edge(entry, f"{link_place}[{i}]") for i, entry in enumerate(links)]
+    return Graph(name, sites, tuple(_in_order(edges)))
+
+
+def _in_order(edges: list[SiteLink]) -> list[SiteLink]:
+    """Put links into the order of their numbers, if each has one of its own."""
+    numbers = {str(edge.fields.get("link")): edge for edge in edges}
+    order = [numbers.get(str(number)) for number in range(len(edges))]
+    return edges if None in order else [edge for edge in order if edge is not None]
 
 
 def _json_text(text: str, name: str) -> Graph:
@@ -158,14 +179,13 @@ def _node(entry: Any, place: str, key: str) -> Site:
         latitude, longitude = (_first(entry, names) for names in (_LATITUDE, _LONGITUDE))
         if latitude is not None and longitude is not None:
             found = _place(latitude, longitude, place)
-    return Site(str(entry[key]), str(name), found)
+    return Site(str(entry[key]), str(name), found, entry)
 
 
 def _edge(entry: Any, place: str) -> SiteLink:
     if not isinstance(entry, dict) or not all(isinstance(entry.get(end), str | int) for end in ("source", "target")):
         raise InputError("expected a link with source and target", place=place)
-    speed, capacity, km = (_number(entry.get(field), place) for field in ("LinkSpeedRaw", "capacity", "dist"))
-    return SiteLink(str(entry["source"]), str(entry["target"]), speed, capacity, km)
+    return SiteLink(str(entry["source"]), str(entry["target"]), _number(entry.get("dist"), place), entry)
 
 
 def _first(entry: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -223,7 +243,8 @@ def _sndlib(text: str, name: str) -> Graph:
             place = {"lat": found.get("y"), "lon": found.get("x")} if geographical else {}
             nodes.append({"id": part.get("id"), **place})
         else:
-            links.append({field: found.get(field) for field in ("source", "target", "capacity")})
+            ends = {end: found.get(end) for end in ("source", "target")}
+            links.append({**ends, OF_MODULE: found.get("capacity")})
     return _graph(name, nodes, "node", links, "link")
 
 

@@ -1,9 +1,10 @@
-"""Links as comma-separated values, one in each line.
+"""Links as a table: comma-separated values, or a DataFrame of pandas.
 
-The first line names the columns, in any order: ``source`` and ``target``; ``bandwidth``, such as ``25 GB/s``, and
-``latency``, which one value for all can replace; ``count`` of parallel links; ``bidirectional``, ``true`` or ``false``.
-A link has one direction unless it says otherwise. Nodes are ranks in the order in which they are named first, except
-those whose names match a pattern of switches.
+The columns are, in any order: ``source`` and ``target``; ``bandwidth``, such as ``25 GB/s``, and ``latency``, by any
+name that says the unit (:mod:`.quantities`), which one value for all can replace; ``count`` of parallel links;
+``bidirectional``, ``true`` or ``false``. In a file the first line names them, and there are no others; in a DataFrame
+there may be, as in those of :func:`cwb.links`. A link has one direction unless it says otherwise. Nodes are ranks in
+the order in which they are named first, except those whose names match a pattern of switches.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from typing import Any
 
 from ..core.errors import InputError, located, shown
 from ..core.units import UnitKind, parse
+from .graph_network import Defaults
 from .machine import checked_instance
+from .quantities import is_quantity, quantity
 from .text import read_text
 
 MAX_BYTES = 64 * 2**20
@@ -52,19 +55,53 @@ def import_links(
     InputError
         If the file is wrong; names the line.
     """
+    defaults = Defaults(bandwidth, latency=latency, switches=switches)
     with located(source=str(path)):
-        links = _read(read_text(path, MAX_BYTES), bandwidth, latency)
-        names = list(dict.fromkeys(end for link in links for end in (link["source"], link["target"])))
-        relays = {node for node in names for pattern in switches if fnmatchcase(node, pattern)}
-        nodes = [{"name": n, **({"kind": "switch", "buffer": "0 B"} if n in relays else {})} for n in names]
+        links = _read(read_text(path, MAX_BYTES), defaults)
         said = f"; latencies of links without one are {latency}" if latency else ""
-        about = f"{len(names) - len(relays):,} ranks, {len(relays):,} switches, imported from a list of links."
-        told = f"{path.name}, links as comma-separated values{said}"
-        network = {"nodes": nodes, "links": links}
-        return checked_instance(network, name=name or path.stem, description=about, source=told)
+        return _instance(links, defaults, name or path.stem, f"{path.name}, links as comma-separated values{said}")
 
 
-def _read(text: str, bandwidth: str | None, latency: str | None) -> list[dict[str, Any]]:
+def import_frame(table: Any, defaults: Defaults, name: str) -> dict[str, Any]:
+    """Make an instance of a DataFrame of links.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        A row for every link; an empty cell says nothing.
+    defaults : Defaults
+        What it does not say.
+    name : str
+        Name of the instance.
+
+    Raises
+    ------
+    InputError
+        If the table is wrong; names the row by its number, from 0.
+    """
+    missing = [column for column in _REQUIRED if column not in table.columns]
+    if missing or not table.columns.is_unique:
+        raise InputError(f"columns {shown([*table.columns])}; expected source and target, and each once")
+    if len(table) > MAX_ROWS:
+        raise InputError(f"{len(table):,} rows; expected at most {MAX_ROWS:,}")
+    links = []
+    for number, row in enumerate(table.astype(object).where(table.notna(), None).to_dict("records")):
+        with located(f"row {number}"):
+            cells = {str(column): value for column, value in row.items() if value is not None}
+            links.append(_link({**cells, **{end: str(cells.get(end, "")) for end in _REQUIRED}}, defaults))
+    return _instance(_counted(links), defaults, name, "a table of links")
+
+
+def _instance(links: list[dict[str, Any]], defaults: Defaults, name: str, source: str) -> dict[str, Any]:
+    """An instance of links; nodes in the order in which they are named first."""
+    names = list(dict.fromkeys(end for link in links for end in (link["source"], link["target"])))
+    relays = {node for node in names for pattern in defaults.switches if fnmatchcase(node, pattern)}
+    nodes = [{"name": n, **({"kind": "switch", "buffer": "0 B"} if n in relays else {})} for n in names]
+    about = f"{len(names) - len(relays):,} ranks, {len(relays):,} switches, imported from a list of links."
+    return checked_instance({"nodes": nodes, "links": links}, name=name, description=about, source=source)
+
+
+def _read(text: str, defaults: Defaults) -> list[dict[str, Any]]:
     rows = csv.reader(StringIO(text, newline=""), strict=True)
     links: list[dict[str, Any]] = []
     columns: list[str] = []
@@ -81,9 +118,14 @@ def _read(text: str, bandwidth: str | None, latency: str | None) -> list[dict[st
                     raise InputError(f"{len(cells)} cells; expected {len(columns)}")
                 if len(links) == MAX_ROWS:
                     raise InputError(f"more than {MAX_ROWS:,} lines")
-                links.append(_link(dict(zip(columns, cells, strict=True)), bandwidth, latency))
+                links.append(_link(dict(zip(columns, cells, strict=True)), defaults))
     except csv.Error as error:
         raise InputError(f"no comma-separated values: {error}", place=f"line {rows.line_num}") from None
+    return _counted(links)
+
+
+def _counted(links: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Refuse no links, and too many."""
     if sum(link.get("count", 1) for link in links) > MAX_LINKS:
         raise InputError(f"more than {MAX_LINKS:,} links, parallel ones counted")
     if not links:
@@ -92,17 +134,18 @@ def _read(text: str, bandwidth: str | None, latency: str | None) -> list[dict[st
 
 
 def _header(cells: list[str]) -> list[str]:
-    columns = [cell.lower() for cell in cells]
-    unknown = [column for column in columns if column not in _COLUMNS]
+    columns = [cell.lower() if cell.lower() in _COLUMNS else cell for cell in cells]
+    unknown = [column for column in columns if column not in _COLUMNS and not is_quantity(column)]
     missing = [column for column in _REQUIRED if column not in columns]
     if unknown or missing or len(set(columns)) < len(columns):
         raise InputError(f"columns {shown(cells)}; expected source, target and some of {', '.join(_COLUMNS[2:])}")
     return columns
 
 
-def _link(cells: Mapping[str, str], bandwidth: str | None, latency: str | None) -> dict[str, Any]:
+def _link(cells: Mapping[str, Any], defaults: Defaults) -> dict[str, Any]:
     """One link as an instance file has it."""
-    rate, time = cells.get("bandwidth") or bandwidth, cells.get("latency") or latency
+    rate = quantity(cells, UnitKind.RATE, defaults.bandwidth_unit) or defaults.bandwidth
+    time = quantity(cells, UnitKind.TIME, defaults.latency_unit) or defaults.latency
     if rate is None:
         raise InputError("the link has no bandwidth; expected --bandwidth for those without")
     for end in _REQUIRED:
@@ -117,12 +160,12 @@ def _link(cells: Mapping[str, str], bandwidth: str | None, latency: str | None) 
         with located("latency"):
             parse(time, UnitKind.TIME)
         link["latency"] = time
-    if count := cells.get("count"):
+    if (count := str(cells.get("count", "")).removesuffix(".0")) != "":
         if not count.isdecimal() or not count.isascii() or not 1 <= len(count) <= 4 or int(count) < 1:
             raise InputError(f"{shown(count)}; expected an integer from 1 to 9,999", place="count")
         link["count"] = int(count)
-    if two_ways := cells.get("bidirectional"):
-        if two_ways.lower() not in ("true", "false"):
+    if two_ways := str(cells.get("bidirectional", "")).lower():
+        if two_ways not in ("true", "false"):
             raise InputError(f"{shown(two_ways)}; expected true or false", place="bidirectional")
-        link["bidirectional"] = two_ways.lower() == "true"
+        link["bidirectional"] = two_ways == "true"
     return link

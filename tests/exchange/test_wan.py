@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from cwb.cli.main import cwb
 from cwb.core.errors import InputError
 from cwb.exchange import wan
+from cwb.exchange.graph_network import Defaults, great_circle_km
 from cwb.exchange.graphs import read_graph
-from cwb.exchange.wan import Defaults, great_circle_km, import_wan
+from cwb.exchange.wan import import_wan
 from cwb.instances import load
 
 GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
@@ -72,7 +73,7 @@ def test_topology_zoo(name, text, tmp_path):
 def test_sndlib(tmp_path):
     """SNDlib's capacities have no unit and get one."""
     path = written(tmp_path, "a.xml", SNDLIB)
-    (link,) = import_wan(path, Defaults(capacity_unit="Mb/s"))["network"]["links"]
+    (link,) = import_wan(path, Defaults(bandwidth_unit="Mb/s"))["network"]["links"]
     assert link["bandwidth"] == "40 Mb/s"
     with pytest.raises(InputError, match="the link has no rate; expected --bandwidth"):
         import_wan(path, Defaults())

@@ -14,8 +14,8 @@ from cwb.core.instance import Instance
 from cwb.core.schedule import StepSchedule
 from cwb.core.topology import Link, Node, Topology
 from cwb.core.units import UnitKind, parse
+from cwb.exchange.graph_network import Defaults, rate_of
 from cwb.exchange.graphs import SiteLink
-from cwb.exchange.wan import Defaults, rate_of
 from cwb.harness import Request, run
 from cwb.instances import load
 from cwb.schedules.files import read_schedule, write_schedule
@@ -63,6 +63,6 @@ def test_rates_of_wide_area_networks(number: float) -> None:
     """A rate of a foreign file is the number that stands there, to its last digit, in bits per second or the unit that
     is given."""
     written = Fraction(repr(number))
-    assert parse(rate_of(SiteLink("a", "b", bits_per_s=number), Defaults()), UnitKind.RATE) == written / 8
-    found = rate_of(SiteLink("a", "b", capacity=number), Defaults(capacity_unit="Mb/s"))
+    assert parse(rate_of(SiteLink("a", "b", fields={"LinkSpeedRaw": number}), Defaults()), UnitKind.RATE) == written / 8
+    found = rate_of(SiteLink("a", "b", fields={"capacity": number}), Defaults(bandwidth_unit="Mb/s"))
     assert parse(found, UnitKind.RATE) == written * 10**6 / 8

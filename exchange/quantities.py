@@ -1,0 +1,144 @@
+"""Rates and times of links as graphs and tables have them: under several names, the unit in the value or in the name.
+
+=============  ====================================================================================================
+rate           ``bandwidth``, ``bw``, ``capacity`` or ``rate``; ``LinkSpeedRaw`` is in bits per second
+time           ``latency`` or ``delay``
+either         ``weight``, where its text has a unit
+=============  ====================================================================================================
+
+A value is a text with its unit, such as ``"25 GB/s"``, or a number whose unit is in the name: ``bandwidth_GBps``,
+``bandwidth (Gb/s)``, ``latency_us``. A float is the decimal that it is written as, so 0.7 is seven tenths. What says
+nothing certain is refused: a number without a unit, ``bandwidth_gbps`` (bytes or bits), two values that differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from ..core.errors import InputError, located, shown
+from ..core.units import UnitKind, exact, parse
+
+_NAMES = {UnitKind.RATE: ("bandwidth", "bw", "capacity", "rate"), UnitKind.TIME: ("latency", "delay")}
+_NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+/[0-9]+|[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\Z")
+
+#: The Topology Zoo's rate in bits per second, and SNDlib's in a unit that its files do not say; 0 is none.
+RAW, OF_MODULE = "LinkSpeedRaw", "capacity of module"
+
+
+def quantity(fields: Mapping[str, Any], kind: UnitKind, unit: str | None = None) -> str | None:
+    """Rate or time of a link, written as in an instance file; None where no field has one.
+
+    Parameters
+    ----------
+    fields : mapping
+        What is said of the link; fields of other names do not count.
+    kind : UnitKind
+        A rate or a time.
+    unit : str, optional
+        Unit of numbers whose unit is neither in the value nor in the name.
+
+    Raises
+    ------
+    InputError
+        If a value is no quantity of this kind, its unit is not certain, or two values differ.
+    """
+    found: dict[str, str] = {}
+    for name, value, said in _said(fields, kind, unit):
+        with located(name):
+            found[name] = _text(value, kind, said or unit)
+    values = {parse(text, kind) for text in found.values()}
+    if len(values) > 1:
+        told = " and ".join(f"{name} {shown(text)}" for name, text in found.items())
+        raise InputError(f"{told} differ; expected one of them")
+    if not found and kind is UnitKind.RATE and _is_number(fields.get("weight")):
+        text = f"{shown(fields['weight'])} may be anything; expected bandwidth or capacity, or a text such as '25 GB/s'"
+        raise InputError(text, place="weight")
+    return next(iter(found.values()), None)
+
+
+def is_quantity(name: str) -> bool:
+    """Whether a field of this name is a rate or a time.
+
+    Raises
+    ------
+    InputError
+        If its unit is not certain.
+    """
+    matches = ((_pattern(kind).fullmatch(name), kind) for kind in _NAMES)
+    return any(match is not None and _unit_of(match[1] or "", kind)[0] for match, kind in matches)
+
+
+def _said(fields: Mapping[str, Any], kind: UnitKind, unit: str | None) -> Iterator[tuple[str, Any, str | None]]:
+    """Fields of this kind with their values and the units that their names say."""
+    for name, value in fields.items():
+        if value is None or value == "":
+            continue
+        if name in (RAW, OF_MODULE):
+            said = "b/s" if name == RAW else unit
+            if kind is UnitKind.RATE and said is not None and parse(f"{_written(value)} {said}", kind):
+                yield name, value, said
+        elif name == "weight":
+            if isinstance(value, str) and not _is_number(value) and _has_unit(value, kind):
+                yield name, value, None
+        elif (match := _pattern(kind).fullmatch(name)) is not None:
+            known, said = _unit_of(match[1] or "", kind)
+            if known:
+                yield name, value, said
+
+
+def _pattern(kind: UnitKind) -> re.Pattern[str]:
+    return re.compile(rf"(?i:{'|'.join(_NAMES[kind])})(?:[ _]*[ _\[(]([A-Za-zµμ/_]+?)[\])]?)?")
+
+
+def _unit_of(suffix: str, kind: UnitKind) -> tuple[bool, str | None]:
+    """Whether what stands behind a name is a unit, and which."""
+    if not suffix:
+        return True, None
+    spelled = (suffix, suffix.replace("_", "/"), re.sub("(?:_per_|p)s$", "/s", suffix))
+    if (unit := next((text for text in spelled if text in kind.units), None)) is not None:
+        return True, unit
+    near = sorted(unit for unit in kind.units if unit.lower() in {text.lower() for text in spelled})
+    if near:
+        raise InputError(f"{shown(suffix)} may be {' or '.join(near)}; expected the unit as it is written there")
+    return False, None
+
+
+def _text(value: Any, kind: UnitKind, unit: str | None) -> str:
+    """A value as a text with a unit."""
+    rate = kind is UnitKind.RATE
+    if not _is_number(value):
+        parse(value, kind, allow_zero=not rate)
+        return str(value).strip()
+    if unit is None:
+        name = "bandwidth_GBps" if rate else "latency_us"
+        raise InputError(f"{shown(value)} has no unit; expected {kind.example!r}, or a name such as {name}")
+    parse(f"{_written(value)} {unit}", kind, allow_zero=not rate)
+    return exact(Fraction(_written(value)), unit)
+
+
+def _has_unit(text: str, kind: UnitKind) -> bool:
+    try:
+        parse(text, kind)
+    except InputError:
+        return False
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number, or a text that is one."""
+    if isinstance(value, str):
+        return _NUMBER.match(value) is not None
+    return isinstance(_plain(value), int | float | Fraction | Decimal) and not isinstance(_plain(value), bool)
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as one of Python."""
+    return value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
+
+
+def _written(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else str(_plain(value))
