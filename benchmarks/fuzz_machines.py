@@ -120,7 +120,7 @@ READERS: dict[str, tuple[list[str], Callable[[Path, int], object]]] = {
     ),
     "taccl-sketch": ([json.dumps(SKETCH)], lambda path, n: import_taccl(_beside(path, TACCL), sketch=path)),
     "teccl": ([json.dumps(TECCL)], lambda path, n: import_teccl(path, as_drawn=n % 2 == 0)),
-    "csv": ([CSV], lambda path, n: import_links(path, switches=("l*",), bandwidth="1 GB/s" if n % 2 else None)),
+    "csv": ([CSV], lambda path, n: import_links(path, Defaults("1 GB/s" if n % 2 else None, switches=("l*",)))),
     "wan-json": ([json.dumps(NODE_LINK)], lambda path, n: _wan(path, ".json")),
     "wan-gml": ([GML], lambda path, n: _wan(path, ".gml")),
     "wan-graphml": ([GRAPHML], lambda path, n: _wan(path, ".graphml")),

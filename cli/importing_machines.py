@@ -227,9 +227,10 @@ def links(
     \b
     cwb import csv links.csv --switches "leaf*,spine*" --latency "0.5 us" -o cluster.json
     """
+    from ..exchange.graph_network import Defaults
     from ..exchange.links_csv import import_links
 
-    _write(import_links(file, switches=_list(switches), bandwidth=bandwidth, latency=latency, name=name), output)
+    _write(import_links(file, Defaults(bandwidth, latency=latency, switches=_list(switches)), name=name), output)
 
 
 def _layout(

@@ -29,24 +29,15 @@ _REQUIRED = ("source", "target")
 _COLUMNS = (*_REQUIRED, "bandwidth", "latency", "count", "bidirectional")
 
 
-def import_links(
-    path: Path,
-    *,
-    switches: Sequence[str] = (),
-    bandwidth: str | None = None,
-    latency: str | None = None,
-    name: str | None = None,
-) -> dict[str, Any]:
+def import_links(path: Path, defaults: Defaults, *, name: str | None = None) -> dict[str, Any]:
     """Make an instance of a list of links.
 
     Parameters
     ----------
     path : Path
         The file.
-    switches : sequence of str
-        Patterns of the names of switches, with ``*`` and ``?`` as in file names. They only pass on.
-    bandwidth, latency : str or None
-        Of links without one.
+    defaults : Defaults
+        What it does not say; its switches only pass on.
     name : str or None
         Name of the instance; by default the file's.
 
@@ -55,10 +46,9 @@ def import_links(
     InputError
         If the file is wrong; names the line.
     """
-    defaults = Defaults(bandwidth, latency=latency, switches=switches)
     with located(source=str(path)):
         links = _read(read_text(path, MAX_BYTES), defaults)
-        said = f"; latencies of links without one are {latency}" if latency else ""
+        said = f"; latencies of links without one are {defaults.latency}" if defaults.latency else ""
         return _instance(links, defaults, name or path.stem, f"{path.name}, links as comma-separated values{said}")
 
 

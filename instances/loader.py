@@ -130,10 +130,28 @@ def _exists(path: Path) -> bool:
 def _from_file(path: Path | Traversable, source: str) -> Instance:
     """Load an instance file; workloads that it names by path are found beside it."""
     with located(source=source):
-        data = read_json(path)
-        file = validated(lambda: InstanceFile.model_validate(data))
-        folder = path.parent if isinstance(path, Path) else None
-        return build_instance(file, Path(path.name).stem, lambda name: find_workload(name, folder), network_from_text)
+        return from_data(read_json(path), Path(path.name).stem, path.parent if isinstance(path, Path) else None)
+
+
+def from_data(data: object, name: str, folder: Path | None = None) -> Instance:
+    """Make an instance of what a file says.
+
+    Parameters
+    ----------
+    data : object
+        As JSON is read.
+    name : str
+        Name of the instance, unless the data has one.
+    folder : Path, optional
+        Where files of workloads are, which it names.
+
+    Raises
+    ------
+    InputError
+        If something is wrong; names the place.
+    """
+    file = validated(lambda: InstanceFile.model_validate(data))
+    return build_instance(file, name, lambda workload: find_workload(workload, folder), network_from_text)
 
 
 def find_workload(name: str, folder: Path | None = None) -> WorkloadFile:

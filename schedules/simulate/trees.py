@@ -10,13 +10,13 @@ from ...core.trees import TreeKind, TreePacking
 from ..tree_levels import edge_depths
 
 
-def tree_sends(topology: Topology, packing: TreePacking, pieces: int | Ints) -> tuple[Sends, Floats, Ints]:
+def tree_sends(topology: Topology | None, packing: TreePacking, pieces: int | Ints) -> tuple[Sends, Floats, Ints]:
     """Cut the data of every tree into pieces and send each along the tree.
 
     Parameters
     ----------
-    topology : Topology
-        The network of the paths.
+    topology : Topology or None
+        The network of the paths; without it nodes are ranks.
     packing : TreePacking
         The trees.
     pieces : int or array of int, shape (trees,)
@@ -32,7 +32,8 @@ def tree_sends(topology: Topology, packing: TreePacking, pieces: int | Ints) -> 
     array of int
         Level of every send: its depth in an out-tree, counted from the deepest edge in an in-tree.
     """
-    node = np.array(topology.rank_nodes, dtype=np.int64)
+    known = range(int(packing.child.max(initial=packing.root.max(initial=-1))) + 1)
+    node = np.array(known if topology is None else topology.rank_nodes, dtype=np.int64)
     parts, levels, above = [], [], 0
     for part in packing.passes:
         depth = edge_depths(part)

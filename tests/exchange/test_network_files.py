@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from cwb.core.errors import InputError
 from cwb.exchange.astra import import_astra
+from cwb.exchange.graph_network import Defaults
 from cwb.exchange.links_csv import import_links
 from cwb.exchange.taccl import import_taccl
 from cwb.instances.loader import network_from_text
@@ -148,9 +149,8 @@ leaf, b, 100/3 GB/s,,,
 
 def test_links_as_comma_separated_values(tmp_path):
     """Links have one direction unless they say otherwise, and exact rates; switches are found by their names."""
-    data = import_links(
-        written(tmp_path, "l.csv", CSV), switches=("lea?",), bandwidth="5 GB/s", latency="2 us", name="star"
-    )
+    defaults = Defaults("5 GB/s", latency="2 us", switches=("lea?",))
+    data = import_links(written(tmp_path, "l.csv", CSV), defaults, name="star")
     assert data["network"]["nodes"] == [
         {"name": "a"},
         {"name": "leaf", "kind": "switch", "buffer": "0 B"},
@@ -181,4 +181,4 @@ def test_links_as_comma_separated_values(tmp_path):
 def test_wrong_links(text, message, tmp_path):
     """Missing columns, cells and units, and links of a node to itself are refused with the line."""
     with pytest.raises(InputError, match=message):
-        import_links(written(tmp_path, "l.csv", text))
+        import_links(written(tmp_path, "l.csv", text), Defaults())

@@ -1,0 +1,156 @@
+"""Whatever says an instance, as an instance."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..core.errors import InputError, located, shown
+from ..core.fabric import Fabric
+from ..core.instance import Instance
+from ..core.topology import Topology
+
+if TYPE_CHECKING:
+    from ..exchange.graph_network import Defaults
+
+#: What :func:`load` takes: text, a path, a mapping, a network, a graph of networkx or a DataFrame of pandas.
+Spec: TypeAlias = Any
+
+#: The latency that is that of a link's length.
+LENGTH = "length"
+
+_GRAPH_FILES = (".graphml", ".gml")
+
+
+def load(
+    spec: Spec,
+    *,
+    bandwidth: str | None = None,
+    bandwidth_unit: str | None = None,
+    latency: str | None = None,
+    latency_unit: str | None = None,
+    switches: Sequence[str] = (),
+    name: str | None = None,
+    collective: str | None = None,
+    size: str | None = None,
+    chunks: int | None = None,
+) -> Instance:
+    """Load an instance from what says it.
+
+    Parameters
+    ----------
+    spec : str, Path, mapping, networkx.Graph, pandas.DataFrame, Topology, Fabric or Instance
+        A shipped name (``"4d"``), building blocks, an expression (``"torus(8,8)"``), or a file: an instance, a graph in
+        GraphML or GML, or links as comma-separated values. A mapping is what an instance file says, its network alone,
+        or node-link data. In a graph and in a table of links, rates and times have one of several names, and their
+        unit in the value or in the name: :ref:`graphs and tables <graphs-and-tables>`.
+    bandwidth, latency : str, optional
+        Of the links of a graph or table without one, such as ``"25 GB/s"``; without ``latency`` it is 0. With
+        ``latency="length"`` it is that of the length, from ``dist`` in km or coordinates, at 200,000 km/s.
+    bandwidth_unit, latency_unit : str, optional
+        Units of numbers that have none, such as ``"Gb/s"`` and ``"us"``.
+    switches : sequence of str
+        Patterns of the names of nodes that are switches, such as ``"leaf*"``.
+    name : str, optional
+        Name of the instance.
+    collective, size, chunks : optional
+        Of the collective, such as ``"all_gather"``, ``"1 GiB"`` and 4, in place of the instance's.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is wrong; names the place.
+    """
+    from ..exchange.graph_network import Defaults
+    from ..harness.demand import with_demand
+
+    lengths = latency == LENGTH
+    asked = Defaults(bandwidth, bandwidth_unit, None if lengths else latency, latency_unit, lengths, tuple(switches))
+    with keyword_names():
+        instance = _loaded(spec, asked, name)
+        if name is not None and name != instance.name:
+            instance = instance.with_changes(name=name)
+        return with_demand(instance, collective, size, chunks)
+
+
+def _loaded(spec: Spec, asked: Defaults, name: str | None) -> Instance:
+    if (data := _of_links(spec, asked, name)) is not None:
+        return _built(data, str(data["name"]))
+    from ..exchange.graph_network import Defaults
+
+    if asked != Defaults(lengths=False):
+        raise InputError("bandwidth, latency, their units and switches are those of a graph or a table of links")
+    if isinstance(spec, Instance):
+        return spec
+    if isinstance(spec, Topology | Fabric):
+        return Instance(name or "network", spec)
+    if isinstance(spec, Mapping):
+        with located(source="a mapping"):
+            return _built({"network": dict(spec)} if "network" not in spec else dict(spec), name or "network")
+    if isinstance(spec, str | Path):
+        from ..instances import load as load_instance
+
+        return load_instance(spec)
+    expected = "a text, a path, a mapping, a graph of networkx, a DataFrame, a network or an instance"
+    raise InputError(f"{shown(spec)} is a {type(spec).__name__}; expected {expected}")
+
+
+def _of_links(spec: Spec, asked: Defaults, name: str | None) -> dict[str, Any] | None:
+    """Data of an instance of a graph or a table of links; None of all else."""
+    suffix = Path(spec).suffix.lower() if isinstance(spec, str | Path) else ""
+    if suffix == ".csv":
+        from ..exchange.links_csv import import_links
+
+        return import_links(Path(spec), asked, name=name)
+    if _is_a("pandas", "DataFrame", spec):
+        from ..exchange.links_csv import import_frame
+
+        with located(source="a DataFrame"):
+            return import_frame(spec, asked, name or "links")
+    if _is_a("networkx", "Graph", spec) or suffix in _GRAPH_FILES or _is_node_link(spec):
+        from ..exchange.networkx_graphs import import_data, import_file, import_graph
+
+        if suffix:
+            return import_file(Path(spec), asked, name)
+        with located(source="a graph"):
+            return import_data(dict(spec), asked, name) if _is_node_link(spec) else import_graph(spec, asked, name)
+    return None
+
+
+def _is_a(library: str, class_name: str, value: object) -> bool:
+    """Whether a value is of a library's class; who has such a value has imported the library."""
+    module = sys.modules.get(library)
+    return module is not None and isinstance(value, getattr(module, class_name))
+
+
+def _is_node_link(spec: Spec) -> bool:
+    """Whether it is node-link data: its nodes have ids, where those of an instance file have names."""
+    nodes = spec.get("nodes") if isinstance(spec, Mapping) else None
+    return isinstance(nodes, list) and any(isinstance(node, Mapping) and "id" in node for node in nodes)
+
+
+def _built(data: object, name: str) -> Instance:
+    from ..instances.loader import from_data
+
+    return from_data(data, name)
+
+
+@contextmanager
+def keyword_names() -> Iterator[None]:
+    """Speak of keyword arguments where an error speaks of options of the command line."""
+    try:
+        yield
+    except InputError as error:
+        source = {"-O": "options", "-S": "solver_options"}.get(error.source or "", error.source)
+        if source is not None and source.startswith("--"):
+            source = _keyword(source)
+        problem = re.sub(r"(?<![\w'])--[a-z][a-z-]*", lambda option: _keyword(option[0]), error.problem)
+        raise InputError(problem, source=source, place=error.place) from None
+
+
+def _keyword(option: str) -> str:
+    return option.removeprefix("--").replace("capacity-unit", "bandwidth-unit").replace("-", "_")

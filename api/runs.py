@@ -1,0 +1,387 @@
+"""What is asked of instances: one run, a suite, explanations; and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InputError
+from ..core.record import RunRecord
+from .inputs import Spec, keyword_names, load
+
+if TYPE_CHECKING:
+    from ..core.answers import Answer
+    from ..core.bounds import Certificate
+    from ..core.explanation import Explanation
+    from ..core.formulation import Formulation
+    from ..core.instance import Instance
+    from ..core.method import Method
+    from ..core.sensitivity import Sensitivity
+    from ..core.trace import Trace
+    from ..core.verdict import Verdict
+    from ..harness.request import Request
+    from ..harness.run import FinishedRun
+    from ..schedules.files import ScheduleFile
+    from ..solvers.base import Adapter
+    from .pictures import Picture
+
+
+class Run(RunRecord):
+    """A record with what it is about: the problem and the answer themselves.
+
+    :meth:`~cwb.core.record.RunRecord.to_json` and ledgers have the record alone.
+    """
+
+    _finished: FinishedRun | None = None
+
+    @classmethod
+    def of(cls, finished: FinishedRun) -> Run:
+        """The record of a run, with its instance, answer and certificate."""
+        made = cls(**{each.name: getattr(finished.record, each.name) for each in fields(RunRecord)})
+        object.__setattr__(made, "_finished", finished)
+        return made
+
+    @cached_property
+    def problem(self) -> Instance:
+        """The instance as it was posed to the method.
+
+        Raises
+        ------
+        InputError
+            If the record was read, and not made here.
+        """
+        if self._finished is None or self._finished.instance is None:
+            raise InputError("a record that is read holds no instance; solve it again", source="problem")
+        return self._finished.instance
+
+    @cached_property
+    def schedule(self) -> Answer:
+        """The answer in full: a schedule, a packing of trees, bandwidths, or the orders of chunks.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
+        if self._finished is None or self._finished.answer is None:
+            why = self.message or "a record that is read has none"
+            raise InputError(f"there is no answer, {self.status}: {why}", source="schedule")
+        return self._finished.answer
+
+    @property
+    def proved_by(self) -> Certificate | None:
+        """The certificate of the bound, in full; None if there is none."""
+        return None if self._finished is None else self._finished.certificate
+
+    def plot(self, kind: str | None = None, *, mode: str | None = None) -> Picture:
+        """Draw the answer, as ``cwb plot`` does.
+
+        Parameters
+        ----------
+        kind : str, optional
+            Of a schedule ``heatmap``, the default, ``gantt`` or ``utilization``, of trees also ``trees``, ``network``
+            and ``map``; or the name of a plot of records, which a plan of bandwidths has by default.
+        mode : str, optional
+            Of the simulation that is drawn, as of :func:`simulate`.
+
+        Returns
+        -------
+        Picture
+            A notebook shows it; ``save("file.pdf")`` writes it.
+
+        Raises
+        ------
+        InputError
+            If there is no answer, or no such picture of it.
+        """
+        from .pictures import picture_of
+
+        return picture_of(self, kind, mode)
+
+
+def solve(
+    instance: Spec,
+    model: str | Method,
+    *,
+    collective: str | None = None,
+    size: str | None = None,
+    chunks: int | None = None,
+    solver: str = "highs",
+    seed: int = 0,
+    threads: int = 1,
+    time_limit_s: float | None = None,
+    gap: float | None = None,
+    log_file: str | None = None,
+    solver_options: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Run:
+    """Solve an instance with one method and have the answer verified, as ``cwb solve`` does.
+
+    Parameters
+    ----------
+    instance : Instance or other
+        The instance or what :func:`load` takes.
+    model : str or Method
+        Name of the method, or of a formulation that is solved as it is declared; or a method of your own.
+    collective, size, chunks : optional
+        Of the collective, such as ``"all_gather"``, ``"1 GiB"`` and 4, in place of the instance's. Of a method that has
+        an option ``chunks``, it is the option.
+    solver : str
+        Name of the solver.
+    seed, threads, time_limit_s, gap, log_file
+        Limits of the run.
+    solver_options : mapping, optional
+        Options of the solver by its own names, such as ``{"presolve": "off"}`` of HiGHS.
+    progress : callable, optional
+        Called with one line at a time.
+    **options
+        The method's options, such as ``total_bandwidth="500 GB/s"``.
+
+    Returns
+    -------
+    Run
+        A record: status, objective, bound and metrics; and the answer, ``schedule``.
+
+    Raises
+    ------
+    InputError
+        If a name or an option is wrong.
+    """
+    from ..core.budget import silent
+    from ..harness import Request, registry, run
+
+    if not isinstance(model, str):
+        register(model)
+        model = model.name
+    with keyword_names():
+        if chunks is not None and "chunks" in registry.get(model).options.model_fields:
+            options, chunks = {**options, "chunks": chunks}, None
+        asked = load(instance, collective=collective, size=size, chunks=chunks)
+        request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, solver_options or {})
+        return Run.of(run(asked, request, progress or silent))
+
+
+def verify(
+    run: Run | ScheduleFile | Spec, answer: Answer | None = None, certificate: Certificate | None = None
+) -> Verdict:
+    """Have an answer verified: violations, the objective recomputed, the bound that the certificate proves.
+
+    Parameters
+    ----------
+    run : Run, ScheduleFile or instance
+        What was solved; or an instance, or what :func:`load` takes, with its answer.
+    answer : Answer, optional
+        In place of the run's.
+    certificate : Certificate, optional
+        Of the bound; by default the run's.
+    """
+    from ..schedules import judge
+
+    if answer is None:
+        certificate = certificate or (run.proved_by if isinstance(run, Run) else getattr(run, "certificate", None))
+    return judge(*answered(run, answer), certificate)
+
+
+def simulate(
+    run: Run | ScheduleFile | Spec, answer: Answer | None = None, mode: str | None = None, **settings: Any
+) -> Trace:
+    """Simulate a schedule: when everything happens, and how busy the links are.
+
+    Parameters
+    ----------
+    run : Run, ScheduleFile or instance
+        What was solved; or an instance, or what :func:`load` takes, with its answer.
+    answer : StepSchedule, Schedule or TreePacking, optional
+        In place of the run's.
+    mode : str, optional
+        ``alpha-beta``, ``congestion-aware``, ``cut-through``, ``fair-share`` or, of trees, ``shares``. By default the
+        model of all completion times: ``shares`` for trees, ``congestion-aware`` for all else.
+    **settings
+        ``barrier``, ``pieces`` and ``hold_latency``, see :func:`cwb.schedules.simulate.simulate`. Without ``pieces``,
+        trees have as many as for their completion time.
+
+    Raises
+    ------
+    InputError
+        If there is no such mode, or the answer is no schedule.
+    """
+    from ..core.trees import TreePacking
+    from ..schedules.completion import completion_of, mode_of
+    from ..schedules.simulate import simulate as simulated
+
+    instance, played = answered(run, answer)
+    chosen = mode_of(played) if mode is None else _mode(mode)
+    if isinstance(played, TreePacking) and "pieces" not in settings:
+        settings["pieces"] = completion_of(instance, played).pieces or 1
+    return simulated(instance, played, chosen, **settings)
+
+
+def _mode(name: str) -> Any:
+    from ..core.text import did_you_mean
+    from ..core.trace import SimulationMode
+
+    modes = [mode.value for mode in SimulationMode]
+    if name not in modes:
+        hint = did_you_mean(name, modes)
+        raise InputError(f"{name!r} is unknown; expected one of {', '.join(modes)}{hint}", source="mode")
+    return SimulationMode(name)
+
+
+def answered(run: Run | ScheduleFile | Spec, answer: Answer | None) -> tuple[Instance, Answer]:
+    """The problem and the answer of a run or a schedule file, or of an instance and an answer.
+
+    Raises
+    ------
+    InputError
+        If it is an instance alone.
+    """
+    from ..schedules.files import ScheduleFile
+
+    if isinstance(run, Run):
+        return run.problem, run.schedule if answer is None else answer
+    if isinstance(run, ScheduleFile):
+        return run.instance, run.answer if answer is None else answer
+    if answer is None:
+        raise InputError(f"expected what cwb.solve gives, or an answer beside {type(run).__name__}", source="answer")
+    return load(run), answer
+
+
+def explain(
+    instance: Spec,
+    model: str,
+    *,
+    collective: str | None = None,
+    size: str | None = None,
+    solver: str = "highs",
+    time_limit_s: float | None = None,
+    **options: Any,
+) -> Explanation:
+    """Say why an instance has no answer, as ``cwb solve --explain`` does.
+
+    Parameters
+    ----------
+    instance : Instance or other
+        The instance or what :func:`load` takes.
+    model : str
+        Name of a formulation, or of a method that one explains.
+    collective, size, solver, time_limit_s, **options
+        As of :func:`solve`; without a limit, the search for clashing conditions ends after a minute.
+
+    Returns
+    -------
+    Explanation
+        ``print(explanation.text())`` shows it.
+
+    Raises
+    ------
+    InputError
+        If a name is wrong.
+    SolverUnavailable
+        If the solver is missing.
+    """
+    from ..harness.explain import explain as explained
+
+    with keyword_names():
+        return explained(*_study(instance, model, collective, size, solver, time_limit_s, options))
+
+
+def sensitivity(
+    instance: Spec,
+    model: str,
+    *,
+    collective: str | None = None,
+    size: str | None = None,
+    solver: str = "highs",
+    time_limit_s: float | None = None,
+    **options: Any,
+) -> Sensitivity:
+    """Tell what more bandwidth is worth, as ``cwb solve --sensitivity`` does.
+
+    Parameters
+    ----------
+    instance : Instance or other
+        The instance or what :func:`load` takes.
+    model : str
+        Name of a method, or of a formulation that is solved as it is declared.
+    collective, size, solver, time_limit_s, **options
+        As of :func:`solve`; the limit is that of all solves together.
+
+    Returns
+    -------
+    Sensitivity
+        ``print(found.text())`` shows it.
+
+    Raises
+    ------
+    InputError
+        If a name is wrong.
+    Unsupported
+        If the method proves no time of the instance, or there is no bandwidth to change.
+    SolverUnavailable
+        If the solver is missing.
+    """
+    from ..harness.sensitivity import sensitivity as found
+
+    with keyword_names():
+        return found(*_study(instance, model, collective, size, solver, time_limit_s, options))
+
+
+def _study(
+    instance: Spec,
+    model: str,
+    collective: str | None,
+    size: str | None,
+    solver: str,
+    time_limit_s: float | None,
+    options: Mapping[str, Any],
+) -> tuple[Instance, Request]:
+    from ..harness import Request
+
+    asked = load(instance, collective=collective, size=size)
+    return asked, Request(model, solver, options, time_limit_s=time_limit_s)
+
+
+def compare(
+    suite: str | Path,
+    output: str | Path,
+    progress: Callable[[str], None] | None = None,
+    seeds: int | None = None,
+) -> list[RunRecord]:
+    """Run every cell of a suite, as ``cwb compare`` does, and append the records to ``output/records.jsonl``.
+
+    With ``seeds``, every run is made with so many seeds, from 0, instead of the suite's.
+    """
+    from ..core.budget import silent
+    from ..harness.suite import run_suite
+
+    return run_suite(suite, Path(output), progress or silent, seeds=seeds)
+
+
+def formulation(name: str) -> Formulation:
+    """A declared model by its name, such as ``"mtree/selection"``; its ``build(instance)`` gives the Pyomo model.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    from ..harness import registry
+
+    return registry.formulation(name)
+
+
+def register(entry: Method | Formulation | Adapter) -> None:
+    """Make a method, formulation or solver of your own known by its name in this process.
+
+    Raises
+    ------
+    InputError
+        If another one has the name.
+    """
+    from ..harness import registry
+
+    registry.register(entry)

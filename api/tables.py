@@ -1,0 +1,159 @@
+"""Networks, schedules, records and methods as DataFrames of pandas and graphs of networkx."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.topology import Topology
+from .inputs import Spec, load
+from .runs import Run, answered
+
+if TYPE_CHECKING:
+    from ..core.answers import Answer
+    from ..core.instance import Instance
+
+
+def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
+    """A network, a schedule or a packing of trees as a ``networkx.MultiDiGraph``.
+
+    Parameters
+    ----------
+    spec : Run, answer, Topology, or what :func:`load` takes
+        Of a run, its schedule.
+    instance : Instance or other, optional
+        What a schedule is for: then its nodes have names; else they are positions, of trees ranks.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Of a network, nodes have ``kind`` and ``rank``, edges ``bandwidth_Bps``, ``latency_s`` and ``link``, their
+        position; numbers are exact, and :func:`load` gives the same network back. Of a schedule, an edge is a send,
+        with the columns of :func:`sends`.
+
+    Raises
+    ------
+    InputError
+        If there are no links: in a fabric without bandwidths, or an answer that sends nothing.
+    """
+    from ..exchange.networkx_graphs import network_graph, schedule_graph
+    from ..schedules.simulate.network import network_of
+
+    if (found := _answer_of(spec, instance)) is not None:
+        return schedule_graph(*found)
+    known = load(spec)
+    return network_graph(network_of(known), known.name)
+
+
+def links(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
+    """Links as a ``pandas.DataFrame``; of a schedule with what is sent over them.
+
+    Parameters
+    ----------
+    spec : Run, answer, Topology, or what :func:`load` takes
+        A network, or what is sent over it.
+    instance : Instance or other, optional
+        What a schedule is for; without it links have numbers alone.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``link``, ``source``, ``target``, ``bandwidth_GBps``, ``latency_us``; of a schedule also ``sends``,
+        ``load_bytes``, ``busy_s`` and ``utilization``.
+
+    Raises
+    ------
+    InputError
+        As of :func:`to_networkx`.
+    """
+    from ..exchange.frames import links_frame, loads_frame
+    from ..schedules.simulate.network import network_of
+
+    if (found := _answer_of(spec, instance)) is not None:
+        return loads_frame(*found)
+    return links_frame(network_of(load(spec)))
+
+
+def sends(spec: Run | Answer, instance: Spec = None) -> Any:
+    """Sends of a schedule, or edges of trees, as a ``pandas.DataFrame``.
+
+    Parameters
+    ----------
+    spec : Run or answer
+        The schedule.
+    instance : Instance or other, optional
+        What it is for: then nodes have names; else they are positions, of trees ranks.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``send``, ``source``, ``target``, ``chunk`` or ``tree``, ``size_bytes``, ``reduce``, ``step`` or ``start_s`` and
+        ``end_s``, and ``path``, the links.
+
+    Raises
+    ------
+    InputError
+        If nothing is sent.
+    """
+    from ..exchange.frames import sends_frame
+
+    return sends_frame(*(_answer_of(spec, instance) or answered(spec, None)[::-1]))
+
+
+def _answer_of(spec: Any, instance: Spec) -> tuple[Answer, Instance | None] | None:
+    """The answer and its instance, if it is about an answer."""
+    from ..core.answers import BandwidthPlan, BoundOnly, ChunkOrders
+    from ..schedules.files import ScheduleFile, Written
+
+    if isinstance(spec, Run | ScheduleFile):
+        posed, answer = answered(spec, None)
+        return answer, posed
+    if isinstance(spec, Written | BandwidthPlan | BoundOnly | ChunkOrders):
+        return spec, None if instance is None else load(instance)
+    return None
+
+
+def records(*paths: str | Path) -> Any:
+    """Records as a ``pandas.DataFrame``: a row for each, of several runs of the same key the last one.
+
+    Parameters
+    ----------
+    *paths : str or Path
+        JSONL files, and folders of them, as ``cwb compare`` writes.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns are the fields of records; those with names of their own are told apart by a dot: ``seconds.total``,
+        ``options.chunks``, ``metrics.busbw_GBps``.
+
+    Raises
+    ------
+    InputError
+        If there is no record, or a line is not one; names the file and the line.
+    """
+    from ..reports.frame import records_frame
+    from ..reports.records import load_records
+
+    return records_frame(load_records([Path(path) for path in paths]))
+
+
+def models(spec: Spec = None) -> Any:
+    """Methods as a ``pandas.DataFrame``: their names, what their objective is worth, and what they are.
+
+    Parameters
+    ----------
+    spec : Instance or other, optional
+        What :func:`load` takes: then also whether each method supports it, and why not.
+    """
+    import pandas as pd
+
+    from ..harness import registry
+
+    methods = [registry.get(name) for name in registry.names()]
+    table = pd.DataFrame({"model": method.name, "kind": method.kind.value, "summary": method.summary} for method in methods)
+    if spec is not None:
+        known = load(spec)
+        reasons = [method.supports(known) or "" for method in methods]
+        table = table.assign(supported=[not reason for reason in reasons], reason=reasons)
+    return table.set_index("model")

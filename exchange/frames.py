@@ -1,0 +1,126 @@
+"""Networks and schedules as DataFrames of pandas, with units in the names of columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.answers import Answer
+from ..core.errors import InputError
+from ..core.instance import Instance
+from ..core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
+from ..core.topology import Topology
+from ..core.translated import TranslatedTrees
+from ..core.trees import TreePacking
+from ..schedules.completion import completion_if_any
+from ..schedules.files import Written
+from ..schedules.simulate.network import network_of, wires
+from ..schedules.simulate.trees import tree_sends
+from ..schedules.verify.translated import expand
+
+
+def links_frame(topology: Topology) -> Any:
+    """A row for every link.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``link``, its position, ``source``, ``target``, ``bandwidth_GBps`` and ``latency_us``, both rounded to floats.
+    """
+    import pandas as pd
+
+    links = topology.links
+    return pd.DataFrame(
+        {
+            "link": np.arange(len(links)),
+            "source": [link.source for link in links],
+            "target": [link.target for link in links],
+            "bandwidth_GBps": [float(link.bandwidth_Bps / 10**9) for link in links],
+            "latency_us": [float(link.latency_s * 10**6) for link in links],
+        }
+    )
+
+
+def loads_frame(answer: Answer, instance: Instance | None = None) -> Any:
+    """A row for every link, with what an answer does on it.
+
+    Parameters
+    ----------
+    answer : Answer
+        A schedule or a packing of trees.
+    instance : Instance, optional
+        What it answers; without it the links up to the last one that is used have their numbers alone.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``link``, ``sends`` and ``load_bytes``; with the instance the columns of :func:`links_frame`, ``busy_s``, and
+        ``utilization``, the part of the completion time in which it is busy: NaN where there is no completion time.
+    """
+    import pandas as pd
+
+    sends, sizes, _ = _sent(answer, instance)
+    links = len(network_of(instance).links) if instance else 0
+    number = np.bincount(sends.path_links, minlength=links)
+    load = np.bincount(sends.path_links, np.repeat(sizes, sends.hops), links)
+    if instance is None:
+        return pd.DataFrame({"link": np.arange(len(number)), "sends": number, "load_bytes": load})
+    table = links_frame(network_of(instance)).assign(sends=number, load_bytes=load)
+    done = completion_if_any(instance, _schedule(answer))
+    busy_s = load / wires(network_of(instance)).bandwidth_Bps
+    return table.assign(busy_s=busy_s, utilization=busy_s / (done.seconds or np.nan))
+
+
+def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
+    """A row for every send of a schedule, or for every edge of trees.
+
+    Parameters
+    ----------
+    answer : Answer
+        A schedule or a packing of trees.
+    instance : Instance, optional
+        What it answers; without it nodes are their positions, those of trees their ranks.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``send``, its position, ``source``, ``target``, ``chunk`` or ``tree``, ``size_bytes`` (rounded to a float),
+        ``reduce``, whether the target adds it up, ``step``, or ``start_s`` and ``end_s``, and ``path``, the links.
+    """
+    import pandas as pd
+
+    sends, sizes, more = _sent(answer, instance)
+    nodes = None if instance is None else np.array([node.name for node in network_of(instance).nodes], dtype=object)
+    ends = {name: column if nodes is None else nodes[column] for name, column in _ends(sends)}
+    links = [tuple(path) for path in map(np.ndarray.tolist, np.split(sends.path_links, sends.path_offset[1:-1]))]
+    what = {"tree" if isinstance(answer, TreePacking) else "chunk": sends.chunk, "size_bytes": sizes}
+    told = {"send": np.arange(len(sends)), **ends, **what, "reduce": sends.reduce, **more}
+    return pd.DataFrame(told).assign(path=links[: len(sends)])
+
+
+def _ends(sends: Sends) -> tuple[tuple[str, Ints], tuple[str, Ints]]:
+    return ("source", sends.source), ("target", sends.target)
+
+
+def _sent(answer: Answer, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
+    """Sends of an answer, the bytes of each, and when they are made."""
+    answer = _schedule(answer)
+    if isinstance(answer, TreePacking):
+        sends, sizes, level = tree_sends(None if instance is None else network_of(instance), answer, 1)
+        return sends, sizes[sends.chunk], {"step": level}
+    if isinstance(answer, TranslatedTrees):
+        if instance is None:
+            raise InputError("trees that are moved to all ranks need their instance; expected it, or the record")
+        answer = expand(instance, answer)
+    when = {"step": answer.step} if isinstance(answer, StepSchedule) else {}
+    if isinstance(answer, Schedule):
+        when = {"start_s": answer.start_s, "end_s": answer.end_s}
+    return answer.sends, answer.chunks.sizes_bytes[answer.sends.chunk], when
+
+
+def _schedule(answer: object) -> Written:
+    """Insist on an answer that sends something."""
+    if not isinstance(answer, StepSchedule | Schedule | TreePacking | TranslatedTrees):
+        raise InputError(f"{type(answer).__name__} has no sends; expected a schedule or a packing of trees")
+    return answer

@@ -1,0 +1,150 @@
+"""Graphs of networkx: read by way of their node-link data (:mod:`.graphs`), and made of networks and schedules.
+
+Rates and times of networks are exact numbers. What is no whole number is a float where the decimal that it is written as is the number,
+and a :class:`~fractions.Fraction` elsewhere; reading gives the same number back.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..core.answers import Answer
+from ..core.errors import InputError, located
+from ..core.instance import Instance
+from ..core.topology import NodeKind, Topology
+from ..schedules.simulate.network import network_of
+from .frames import sends_frame
+from .graph_network import Defaults
+from .graph_network import network_of as network_data
+from .graphs import MAX_EDGES, MAX_SITES, Graph, checked, from_node_link, read_graph
+from .machine import checked_instance
+
+
+def import_graph(graph: Any, defaults: Defaults, name: str | None = None) -> dict[str, Any]:
+    """Make an instance of a graph.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Of any of networkx's four classes. A link that is not directed is one in each direction; parallel links are
+        several.
+    defaults : Defaults
+        What the graph does not say.
+    name : str, optional
+        Name of the instance; by default the graph's, else ``graph``.
+
+    Raises
+    ------
+    InputError
+        If it is too large, or an attribute is wrong; names the node or the link.
+    """
+    if len(graph) > MAX_SITES or graph.number_of_edges() > MAX_EDGES:
+        raise InputError(f"expected at most {MAX_SITES:,} nodes and {MAX_EDGES:,} links")
+    return import_data(node_link(graph), defaults, name)
+
+
+def import_data(data: dict[str, Any], defaults: Defaults, name: str | None = None) -> dict[str, Any]:
+    """Make an instance of node-link data; see :func:`import_graph`."""
+    return _imported(checked(from_node_link(data, "graph")), defaults, name)
+
+
+def import_file(path: Path, defaults: Defaults, name: str | None = None) -> dict[str, Any]:
+    """Make an instance of a graph in a file; see :func:`import_graph`."""
+    with located(source=str(path)):
+        return _imported(read_graph(path), defaults, name)
+
+
+def _imported(graph: Graph, defaults: Defaults, name: str | None) -> dict[str, Any]:
+    network = network_data(graph, defaults)
+    about = f"{len(network['nodes']):,} nodes and {len(network['links']):,} links."
+    return checked_instance(network, name=name or graph.name, description=about, source="a graph")
+
+
+def node_link(graph: Any) -> dict[str, Any]:
+    """Node-link data of a graph; nodes of any type are named by their text."""
+    import networkx as nx
+
+    data: dict[str, Any] = nx.node_link_data(graph, edges="edges")
+    for node in data["nodes"]:
+        node["id"] = str(node["id"])
+    for edge in data["edges"]:
+        edge |= {"source": str(edge["source"]), "target": str(edge["target"])}
+    return data
+
+
+def network_graph(topology: Topology, name: str) -> Any:
+    """A network as a ``networkx.MultiDiGraph``.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    name : str
+        Of the graph.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Nodes in the same order, with ``kind``, and ``rank`` of ranks; of switches ``multicast``, and ``buffer_bytes``
+        of nodes that hold only so much. Edges with ``link``, which is their key too, ``bandwidth_Bps`` and
+        ``latency_s``.
+    """
+    import networkx as nx
+
+    graph = nx.MultiDiGraph(name=name)
+    ranks = {node: rank for rank, node in enumerate(topology.rank_nodes)}
+    for index, node in enumerate(topology.nodes):
+        fields: dict[str, Any] = {"kind": node.kind.value}
+        if node.kind is NodeKind.SWITCH:
+            fields["multicast"] = node.multicast
+        else:
+            fields["rank"] = ranks[index]
+        if node.buffer_bytes is not None:
+            fields["buffer_bytes"] = number(node.buffer_bytes)
+        graph.add_node(node.name, **fields)
+    for index, link in enumerate(topology.links):
+        rate, time = number(link.bandwidth_Bps), number(link.latency_s)
+        graph.add_edge(link.source, link.target, index, link=index, bandwidth_Bps=rate, latency_s=time)
+    return graph
+
+
+def schedule_graph(answer: Answer, instance: Instance | None = None) -> Any:
+    """A schedule or a packing of trees as a ``networkx.MultiDiGraph``, an edge for every send.
+
+    Parameters
+    ----------
+    answer : Answer
+        A schedule.
+    instance : Instance, optional
+        What it answers: then all nodes are there, by their names; else those that are used, by their numbers.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Edges have the columns of :func:`~cwb.exchange.frames.sends_frame`; the send is their key too.
+    """
+    import networkx as nx
+
+    table = sends_frame(answer, instance)
+    sent = nx.from_pandas_edgelist(
+        table.assign(number=table["send"]),
+        edge_attr=[*table.columns.drop(["source", "target"])],
+        create_using=nx.MultiDiGraph,
+        edge_key="number",
+    )
+    if instance is None:
+        return sent
+    graph = network_graph(network_of(instance), instance.name)
+    graph.remove_edges_from(list(graph.edges))
+    graph.add_edges_from(sent.edges(keys=True, data=True))
+    return graph
+
+
+def number(value: Fraction) -> int | float | Fraction:
+    """The simplest number that is this one exactly, a float counting as the decimal that it is written as."""
+    if value.denominator == 1:
+        return value.numerator
+    near = float(value)
+    return near if Fraction(repr(near)) == value else value
