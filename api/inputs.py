@@ -66,7 +66,6 @@ def load(
         If there is none, or it is wrong; names the place.
     """
     from ..exchange.graph_network import Defaults
-    from ..harness.demand import with_demand
 
     lengths = latency == LENGTH
     asked = Defaults(bandwidth, bandwidth_unit, None if lengths else latency, latency_unit, lengths, tuple(switches))
@@ -74,6 +73,10 @@ def load(
         instance = _loaded(spec, asked, name)
         if name is not None and name != instance.name:
             instance = instance.with_changes(name=name)
+        if collective is None and size is None and chunks is None:
+            return instance
+        from ..harness.demand import with_demand
+
         return with_demand(instance, collective, size, chunks)
 
 
@@ -114,10 +117,12 @@ def _of_links(spec: Spec, asked: Defaults, name: str | None) -> dict[str, Any] |
     if _is_a("networkx", "Graph", spec) or suffix in _GRAPH_FILES or _is_node_link(spec):
         from ..exchange.networkx_graphs import import_data, import_file, import_graph
 
-        if suffix:
+        if isinstance(spec, str | Path):
             return import_file(Path(spec), asked, name)
         with located(source="a graph"):
-            return import_data(dict(spec), asked, name) if _is_node_link(spec) else import_graph(spec, asked, name)
+            return (
+                import_data(dict(spec), asked, name) if isinstance(spec, Mapping) else import_graph(spec, asked, name)
+            )
     return None
 
 
@@ -148,7 +153,7 @@ def keyword_names() -> Iterator[None]:
         source = {"-O": "options", "-S": "solver_options"}.get(error.source or "", error.source)
         if source is not None and source.startswith("--"):
             source = _keyword(source)
-        problem = re.sub(r"(?<![\w'])--[a-z][a-z-]*", lambda option: _keyword(option[0]), error.problem)
+        problem = re.sub(r"(?<![\w'])--[a-z][a-z-]*", lambda option: f"{_keyword(option[0])}=", error.problem)
         raise InputError(problem, source=source, place=error.place) from None
 
 

@@ -6,12 +6,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.answers import BandwidthPlan
 from ..core.errors import InputError
 from ..core.text import did_you_mean
 
 if TYPE_CHECKING:
+    from ..core.instance import Instance
+    from ..core.trace import SimulationMode, Trace
+    from ..reports.plots.schedule_view import Traffic
+    from ..schedules.files import ScheduleFile
     from .runs import Run
+
+#: Pictures of a schedule.
+KINDS = ("heatmap", "gantt", "utilization", "trees", "network", "map")
+
+#: Those of tree packings alone.
+OF_TREES = ("trees", "network", "map")
+
+#: Those that the interactive page has, all in one.
+PAGE = ("heatmap", "gantt")
+
+#: Intervals of time for which utilization is shown; fewer where links are many.
+_PARTS, _CELLS = 200, 20_000_000
 
 
 class Picture:
@@ -47,18 +62,131 @@ class Picture:
 
 def picture_of(run: Run, kind: str | None, mode: str | None) -> Picture:
     """Draw the answer of a run; see :meth:`cwb.api.runs.Run.plot`."""
-    from ..core.trace import SimulationMode
-    from ..cli.plot import KINDS, drawn
+    from ..core.answers import BandwidthPlan
     from ..reports.plots import PLOTS, get
-    from ..schedules.files import KINDS as ANSWERS
-    from ..schedules.files import ScheduleFile
+    from ..schedules.files import ScheduleFile, Written
+    from .inputs import keyword_names
+    from .runs import mode_named
 
     answer = run.schedule
-    kind = kind or ("libra-allocation" if isinstance(answer, BandwidthPlan) else KINDS[0])
-    if kind in PLOTS:
-        return Picture(lambda form: get(kind)([run], form))
-    if kind not in KINDS or not isinstance(answer, tuple(ANSWERS.values())):
-        known = (*KINDS, *PLOTS) if isinstance(answer, tuple(ANSWERS.values())) else tuple(PLOTS)
-        text = f"there is no {kind!r} of it; expected one of {', '.join(known)}"
-        raise InputError(text + did_you_mean(kind, known), source="kind")
-    return Picture(lambda form: b"")
+    chosen = kind or ("libra-allocation" if isinstance(answer, BandwidthPlan) else KINDS[0])
+    known = (*KINDS, *PLOTS) if isinstance(answer, Written) else tuple(PLOTS)
+    if chosen not in known:
+        text = f"there is no {chosen!r} of it; expected one of {', '.join(known)}"
+        raise InputError(text + did_you_mean(chosen, known), source="kind")
+    simulated = None if mode is None else mode_named(mode)
+
+    def draw(form: str) -> bytes:
+        if chosen in PLOTS or not isinstance(answer, Written):
+            return get(chosen)([run], form)
+        read = ScheduleFile(run.problem, answer, run.proved_by, {"model": run.model}, run.metrics.get("pieces"))
+        with keyword_names():
+            return drawn(read, chosen, simulated, form)
+
+    return Picture(draw)
+
+
+def drawn(
+    read: ScheduleFile,
+    kind: str,
+    mode: SimulationMode | None,
+    form: str,
+    trees: tuple[int, ...] = (),
+    places: dict[str, tuple[float, float]] | None = None,
+) -> bytes:
+    """Draw one picture of a schedule, or the page.
+
+    Parameters
+    ----------
+    read : ScheduleFile
+        The schedule with its instance.
+    kind : str
+        One of :data:`KINDS`.
+    mode : SimulationMode or None
+        Of the simulation that is drawn; None is the model of all completion times.
+    form : str
+        ``svg``, ``pdf``, ``png`` or ``html``.
+    trees : tuple of int
+        Trees to draw.
+    places : dict, optional
+        Longitude and latitude of sites, by their names.
+
+    Raises
+    ------
+    InputError
+        If there is no such picture of it.
+    """
+    from ..core.trees import TreePacking
+    from ..reports.plots import (
+        html,
+        schedule_gantt,
+        schedule_heatmap,
+        schedule_map,
+        schedule_network,
+        schedule_trees,
+        schedule_utilization,
+    )
+    from ..reports.plots.look import look, to_bytes
+    from ..schedules.simulate.network import network_of
+    from ..schedules.simulate.run import utilization
+
+    instance, answer = read.instance, read.answer
+    if kind in OF_TREES:
+        if not isinstance(answer, TreePacking):
+            raise InputError("it has no trees; expected a tree-packing, or another --kind")
+        if kind == "map":
+            with look():
+                return to_bytes(
+                    schedule_map.draw(_title(instance, read), network_of(instance), answer, trees, places), form
+                )
+        picture = schedule_trees if kind == "trees" else schedule_network
+        with look():
+            return to_bytes(picture.draw(_title(instance, read), network_of(instance), answer, trees), form)
+    with look():
+        if kind == "heatmap" and form != "html":
+            return to_bytes(schedule_heatmap.draw(_traffic(read, 1)), form)
+        trace, pieces = _played(read, mode)
+        traffic = _traffic(read, pieces)
+        if form == "html":
+            return html.page(traffic, trace)
+        if kind == "gantt":
+            return to_bytes(schedule_gantt.draw(traffic, trace), form)
+        parts = min(_PARTS, max(20, _CELLS // max(1, len(traffic.topology.links))))
+        edges, used = utilization(instance, answer, trace, parts, pieces=pieces)
+        title = traffic.title if mode is None else f"{traffic.title}, {mode.value}"
+        return to_bytes(schedule_utilization.draw(title, edges, used), form)
+
+
+def _played(read: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int]:
+    """Play a schedule in the model of all completion times, or in a mode; also give the pieces of a tree."""
+    from ..schedules.completion import completion_of, mode_of
+    from ..schedules.simulate.run import simulate
+
+    instance, answer = read.instance, read.answer
+    pieces = read.pieces or completion_of(instance, answer).pieces or 1
+    return simulate(instance, answer, mode or mode_of(answer), pieces=pieces), pieces
+
+
+def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
+    """Tell what a schedule sends, in the order of a simulation of it."""
+    from ..core.schedule import StepSchedule
+    from ..reports.plots.schedule_view import Traffic
+    from ..schedules.simulate.network import network_of
+    from ..schedules.simulate.transfers import sends_of
+
+    instance, answer = read.instance, read.answer
+    sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
+    step = answer.step if isinstance(answer, StepSchedule) else None
+    return Traffic(_title(instance, read), network_of(instance), sends, chunk_bytes, step)
+
+
+def _title(instance: Instance, read: ScheduleFile) -> str:
+    """Say what a schedule is for, and which method it is by, if its file says so."""
+    from ..reports.plots.schedule_view import bytes_unit
+
+    method = read.extra.get("model", read.extra.get("method"))
+    words = [method] if isinstance(method, str) else []
+    if (demand := instance.demand) is not None:
+        unit, size = bytes_unit(float(demand.size_bytes))
+        words.append(f"{demand.collective.value} of {float(demand.size_bytes) / size:.6g} {unit}")
+    return f"{' '.join(words)} on {instance.name}" if words else instance.name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from ..core.instance import Instance
     from ..core.method import Method
     from ..core.sensitivity import Sensitivity
-    from ..core.trace import Trace
+    from ..core.trace import SimulationMode, Trace
     from ..core.verdict import Verdict
     from ..harness.request import Request
     from ..harness.run import FinishedRun
@@ -44,7 +43,7 @@ class Run(RunRecord):
         object.__setattr__(made, "_finished", finished)
         return made
 
-    @cached_property
+    @property
     def problem(self) -> Instance:
         """The instance as it was posed to the method.
 
@@ -57,7 +56,7 @@ class Run(RunRecord):
             raise InputError("a record that is read holds no instance; solve it again", source="problem")
         return self._finished.instance
 
-    @cached_property
+    @property
     def schedule(self) -> Answer:
         """The answer in full: a schedule, a packing of trees, bandwidths, or the orders of chunks.
 
@@ -214,21 +213,28 @@ def simulate(
     from ..schedules.simulate import simulate as simulated
 
     instance, played = answered(run, answer)
-    chosen = mode_of(played) if mode is None else _mode(mode)
+    chosen = mode_of(played) if mode is None else mode_named(mode)
     if isinstance(played, TreePacking) and "pieces" not in settings:
         settings["pieces"] = completion_of(instance, played).pieces or 1
     return simulated(instance, played, chosen, **settings)
 
 
-def _mode(name: str) -> Any:
-    from ..core.text import did_you_mean
-    from ..core.trace import SimulationMode
+def mode_named(name: str) -> SimulationMode:
+    """The simulation mode of a name.
 
-    modes = [mode.value for mode in SimulationMode]
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    from ..core.text import did_you_mean
+    from ..core.trace import SimulationMode as Modes
+
+    modes = [mode.value for mode in Modes]
     if name not in modes:
         hint = did_you_mean(name, modes)
         raise InputError(f"{name!r} is unknown; expected one of {', '.join(modes)}{hint}", source="mode")
-    return SimulationMode(name)
+    return Modes(name)
 
 
 def answered(run: Run | ScheduleFile | Spec, answer: Answer | None) -> tuple[Instance, Answer]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.topology import Topology
 from .inputs import Spec, load
 from .runs import Run, answered
 
@@ -97,7 +96,10 @@ def sends(spec: Run | Answer, instance: Spec = None) -> Any:
     """
     from ..exchange.frames import sends_frame
 
-    return sends_frame(*(_answer_of(spec, instance) or answered(spec, None)[::-1]))
+    if (found := _answer_of(spec, instance)) is None:
+        posed, answer = answered(spec, None)
+        return sends_frame(answer, posed)
+    return sends_frame(*found)
 
 
 def _answer_of(spec: Any, instance: Spec) -> tuple[Answer, Instance | None] | None:
@@ -151,7 +153,9 @@ def models(spec: Spec = None) -> Any:
     from ..harness import registry
 
     methods = [registry.get(name) for name in registry.names()]
-    table = pd.DataFrame({"model": method.name, "kind": method.kind.value, "summary": method.summary} for method in methods)
+    table = pd.DataFrame(
+        {"model": method.name, "kind": method.kind.value, "summary": method.summary} for method in methods
+    )
     if spec is not None:
         known = load(spec)
         reasons = [method.supports(known) or "" for method in methods]

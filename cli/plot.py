@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from ..api.pictures import KINDS, OF_TREES, PAGE, drawn
 from ..core.errors import InputError, located
 from ..core.files import write_whole
 from .table import RECORDS
 
-if TYPE_CHECKING:
-    from ..core.instance import Instance
-    from ..core.trace import SimulationMode, Trace
-    from ..reports.plots.schedule_view import Traffic
-    from ..schedules.files import ScheduleFile
-
 #: Simulation modes; not taken from their class, which would load numpy.
 MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share", "shares")
-
-#: Pictures of a schedule.
-KINDS = ("heatmap", "gantt", "utilization", "trees", "network", "map")
-
-#: Those of tree packings alone.
-OF_TREES = ("trees", "network", "map")
-
-#: Those that the interactive page has, all in one.
-PAGE = ("heatmap", "gantt")
-
-#: Intervals of time for which utilization is shown; fewer where links are many.
-_PARTS, _CELLS = 200, 20_000_000
 
 
 @click.command()
@@ -130,7 +112,8 @@ def plot_schedule(
         raise InputError("its folder does not exist", source=str(output))
     coordinates = None if places is None else read_places(places)
     chosen = None if mode is None else SimulationMode(mode)
-    content = _drawn(read_schedule(file), kind or KINDS[0], chosen, form, file, trees, coordinates)
+    with located(source=str(file)):
+        content = drawn(read_schedule(file), kind or KINDS[0], chosen, form, trees, coordinates)
     write_whole(output, content)
 
 
@@ -155,88 +138,3 @@ def read_places(path: Path) -> dict[str, tuple[float, float]]:
                 raise InputError("expected [longitude, latitude] in degrees", place=name)
             found[name] = (float(pair[0]), float(pair[1]))
     return found
-
-
-def _drawn(
-    read: ScheduleFile,
-    kind: str,
-    mode: SimulationMode | None,
-    form: str,
-    file: Path,
-    trees: tuple[int, ...],
-    places: dict[str, tuple[float, float]] | None,
-) -> bytes:
-    """Draw one picture, or the page."""
-    from ..core.trees import TreePacking
-    from ..reports.plots import (
-        html,
-        schedule_gantt,
-        schedule_heatmap,
-        schedule_map,
-        schedule_network,
-        schedule_trees,
-        schedule_utilization,
-    )
-    from ..reports.plots.look import look, to_bytes
-    from ..schedules.simulate.network import network_of
-    from ..schedules.simulate.run import utilization
-
-    instance, answer = read.instance, read.answer
-    if kind in OF_TREES:
-        if not isinstance(answer, TreePacking):
-            raise InputError("it has no trees; expected a tree-packing, or another --kind", source=str(file))
-        if kind == "map":
-            with look(), located(source=str(file)):
-                drawn = schedule_map.draw(_title(instance, read), network_of(instance), answer, trees, places)
-                return to_bytes(drawn, form)
-        picture = schedule_trees if kind == "trees" else schedule_network
-        with look(), located(source=str(file)):
-            return to_bytes(picture.draw(_title(instance, read), network_of(instance), answer, trees), form)
-    with look():
-        if kind == "heatmap" and form != "html":
-            return to_bytes(schedule_heatmap.draw(_traffic(read, 1)), form)
-        trace, pieces = _played(read, mode)
-        traffic = _traffic(read, pieces)
-        if form == "html":
-            return html.page(traffic, trace)
-        if kind == "gantt":
-            return to_bytes(schedule_gantt.draw(traffic, trace), form)
-        parts = min(_PARTS, max(20, _CELLS // max(1, len(traffic.topology.links))))
-        edges, used = utilization(instance, answer, trace, parts, pieces=pieces)
-        title = traffic.title if mode is None else f"{traffic.title}, {mode.value}"
-        return to_bytes(schedule_utilization.draw(title, edges, used), form)
-
-
-def _played(read: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int]:
-    """Play a schedule in the model of all completion times, or in a mode; also give the pieces of a tree."""
-    from ..schedules.completion import completion_of, mode_of
-    from ..schedules.simulate.run import simulate
-
-    instance, answer = read.instance, read.answer
-    pieces = read.pieces or completion_of(instance, answer).pieces or 1
-    return simulate(instance, answer, mode or mode_of(answer), pieces=pieces), pieces
-
-
-def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
-    """Tell what a schedule sends, in the order of a simulation of it."""
-    from ..core.schedule import StepSchedule
-    from ..reports.plots.schedule_view import Traffic
-    from ..schedules.simulate.network import network_of
-    from ..schedules.simulate.transfers import sends_of
-
-    instance, answer = read.instance, read.answer
-    sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
-    step = answer.step if isinstance(answer, StepSchedule) else None
-    return Traffic(_title(instance, read), network_of(instance), sends, chunk_bytes, step)
-
-
-def _title(instance: Instance, read: ScheduleFile) -> str:
-    """Say what a schedule is for, and which method it is by, if its file says so."""
-    from ..reports.plots.schedule_view import bytes_unit
-
-    method = read.extra.get("model", read.extra.get("method"))
-    words = [method] if isinstance(method, str) else []
-    if (demand := instance.demand) is not None:
-        unit, size = bytes_unit(float(demand.size_bytes))
-        words.append(f"{demand.collective.value} of {float(demand.size_bytes) / size:.6g} {unit}")
-    return f"{' '.join(words)} on {instance.name}" if words else instance.name

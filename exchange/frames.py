@@ -113,10 +113,10 @@ def _sent(answer: Answer, instance: Instance | None) -> tuple[Sends, Floats, dic
         if instance is None:
             raise InputError("trees that are moved to all ranks need their instance; expected it, or the record")
         answer = expand(instance, answer)
-    when = {"step": answer.step} if isinstance(answer, StepSchedule) else {}
-    if isinstance(answer, Schedule):
-        when = {"start_s": answer.start_s, "end_s": answer.end_s}
-    return answer.sends, answer.chunks.sizes_bytes[answer.sends.chunk], when
+    sizes = answer.chunks.sizes_bytes[answer.sends.chunk]
+    if isinstance(answer, StepSchedule):
+        return answer.sends, sizes, {"step": answer.step}
+    return answer.sends, sizes, {"start_s": answer.start_s, "end_s": answer.end_s}
 
 
 def _schedule(answer: object) -> Written:

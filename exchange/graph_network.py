@@ -108,12 +108,10 @@ def _node(site: Site, name: str, defaults: Defaults) -> dict[str, Any]:
 
 def rate_of(edge: SiteLink, defaults: Defaults) -> str:
     """Rate of a link: as it is said, else the default."""
-    if (said := quantity(edge.fields, UnitKind.RATE, defaults.bandwidth_unit)) is not None:
-        return said
-    if defaults.bandwidth is None:
+    said = quantity(edge.fields, UnitKind.RATE, defaults.bandwidth_unit, defaults.bandwidth)
+    if said is None:
         raise InputError("the link has no rate; expected --bandwidth for those without")
-    parse(defaults.bandwidth, UnitKind.RATE, allow_zero=False)
-    return defaults.bandwidth
+    return said
 
 
 def latency_of(edge: SiteLink, places: Mapping[str, tuple[float, float] | None], defaults: Defaults) -> str:
@@ -132,7 +130,7 @@ def latency_of(edge: SiteLink, places: Mapping[str, tuple[float, float] | None],
     if defaults.lengths:
         raise InputError("its sites have no coordinates; expected --latency for such links")
     if km is not None:
-        raise InputError("the link has a length and no latency; expected --latency, 'length' or of all without one")
+        raise InputError("the link has a length but no latency; expected --latency, such as 'length' or '1 us'")
     return exact(Fraction(0), "s")
 
 

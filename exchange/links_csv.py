@@ -10,14 +10,14 @@ the order in which they are named first, except those whose names match a patter
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError, located, shown
-from ..core.units import UnitKind, parse
+from ..core.units import UnitKind
 from .graph_network import Defaults
 from .machine import checked_instance
 from .quantities import is_quantity, quantity
@@ -134,8 +134,8 @@ def _header(cells: list[str]) -> list[str]:
 
 def _link(cells: Mapping[str, Any], defaults: Defaults) -> dict[str, Any]:
     """One link as an instance file has it."""
-    rate = quantity(cells, UnitKind.RATE, defaults.bandwidth_unit) or defaults.bandwidth
-    time = quantity(cells, UnitKind.TIME, defaults.latency_unit) or defaults.latency
+    rate = quantity(cells, UnitKind.RATE, defaults.bandwidth_unit, defaults.bandwidth)
+    time = quantity(cells, UnitKind.TIME, defaults.latency_unit, defaults.latency)
     if rate is None:
         raise InputError("the link has no bandwidth; expected --bandwidth for those without")
     for end in _REQUIRED:
@@ -143,12 +143,8 @@ def _link(cells: Mapping[str, Any], defaults: Defaults) -> dict[str, Any]:
             raise InputError(f"{shown(cells[end])}; expected a name of 1 to 200 characters", place=end)
     if cells["source"] == cells["target"]:
         raise InputError(f"a link from {shown(cells['source'])} to itself")
-    with located("bandwidth"):
-        parse(rate, UnitKind.RATE, allow_zero=False)
     link: dict[str, Any] = {**{end: cells[end] for end in _REQUIRED}, "bandwidth": rate}
     if time is not None:
-        with located("latency"):
-            parse(time, UnitKind.TIME)
         link["latency"] = time
     if (count := str(cells.get("count", "")).removesuffix(".0")) != "":
         if not count.isdecimal() or not count.isascii() or not 1 <= len(count) <= 4 or int(count) < 1:

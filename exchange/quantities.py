@@ -29,8 +29,10 @@ _NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+/[0-9]+|[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\
 RAW, OF_MODULE = "LinkSpeedRaw", "capacity of module"
 
 
-def quantity(fields: Mapping[str, Any], kind: UnitKind, unit: str | None = None) -> str | None:
-    """Rate or time of a link, written as in an instance file; None where no field has one.
+def quantity(
+    fields: Mapping[str, Any], kind: UnitKind, unit: str | None = None, default: str | None = None
+) -> str | None:
+    """Rate or time of a link, written as in an instance file; None where no field has one and there is no default.
 
     Parameters
     ----------
@@ -40,6 +42,8 @@ def quantity(fields: Mapping[str, Any], kind: UnitKind, unit: str | None = None)
         A rate or a time.
     unit : str, optional
         Unit of numbers whose unit is neither in the value nor in the name.
+    default : str, optional
+        Where no field has one; a number called ``weight`` is none then.
 
     Raises
     ------
@@ -54,6 +58,9 @@ def quantity(fields: Mapping[str, Any], kind: UnitKind, unit: str | None = None)
     if len(values) > 1:
         told = " and ".join(f"{name} {shown(text)}" for name, text in found.items())
         raise InputError(f"{told} differ; expected one of them")
+    if not found and default is not None:
+        parse(default, kind, allow_zero=kind is UnitKind.TIME)
+        return default
     if not found and kind is UnitKind.RATE and _is_number(fields.get("weight")):
         text = f"{shown(fields['weight'])} may be anything; expected bandwidth or capacity, or a text such as '25 GB/s'"
         raise InputError(text, place="weight")

@@ -7,24 +7,25 @@ from pathlib import Path
 #: Name, what it contains, left and right end, first and last row, colour. A package may import what lies below it.
 BOXES = [
     ("cli", "commands: arguments and printing", 0, 900, 0, 0, "#e8edf3"),
-    ("harness", "runs, suites, worker processes, ledger, registry of methods", 0, 720, 1, 1, "#e8edf3"),
-    ("reports", "records to tables|and pictures", 730, 900, 1, 4, "#f3ecdf"),
-    ("heuristics", "methods without a proof of their own", 0, 350, 2, 2, "#dfeee5"),
-    ("models", "exact methods and|their Pyomo models", 0, 205, 3, 3, "#dfeee5"),
-    ("finder", "which network|to build", 215, 350, 3, 3, "#dfeee5"),
-    ("algorithms", "combinatorial engines: arrays in, arrays out", 0, 350, 4, 4, "#dfeee5"),
-    ("solvers", "adapters: HiGHS,|Gurobi, SCIP", 360, 490, 2, 4, "#ece4f1"),
-    ("exchange", "files of other programs", 500, 720, 2, 2, "#ece4f1"),
-    ("instances", "loader,|generators", 500, 605, 3, 4, "#ece4f1"),
-    ("schedules", "verifier,|simulators,|bounds", 615, 720, 3, 4, "#ece4f1"),
-    ("core", "vocabulary: instance, schedule, bound, method, solver, record", 0, 900, 5, 5, "#e8edf3"),
+    ("api", "what import cwb offers: verbs, graphs and tables, pictures of answers", 0, 900, 1, 1, "#e8edf3"),
+    ("harness", "runs, suites, worker processes, ledger, registry of methods", 0, 720, 2, 2, "#e8edf3"),
+    ("reports", "records to tables|and pictures", 730, 900, 2, 5, "#f3ecdf"),
+    ("heuristics", "methods without a proof of their own", 0, 350, 3, 3, "#dfeee5"),
+    ("models", "exact methods and|their Pyomo models", 0, 205, 4, 4, "#dfeee5"),
+    ("finder", "which network|to build", 215, 350, 4, 4, "#dfeee5"),
+    ("algorithms", "combinatorial engines: arrays in, arrays out", 0, 350, 5, 5, "#dfeee5"),
+    ("solvers", "adapters: HiGHS,|Gurobi, SCIP", 360, 490, 3, 5, "#ece4f1"),
+    ("exchange", "files of other programs", 500, 720, 3, 3, "#ece4f1"),
+    ("instances", "loader,|generators", 500, 605, 4, 5, "#ece4f1"),
+    ("schedules", "verifier,|simulators,|bounds", 615, 720, 4, 5, "#ece4f1"),
+    ("core", "vocabulary: instance, schedule, bound, method, solver, record", 0, 900, 6, 6, "#e8edf3"),
 ]
 ROW, GAP, EDGE = 74, 10, 8
 
 
 def main() -> None:
     """Write the picture."""
-    height = 6 * ROW + 5 * GAP + 2 * EDGE
+    height = 7 * ROW + 6 * GAP + 2 * EDGE
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {900 + 2 * EDGE} {height}" role="img"'
         ' font-family="Helvetica, Arial, sans-serif" text-anchor="middle" fill="#1b2430">',

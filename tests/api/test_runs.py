@@ -1,0 +1,99 @@
+"""Runs in a program: the record with its schedule, and what can be done with it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+from inspect import signature
+
+import cwb
+import pytest
+from cwb.core.answers import BandwidthPlan
+from cwb.core.errors import InputError
+from cwb.core.record import RunRecord, append_record, read_records
+from cwb.core.schedule import StepSchedule
+from cwb.harness import registry
+from cwb.schedules.files import ScheduleFile
+
+
+@pytest.fixture(scope="module")
+def run() -> cwb.Run:
+    """A ring."""
+    return cwb.solve("torus(2,2)", "ring", collective="all_gather", size="1 MiB", chunks=4)
+
+
+def test_the_record_has_its_schedule(run):
+    """The schedule is the object, for the problem as it was posed, and can be verified and simulated again."""
+    assert isinstance(run.schedule, StepSchedule)
+    assert run.schedule.instance_sha256 == run.problem.sha256 == run.instance_sha256
+    verdict = cwb.verify(run)
+    assert (verdict.ok, verdict.objective, verdict.bound) == (True, run.objective, run.bound)
+    assert cwb.verify(run.problem, run.schedule).bound is None
+    assert cwb.simulate(run).completion_s == run.objective
+    assert cwb.simulate(run, mode="alpha-beta").completion_s <= run.objective
+    file = ScheduleFile(run.problem, run.schedule, run.proved_by, {})
+    assert cwb.verify(file) == verdict
+    assert cwb.simulate(file).completion_s == run.objective
+
+
+def test_a_ledger_has_the_record_alone(run, tmp_path):
+    """The schedule is no part of the record that is written, and one that is read says so."""
+    append_record(tmp_path / "r.jsonl", run)
+    (read,) = read_records(tmp_path / "r.jsonl")
+    assert json.dumps(read.to_json()) == json.dumps(run.to_json())
+    assert type(read) is RunRecord
+    with pytest.raises(InputError, match="schedule: there is no answer, feasible: a record that is read has none"):
+        _ = replace(run).schedule
+    assert pickle.loads(pickle.dumps(run)).schedule.steps == run.schedule.steps  # noqa: S301 (it is ours)
+
+
+def test_a_run_without_answer_says_why():
+    """Where a method does not support an instance, its schedule is an error with the reason."""
+    run = cwb.solve("4d", "ring")
+    with pytest.raises(InputError, match="schedule: there is no answer, unsupported: ring: "):
+        _ = run.schedule
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda run: cwb.simulate(run, mode="alphabeta"), "mode: 'alphabeta' is unknown; .* did you mean 'alpha-beta'"),
+        (lambda run: cwb.verify("torus(2,2)"), "answer: expected what cwb.solve gives, or an answer beside str"),
+        (lambda run: cwb.solve("torus(2,2)", "rng"), "model: unknown model 'rng'"),
+        (lambda run: cwb.solve("torus(2,2)", "ring", way=1), "options: way: unknown field"),
+        (lambda run: cwb.solve("4d", "libra", solver="higs"), "solver: unknown solver 'higs'"),
+        (lambda run: run.plot("gant"), "kind: there is no 'gant' of it; .* did you mean 'gantt'"),
+        (lambda run: run.plot("trees").save("a.svg"), "it has no trees; expected a tree-packing, or another kind="),
+        (lambda run: run.plot().save("a.txt"), "a.txt: no picture has this suffix"),
+        (lambda run: run.plot("gantt", mode="x"), "mode: 'x' is unknown"),
+    ],
+)
+def test_wrong_usage(call, message, run):
+    """Wrong names are one line with the keyword, the value and what was expected."""
+    with pytest.raises(InputError, match=message):
+        call(run)
+
+
+def test_chunks_are_the_option_where_there_is_one():
+    """`chunks` is that of the collective, and of a method with an option of this name the option."""
+    record = cwb.solve("torus(2,2)", "tacos", collective="all_gather", size="1 MiB", chunks=2)
+    assert record.options == {"chunks": 2}
+    keywords = set(signature(cwb.solve).parameters)
+    taken = {name: keywords & set(registry.get(name).options.model_fields) for name in registry.names()}
+    assert set().union(*taken.values()) == {"chunks", "gap"}
+
+
+def test_pictures(run, tmp_path):
+    """A notebook shows the picture, and it is saved in the format of its name."""
+    picture = run.plot()
+    assert picture._repr_svg_().lstrip().startswith("<?xml")
+    assert picture.save(tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert run.plot("gantt", mode="cut-through").save(str(tmp_path / "a.pdf")).read_bytes().startswith(b"%PDF")
+
+
+def test_a_plan_of_bandwidths_is_drawn_too():
+    """Of a design, the picture is that of its record."""
+    run = cwb.solve("4d", "libra")
+    assert isinstance(run.schedule, BandwidthPlan)
+    assert "<svg" in run.plot()._repr_svg_()
