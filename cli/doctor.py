@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
 from typing import Any
 
 import click
@@ -12,40 +17,67 @@ from .streams import console, echo
 #: The smallest value of the test model, found by hand.
 _EXPECTED = 9.0
 
+#: The result of a solver that finds it.
+_SOLVED = "solved"
+
 
 @click.command()
-def doctor() -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+def doctor(as_json: bool) -> int:
     """Check the installation: versions, and for every solver its licence and a small test model.
 
     Exits with 0 if the default solver works and with 6 if it does not.
     """
-    import platform
-    from importlib import metadata
-
-    from rich.table import Table
-
     from .. import solvers
     from ..harness import registry
 
-    versions = Table("program", "version", title="versions", title_justify="left")
-    versions.add_row("cwb", metadata.version("cwb"))
-    versions.add_row("Python", f"{platform.python_version()} on {platform.platform(terse=True)}")
-    versions.add_row("Pyomo", metadata.version("pyomo"))
-    table = Table("solver", "version", "licence", "test model", title="solvers", title_justify="left")
-    working: set[str] = set()
-    for name in (*registry.solver_names(), *solvers.driven()):
-        version, licence, test = examine(name)
-        if test == "solved":
-            working.add(name)
-        table.add_row(name + (" (default)" if name == solvers.DEFAULT else ""), version, licence, test)
-    printed = console()
-    printed.print(versions)
-    printed.print(table)
-    printed.print("Other solvers that Pyomo can drive are used as pyomo:NAME.")
-    if solvers.DEFAULT in working:
+    found = [Patient(name, *examine(name)) for name in (*registry.solver_names(), *solvers.driven())]
+    works = any(one.name == solvers.DEFAULT and one.test_model == _SOLVED for one in found)
+    if as_json:
+        told = {"versions": versions(), "default_solver": solvers.DEFAULT, "works": works}
+        echo(json.dumps({**told, "solvers": [asdict(one) for one in found]}))
+    else:
+        _show(found, solvers.DEFAULT)
+    if works:
         return ExitStatus.OK
     echo(f"cwb: the default solver, {solvers.DEFAULT}, does not work", err=True)
     return ExitStatus.SOLVER_MISSING
+
+
+@dataclass(frozen=True)
+class Patient:
+    """What was found of a solver: its version, a remark on its licence, and its result on the test model."""
+
+    name: str
+    version: str
+    licence: str
+    test_model: str
+
+
+def versions() -> dict[str, str]:
+    """Versions of what every run needs."""
+    return {
+        "cwb": metadata.version("cwb"),
+        "Python": f"{platform.python_version()} on {platform.platform(terse=True)}",
+        "Pyomo": metadata.version("pyomo"),
+    }
+
+
+def _show(found: Sequence[Patient], default: str) -> None:
+    from rich.table import Table
+
+    programs = Table("program", "version", title="versions", title_justify="left")
+    for program, version in versions().items():
+        programs.add_row(program, version)
+    table = Table("solver", "version", "licence", "test model", title="solvers", title_justify="left")
+    for one in found:
+        table.add_row(
+            one.name + (" (default)" if one.name == default else ""), one.version, one.licence, one.test_model
+        )
+    printed = console()
+    printed.print(programs)
+    printed.print(table)
+    printed.print("Other solvers that Pyomo can drive are used as pyomo:NAME.")
 
 
 def examine(name: str) -> tuple[str, str, str]:
@@ -69,7 +101,7 @@ def examine(name: str) -> tuple[str, str, str]:
     except Exception as error:  # a broken library can raise anything, and to say so is what a doctor is for
         return "", "", f"{type(error).__name__}: {error}"
     solved = result.objective is not None and abs(result.objective - _EXPECTED) <= 1e-6 * _EXPECTED
-    return version, licence.message or "ok", "solved" if solved else f"wrong: {result.termination.value}"
+    return version, licence.message or "ok", _SOLVED if solved else f"wrong: {result.termination.value}"
 
 
 def small_model() -> Any:

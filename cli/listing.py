@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 import click
 
+from ..core.collective import CollectiveKind
+from ..core.errors import InputError
 from ..core.solver import Capability
 from .options import plugged
 from .streams import echo
@@ -17,12 +19,45 @@ Row = dict[str, str]
 
 
 def models() -> Iterator[Row]:
-    """Methods, with what their objective is worth."""
+    """Methods by family: what their objective is worth, and what they take."""
     from ..harness import registry
+    from .takers import Probes
 
-    for name in registry.names():
-        method = registry.get(name)
-        yield {"name": name, "kind": method.kind.value, "summary": method.summary}
+    probes = Probes()
+    families = {registry.family(name): None for name in registry.names()}
+    for family in families:
+        for name in (name for name in registry.names() if registry.family(name) == family):
+            method = registry.get(name)
+            taken = probes.taken(method)
+            yield {
+                "name": name,
+                "family": family,
+                "kind": method.kind.value,
+                "network": ", ".join(taken.networks) or "none",
+                "summary": method.summary,
+                "collectives": taken.of_collectives(),
+            }
+
+
+def models_for(spec: str, collective: str | None) -> Iterator[Row]:
+    """Methods that take an instance, then those that do not, with the reason."""
+    from ..core.errors import located
+    from ..harness import registry
+    from ..harness.demand import with_demand
+    from ..instances import load
+    from .takers import answers
+
+    instance = load(spec)
+    with located(source=spec):
+        instance = with_demand(instance, collective, None, None)
+    for method, reason in answers(instance):
+        yield {
+            "name": method.name,
+            "family": registry.family(method.name),
+            "kind": method.kind.value,
+            "takes it": "yes" if reason is None else "no",
+            "why not" if reason else "summary": reason or method.summary,
+        }
 
 
 def formulations() -> Iterator[Row]:
@@ -93,6 +128,51 @@ def topologies() -> Iterator[Row]:
         yield {"name": name, "summary": described.summary.rstrip("."), "call": described.signature}
 
 
+def suites() -> Iterator[Row]:
+    """Suites of ``cwb compare``."""
+    from ..harness.suite_file import load_suite, shipped_suites
+
+    for name in shipped_suites():
+        yield {"name": name, "summary": load_suite(name).file.description.partition(". ")[0].rstrip(".")}
+
+
+#: What holds when a collective is done.
+_COLLECTIVES = {
+    CollectiveKind.ALL_GATHER: "every rank has the parts of all",
+    CollectiveKind.REDUCE_SCATTER: "every rank has its part of the sum of all buffers",
+    CollectiveKind.ALL_REDUCE: "every rank has the sum of all buffers",
+    CollectiveKind.ALL_TO_ALL: "every rank has the part that each other one had for it",
+    CollectiveKind.BROADCAST: "every rank has the buffer of the first",
+    CollectiveKind.REDUCE: "the first rank has the sum of all buffers",
+    CollectiveKind.GATHER: "the first rank has the parts of all",
+    CollectiveKind.SCATTER: "every rank has its part of the buffer of the first",
+    CollectiveKind.POINT_TO_POINT: "the second of two ranks has the buffer of the first",
+}
+
+
+def collectives() -> Iterator[Row]:
+    """Collectives, by what holds when they are done."""
+    for kind, summary in _COLLECTIVES.items():
+        yield {"name": kind.value, "summary": summary}
+
+
+def tables() -> Iterator[Row]:
+    """Tables of ``cwb table``, and what they are made from."""
+    from ..reports.tables import TABLES, get
+
+    for name in TABLES:
+        spec = get(name)
+        yield {"name": name, "summary": spec.title, "made from": spec.expects}
+
+
+def plots() -> Iterator[Row]:
+    """Plots of ``cwb plot``."""
+    from ..reports.plots import PLOTS, summary
+
+    for name in PLOTS:
+        yield {"name": name, "summary": summary(name)}
+
+
 LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
     "models": models,
     "formulations": formulations,
@@ -100,25 +180,47 @@ LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
     "solvers": solvers,
     "topologies": topologies,
     "workloads": workloads,
+    "suites": suites,
+    "collectives": collectives,
+    "tables": tables,
+    "plots": plots,
 }
 
 
 @click.command(name="list")
 @click.argument("what", type=click.Choice(list(LISTINGS)), metavar="WHAT")
+@click.option(
+    "--for", "instance", metavar="INSTANCE", help="Of models, who takes this instance, and why others do not."
+)
+@click.option("--collective", metavar="NAME", help="With --for, in place of the instance's.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects on stdout.")
 @plugged
-def listing(what: str, as_json: bool) -> None:
-    """List all of one kind; WHAT is models, formulations, instances, solvers, topologies or workloads.
+def listing(what: str, instance: str | None, collective: str | None, as_json: bool) -> None:
+    """List all of one kind; WHAT is models, formulations, instances, solvers, topologies, workloads, suites,
+    collectives, tables or plots.
 
     \b
     cwb list models
+    cwb list models --for "torus(4,4)" --collective all_reduce
     cwb list instances --json
     """
-    rows = list(LISTINGS[what]())
+    if what != "models" and instance is not None:
+        raise InputError(f"only for models, not for {what}", source="--for")
+    if instance is None and collective is not None:
+        raise InputError("expected --for INSTANCE beside it", source="--collective")
+    rows = list(LISTINGS[what]() if instance is None else models_for(instance, collective))
     if as_json:
         echo(json.dumps(rows))
         return
     # Plain columns: a line for each name is what grep and cut want, and costs no import.
-    width = {key: max(len(key), *(len(row[key]) for row in rows)) for key in rows[0]}
-    for row in ({key: key for key in width}, *rows):
-        echo("  ".join(f"{row[key]:<{width[key]}}" for key in width).rstrip())
+    for line in columns(rows):
+        echo(line)
+
+
+def columns(rows: Sequence[Row]) -> Iterator[str]:
+    """Lines of a heading and of rows; the last key of each row needs no width."""
+    first, last = list(rows[0])[:-1], {list(row)[-1]: None for row in rows}
+    width = {key: max(len(key), *(len(row[key]) for row in rows)) for key in first}
+    heading = {key: key for key in first}
+    for row in ([*heading.values(), " / ".join(last)], *(list(row.values()) for row in rows)):
+        yield "  ".join([*(f"{text:<{width[key]}}" for key, text in zip(first, row, strict=False)), row[-1]])

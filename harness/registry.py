@@ -114,6 +114,11 @@ def names() -> tuple[str, ...]:
     return (*METHODS, *(name for name, entry in _others().items() if isinstance(entry, Method)))
 
 
+def family(name: str) -> str:
+    """Folder of a method of the package, which those of the same paper share; of others, ``plugin``."""
+    return METHODS[name].split(".")[1] if METHODS.get(name) else "plugin"
+
+
 def formulation_names() -> tuple[str, ...]:
     """Names of all formulations."""
     return (*FORMULATIONS, *(name for name, entry in _others().items() if isinstance(entry, Formulation)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,13 @@ PLOTS: Mapping[str, str] = {
 
 #: Picture formats by the suffix of the file.
 _FORMATS = (".svg", ".pdf", ".png")
+
+
+def summary(name: str) -> str:
+    """What a plot draws, in one line."""
+    module, attribute = PLOTS[name].split(":")
+    text = getdoc(getattr(import_module(f".{module}", __package__), attribute)) or ""
+    return text.partition("\n")[0].removeprefix("Draw ").rstrip(".")
 
 
 def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:

@@ -13,11 +13,15 @@ import pytest
 from cwb import solvers
 from cwb.cli import listing
 from cwb.cli.main import run
+from cwb.core.collective import CollectiveKind
 from cwb.core.errors import SolverUnavailable
 from cwb.core.solver import Availability, SolverResult, Termination
 from cwb.harness import registry
+from cwb.harness.suite_file import shipped_suites
 from cwb.instances import generators
 from cwb.instances.loader import shipped, shipped_workloads
+from cwb.reports.plots import PLOTS
+from cwb.reports.tables import TABLES
 
 Cwb = Callable[..., tuple[int, str, str]]
 
@@ -36,19 +40,30 @@ def cwb(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return command
 
 
+def by_family() -> tuple[str, ...]:
+    """Names of the methods, families one after the other."""
+    families = list(dict.fromkeys(map(registry.family, registry.names())))
+    return tuple(sorted(registry.names(), key=lambda name: families.index(registry.family(name))))
+
+
 NAMES: dict[str, Callable[[], tuple[str, ...]]] = {
-    "models": registry.names,
+    "models": by_family,
     "formulations": registry.formulation_names,
     "instances": shipped,
     "solvers": lambda: (*solvers.names(), "pyomo:NAME"),
     "topologies": generators.names,
     "workloads": shipped_workloads,
+    "suites": shipped_suites,
+    "collectives": lambda: tuple(kind.value for kind in CollectiveKind),
+    "tables": lambda: tuple(TABLES),
+    "plots": lambda: tuple(PLOTS),
 }
 
 
 def test_everything_that_has_names_is_listed() -> None:
-    """There is a listing of models, formulations, instances, solvers, topologies and workloads."""
+    """There is a listing of everything that a command takes by name, and help names each."""
     assert set(listing.LISTINGS) == set(NAMES)
+    assert all(what in (listing.listing.help or "") for what in NAMES)
 
 
 @pytest.mark.parametrize("what", NAMES)
@@ -73,12 +88,51 @@ def test_a_listing_is_json_too(cwb: Cwb, what: str) -> None:
         assert all(value and "\n" not in value for value in row.values())
 
 
-@pytest.mark.parametrize("name", registry.names())
-def test_models_are_listed_as_they_declare_themselves(name: str) -> None:
-    """Kind and summary, which are read without importing the method, are those of the imported method."""
-    method = registry.get(name)
-    (row,) = [row for row in listing.models() if row["name"] == name]
-    assert row == {"name": name, "kind": method.kind.value, "summary": method.summary}
+def test_models_are_listed_as_they_declare_themselves() -> None:
+    """Family, kind and summary are those of the method; what it takes is what it says when it is asked."""
+    rows = {row["name"]: row for row in listing.models()}
+    for name, row in rows.items():
+        method = registry.get(name)
+        assert (row["family"], row["kind"], row["summary"]) == (
+            registry.family(name),
+            method.kind.value,
+            method.summary,
+        )
+    assert (rows["bfb"]["network"], rows["bfb"]["collectives"]) == ("links", "all_gather, reduce_scatter, all_reduce")
+    assert (rows["direct"]["network"], rows["direct"]["collectives"]) == ("links, switches", "all but point_to_point")
+    assert (rows["libra"]["network"], rows["libra"]["collectives"]) == ("training", "those of its workload")
+    assert "none" not in {row["network"] for row in rows.values()}
+
+
+def test_models_for_an_instance(cwb: Cwb) -> None:
+    """Methods that take an instance come first; every other one is listed with the reason that a run would give."""
+    status, out, err = cwb("list", "models", "--for", "torus(3,3)", "--collective", "all_reduce", "--json")
+    assert (status, err) == (0, "")
+    rows = json.loads(out)
+    taken = [row["takes it"] for row in rows]
+    assert taken == sorted(taken, reverse=True)
+    found = {row["name"]: row for row in rows}
+    assert set(found) == set(registry.names())
+    assert found["ring"]["takes it"] == "yes"
+    assert found["rhd"]["why not"] == "9 ranks are no power of two"
+    _, out, _ = cwb("list", "models", "--for", "torus(3,3)", "--collective", "all_reduce")
+    assert out.splitlines()[0].split(maxsplit=4) == ["name", "family", "kind", "takes", "it  summary / why not"]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("solvers", "--for", "4d"), "--for: only for models, not for solvers"),
+        (("models", "--collective", "all_reduce"), "--collective: expected --for INSTANCE beside it"),
+        (("models", "--for", "torus(3,3)", "--collective", "allreduce"), "did you mean 'all_reduce'?"),
+        (("models", "--for", "torsu(3,3)"), "did you mean 'torus'?"),
+    ],
+)
+def test_listings_that_there_are_not(cwb: Cwb, words: tuple[str, ...], problem: str) -> None:
+    """What cannot be listed is one line that says why."""
+    status, out, err = cwb("list", *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert problem in err
 
 
 def test_solvers_tell_their_version_and_capabilities() -> None:
@@ -198,6 +252,17 @@ def test_the_doctor_finds_the_default_solver_well(cwb: Cwb) -> None:
         assert name in out
     (line,) = [line for line in out.splitlines() if f"{solvers.DEFAULT} (default)" in line]
     assert "solved" in line
+
+
+def test_the_doctor_speaks_json(cwb: Cwb) -> None:
+    """The same findings are one JSON object."""
+    status, out, err = cwb("doctor", "--json")
+    assert (status, err) == (0, "")
+    told = json.loads(out)
+    assert (told["default_solver"], told["works"]) == (solvers.DEFAULT, True)
+    assert {"cwb", "Python", "Pyomo"} == set(told["versions"])
+    (found,) = [one for one in told["solvers"] if one["name"] == solvers.DEFAULT]
+    assert found["test_model"] == "solved"
 
 
 class Patient:

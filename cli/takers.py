@@ -1,0 +1,90 @@
+"""Which methods take what: found out by asking each of them, so that nothing is declared twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..core.collective import CollectiveKind
+from ..core.errors import CwbError
+from ..core.instance import Instance
+from ..core.method import Method
+
+#: Small instances of every kind of network; a method takes a kind if it takes one of them.
+NETWORKS: Mapping[str, Sequence[str]] = {
+    "links": ("ring(4)", "torus(4,4)", "mesh(3,3)", "hypercube(3)"),
+    "switches": ("star(4)",),
+    "fabric": ("RI(4)_FC(2)",),
+    "training": ("gpt-3-3d", "msft-1t-hp-4d"),
+}
+
+#: What is asked of instances that say themselves what is to be found.
+_OWN = ""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a method takes.
+
+    Parameters
+    ----------
+    networks : tuple of str
+        Of :data:`NETWORKS`.
+    collectives : tuple of str
+        Of :class:`~cwb.core.collective.CollectiveKind`, on any of the networks.
+    """
+
+    networks: tuple[str, ...]
+    collectives: tuple[str, ...]
+
+    def of_collectives(self) -> str:
+        """The collectives in few words."""
+        known = [kind.value for kind in CollectiveKind]
+        missing = [name for name in known if name not in self.collectives]
+        if not self.collectives:
+            return "those of its workload" if self.networks == ("training",) else "none"
+        if len(missing) > 2:
+            return ", ".join(self.collectives)
+        return f"all but {' and '.join(missing)}" if missing else "all"
+
+
+class Probes:
+    """The small instances, each with every collective that it may have."""
+
+    def __init__(self) -> None:
+        from ..harness.demand import with_demand
+        from ..instances import load
+
+        self._posed: dict[tuple[str, str], list[Instance]] = {}
+        for network, specs in NETWORKS.items():
+            for instance in map(load, specs):
+                asked = [_OWN] if network == "training" else [kind.value for kind in CollectiveKind]
+                for name in asked:
+                    posed = with_demand(instance, name or None, None, None)
+                    self._posed.setdefault((network, name), []).append(posed)
+
+    def taken(self, method: Method) -> Taken:
+        """What a method takes."""
+        found = [place for place, posed in self._posed.items() if any(refusal(method, each) is None for each in posed)]
+        networks = tuple(network for network in NETWORKS if any(network == place[0] for place in found))
+        kinds = tuple(kind.value for kind in CollectiveKind if any(kind.value == place[1] for place in found))
+        return Taken(networks, kinds)
+
+
+def refusal(method: Method, instance: Instance) -> str | None:
+    """Why a method does not take an instance; None if it does."""
+    try:
+        return method.supports(instance)
+    except CwbError as error:
+        return str(error)
+    except Exception as error:  # of a method of somebody's own
+        return f"{type(error).__name__}: {error}"
+
+
+def answers(instance: Instance) -> Iterator[tuple[Method, str | None]]:
+    """Every method, with the reason why it does not take an instance or None; those that do come first."""
+    from ..harness import registry
+
+    asked = [(method, refusal(method, instance)) for method in map(registry.get, registry.names())]
+    yield from ((method, reason) for method, reason in asked if reason is None)
+    yield from ((method, reason) for method, reason in asked if reason is not None)
