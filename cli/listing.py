@@ -196,8 +196,9 @@ LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects on stdout.")
 @plugged
 def listing(what: str, instance: str | None, collective: str | None, as_json: bool) -> None:
-    """List all of one kind; WHAT is models, formulations, instances, solvers, topologies, workloads, suites,
-    collectives, tables or plots.
+    """List all of one kind.
+
+    WHAT is models, formulations, instances, solvers, topologies, workloads, suites, collectives, tables or plots.
 
     \b
     cwb list models
