@@ -155,8 +155,12 @@ class PartitionCertificate:
     Let p be the number of sets with a rank of the group. Every byte enters sets at least ``2 (p - 1)`` times: before
     the first of them has a full sum, each of the others must send a contribution out, and no two of these arrive as one
     if nothing outside the sets can add; from then on, each of the others must receive. Where a switch outside the sets
-    can store, and so may add, contributions can be merged on the way: then it is p times only, once for every set. So
-    the time is at least this number times the size over the bandwidth of the links that enter the sets.
+    reduces, or can store and so may add, contributions can be merged on the way: then it is p times only, once for
+    every set. So the time is at least this number times the size over the bandwidth of the links that enter the sets.
+
+    Every byte also leaves sets at least ``2 (p - 1)`` times where no switch outside them can copy, and p times where
+    one can: backwards in time an all-reduce is one, in which what was added is copied and what was copied is added. So
+    the same holds of the links that leave the sets, and the larger time counts.
 
     Parameters
     ----------

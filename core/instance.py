@@ -154,7 +154,7 @@ def _canonical_topology(topology: Topology) -> Iterator[str]:
     )
     nodes = (
         f'{{"buffer_bytes":{exact(node.buffer_bytes)},"kind":"{node.kind.value}",'
-        f'"multicast":{_json(node.multicast)},"name":{named[node.name]}}}'
+        f'"multicast":{_json(node.multicast)},"name":{named[node.name]}{_REDUCES if node.reduces else ""}}}'
         for node in topology.nodes
     )
     yield '{"links":['
@@ -162,6 +162,10 @@ def _canonical_topology(topology: Topology) -> Iterator[str]:
     yield '],"nodes":['
     yield from _listed(counted(nodes, size, "nodes in its digest"))
     yield "]}"
+
+
+#: In the digest of a switch that adds; the digests of all others do not know the field.
+_REDUCES = ',"reduces":true'
 
 
 def _listed(items: Iterator[str]) -> Iterator[str]:

@@ -36,12 +36,30 @@ class Node:
     buffer_bytes : Fraction or None
         How much a switch can hold; None is no limit, 0 is a switch that cannot store. Of a rank, on a grid of epochs:
         how much it can hold for others, and 0 is a rank that passes on at once what it receives, or never.
+    reduces : bool
+        Whether a switch adds up the contributions to a sum that pass it.
     """
 
     name: str
     kind: NodeKind = NodeKind.COMPUTE
     multicast: bool = False
     buffer_bytes: Fraction | None = None
+    reduces: bool = False
+
+    @property
+    def adds(self) -> bool:
+        """Whether all that comes can be added up here: at a rank, and at a switch that reduces or stores all."""
+        return self.kind is NodeKind.COMPUTE or self.reduces or self.buffer_bytes is None
+
+    @property
+    def may_add(self) -> bool:
+        """Whether anything can be added up here, such as what fits into the buffer of a switch."""
+        return self.adds or self.buffer_bytes != 0
+
+    @property
+    def copies(self) -> bool:
+        """Whether what comes once can leave several times: at a rank, and at a switch with multicast."""
+        return self.kind is NodeKind.COMPUTE or self.multicast
 
 
 @dataclass(frozen=True)
@@ -128,6 +146,11 @@ class Topology(Shown):
         """Positions of the two nodes of every link."""
         index = self.node_index
         return tuple((index[link.source], index[link.target]) for link in self.links)
+
+    @cached_property
+    def tree_nodes(self) -> tuple[int, ...]:
+        """Position of every node in the numbers of trees: first the ranks, then the switches."""
+        return *self.rank_nodes, *(i for i, node in enumerate(self.nodes) if node.kind is NodeKind.SWITCH)
 
     @cached_property
     def switches(self) -> tuple[str, ...]:

@@ -42,7 +42,8 @@ class TreePacking(Shown):
     edge_offset : array of int, shape (trees + 1,)
         Where each tree's edges begin.
     parent, child : array of int, shape (edges,)
-        Ranks; an edge comes after the one that reaches its parent.
+        Ranks, and as numbers after theirs switches (:attr:`~.topology.Topology.tree_nodes`) that copy what they receive
+        once, or of in-trees add it up; an edge comes after the one that reaches its parent.
     path_offset : array of int, shape (edges + 1,)
         Where each edge's links begin in ``path_links``.
     path_links : array of int

@@ -193,7 +193,13 @@ class _Study:
         """What symmetries have to keep: what nodes and links are, who takes part, and whose data it is."""
         rank_of = {node: rank for rank, node in enumerate(topology.rank_nodes)}
         nodes = [
-            (node.kind, node.multicast, node.buffer_bytes, *(_role(d, rank_of.get(n)) for d in self.instance.demands))
+            (
+                node.kind,
+                node.multicast,
+                node.buffer_bytes,
+                node.reduces,
+                *(_role(d, rank_of.get(n)) for d in self.instance.demands),
+            )
             for n, node in enumerate(topology.nodes)
         ]
         timing = self.instance.timing

@@ -168,7 +168,11 @@ def build_topology(file: TopologyFile) -> Topology:
         if node.buffer is not None and node.kind is NodeKind.COMPUTE:
             text = f"a limit on the compute node {node.name!r}; expected none, or a switch"
             raise InputError(text, place=f"nodes[{index}].buffer")
-    return Topology(tuple(Node(n.name, n.kind, n.multicast, n.buffer) for n in file.nodes), tuple(links))
+        if node.reduces and node.kind is NodeKind.COMPUTE:
+            text = f"true for the compute node {node.name!r}, which adds anyway; expected false, or a switch"
+            raise InputError(text, place=f"nodes[{index}].reduces")
+    nodes = tuple(Node(n.name, n.kind, n.multicast, n.buffer, n.reduces) for n in file.nodes)
+    return Topology(nodes, tuple(links))
 
 
 def build_demand(file: DemandFile, npus: int) -> Demand:

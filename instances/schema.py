@@ -72,6 +72,7 @@ class NodeFile(Strict):
     name: Name
     kind: NodeKind = NodeKind.COMPUTE
     multicast: StrictBool = Field(False, description="Whether a switch may copy one chunk to several links.")
+    reduces: StrictBool = Field(False, description="Whether a switch adds up the contributions to a sum that pass it.")
     buffer: Size | None = Field(None, description="What a switch can hold; no limit by default.")
 
 

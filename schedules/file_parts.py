@@ -56,12 +56,13 @@ def read_instance(file: Fields) -> tuple[Instance, Topology]:
         for index, limit in enumerate(nodes.list_("buffer_bytes", count))
     ]
     multicast = nodes.flags("multicast", count).tolist()
+    reduces = nodes.flags("reduces", count).tolist() if nodes.has("reduces") else [False] * count
     source = links.integers("source", 0, count).tolist()
     target = links.integers("target", 0, count, len(source)).tolist()
     rates, latencies = links.fractions("bandwidth_Bps", len(source)), links.fractions("latency_s", len(source))
     with located("instance.network"):
         topology = Topology(
-            tuple(map(Node, names, map(NodeKind, of_kind), multicast, limits)),
+            tuple(map(Node, names, map(NodeKind, of_kind), multicast, limits, reduces)),
             tuple(map(Link, (names[a] for a in source), (names[b] for b in target), rates, latencies)),
         )
     demand = _read_demand(collective, len(topology.ranks))
@@ -177,11 +178,11 @@ def read_translated(file: Fields, sha256: str, ranks: int) -> TranslatedTrees:
 
 def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Read the edges of trees with their paths: edge offsets, parents, children, path offsets, links."""
-    ranks = len(topology.ranks)
-    child, links = file.integers("child", 0, ranks), file.integers("path_links", 0, len(topology.links))
+    nodes = len(topology.nodes)
+    child, links = file.integers("child", 0, nodes), file.integers("path_links", 0, len(topology.links))
     return (
         _offsets(file.integers("edges", 0, len(child) + 1, trees), len(child), file.at("edges")),
-        file.integers("parent", 0, ranks, len(child)),
+        file.integers("parent", 0, nodes, len(child)),
         child,
         _offsets(file.integers("hops", 1, len(links) + 1, len(child)), len(links), file.at("hops")),
         links,

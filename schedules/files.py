@@ -177,6 +177,7 @@ def _instance_data(instance: Instance) -> dict[str, Any]:
     if not isinstance(topology, Topology) or demand is None:
         raise InputError("expected a network of nodes and links, and a collective", place="instance")
     limits = [node.buffer_bytes for node in topology.nodes]
+    reduces = [int(node.reduces) for node in topology.nodes]
     return {
         "name": instance.name,
         "network": {
@@ -185,6 +186,7 @@ def _instance_data(instance: Instance) -> dict[str, Any]:
                 "kind": [node.kind.value for node in topology.nodes],
                 "multicast": [int(node.multicast) for node in topology.nodes],
                 "buffer_bytes": [None if limit is None else str(limit) for limit in limits],
+                **({"reduces": reduces} if any(reduces) else {}),
             },
             "links": {
                 "source": [a for a, _ in topology.link_ends],

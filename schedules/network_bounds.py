@@ -63,15 +63,16 @@ def recomputed_distance_bound(instance: Instance, certificate: DistanceCertifica
 
 
 def recomputed_partition_bound(instance: Instance, certificate: PartitionCertificate) -> Fraction:
-    """Seconds that the links into disjoint sets of nodes need at least for an all-reduce.
+    """Seconds that the links into disjoint sets of nodes, or out of them, need at least for an all-reduce.
 
     For every byte whose sum all ranks of the group need and contribute to, ``2 (p - 1)`` entries into the p sets that
-    have such a rank; p where a switch outside the sets can store, and so add contributions on the way.
+    have such a rank, and as many exits. It is p entries where a switch outside the sets may add contributions on the
+    way, and p exits where one may copy.
 
     Raises
     ------
     InputError
-        If a node does not exist or is in two sets, a compute node is in none, or no link enters a set.
+        If a node does not exist or is in two sets, a compute node is in none, or no link enters or leaves a set.
     """
     topology = _topology(instance)
     part_of: dict[int, int] = {}
@@ -82,22 +83,23 @@ def recomputed_partition_bound(instance: Instance, certificate: PartitionCertifi
             part_of[node] = index
     if not part_of.keys() >= set(topology.rank_nodes):
         raise InputError("a compute node is in none of the sets", place="certificate.parts")
-    may_add = any(node.buffer_bytes != 0 for index, node in enumerate(topology.nodes) if index not in part_of)
-    crossing = Fraction(0)
+    outside = [node for index, node in enumerate(topology.nodes) if index not in part_of]
+    crossings = [Fraction(0), Fraction(0)]
     for (held, needed, reduced), size in demanded(instance).items():
-        if reduced and held == needed:
-            count = len({part_of[topology.rank_nodes[rank]] for rank in held})
-            if count > 1:
-                crossing += (count if may_add else 2 * (count - 1)) * size
-    ends = zip(topology.links, topology.link_ends, strict=True)
-    rate = sum(
-        (link.bandwidth_Bps for link, (a, b) in ends if b in part_of and part_of.get(a) != part_of[b]), Fraction(0)
-    )
-    if not crossing:
+        count = len({part_of[topology.rank_nodes[rank]] for rank in held}) if reduced and held == needed else 0
+        if count > 1:
+            for way, merged in enumerate((any(n.may_add for n in outside), any(n.copies for n in outside))):
+                crossings[way] += (count if merged else 2 * (count - 1)) * size
+    if not any(crossings):
         return Fraction(0)
-    if not rate:
-        raise InputError("data must enter these sets, but no link does", place="certificate.parts")
-    return crossing / rate
+    rates = [Fraction(0), Fraction(0)]
+    for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
+        for way, (inner, other) in enumerate(((b, a), (a, b))):
+            if inner in part_of and part_of.get(other) != part_of[inner]:
+                rates[way] += link.bandwidth_Bps
+    if not all(rates):
+        raise InputError("data must enter and leave these sets, but no link does", place="certificate.parts")
+    return max(crossing / rate for crossing, rate in zip(crossings, rates, strict=True))
 
 
 def recomputed_length_bound(instance: Instance, certificate: LengthCertificate) -> Fraction:

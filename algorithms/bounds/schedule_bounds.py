@@ -136,10 +136,21 @@ def partition_bound(instance: Instance, parts: Sequence[Iterable[int]]) -> tuple
     if len(part_of) < sum(map(len, sets)) or not part_of.keys() >= set(topology.rank_nodes):
         raise InputError("expected disjoint sets with every compute node in one of them", place="parts")
     needed = len({part_of[topology.rank_nodes[rank]] for rank in group.ranks})
-    rate = _rate(topology, lambda a, b: b in part_of and part_of.get(a) != part_of[b])
-    adders = [node for index, node in enumerate(topology.nodes) if index not in part_of and node.buffer_bytes != 0]
-    entries = needed if adders and needed > 1 else 2 * (needed - 1)
-    return _seconds(entries * group.size_bytes, rate, "these parts"), PartitionCertificate(sets)
+    outside = [node for index, node in enumerate(topology.nodes) if index not in part_of]
+    entering = _rate(topology, lambda a, b: b in part_of and part_of.get(a) != part_of[b])
+    leaving = _rate(topology, lambda a, b: a in part_of and part_of[a] != part_of.get(b))
+    return max(
+        _seconds(crossings(needed, merged=merged) * group.size_bytes, rate, "these parts")
+        for merged, rate in (
+            (any(node.may_add for node in outside), entering),
+            (any(node.copies for node in outside), leaving),
+        )
+    ), PartitionCertificate(sets)
+
+
+def crossings(parts: int, *, merged: bool) -> int:
+    """How often an all-reduce enters, or leaves, parts; fewer times where what crosses is merged outside of them."""
+    return parts if merged and parts > 1 else 2 * (parts - 1)
 
 
 def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:

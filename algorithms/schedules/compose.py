@@ -242,6 +242,27 @@ def reduce_then_broadcast(back: TreePacking, out: TreePacking) -> TreePacking:
     return replace(away, kind=TreeKind.BOTH, reduction=there)
 
 
+def without_idle(packing: TreePacking, ranks: int) -> TreePacking:
+    """Leave out what leads to switches, numbered from ``ranks`` on, at which nothing goes on."""
+    first = int(max(packing.parent.max(initial=0), packing.child.max(initial=0))) + 1
+    tree = np.repeat(np.arange(len(packing)), np.diff(packing.edge_offset))
+    above, below = tree * first + packing.parent, tree * first + packing.child
+    kept = np.ones(len(tree), dtype=np.bool_)
+    while (idle := kept & (packing.child >= ranks) & ~np.isin(below, above[kept])).any():
+        kept &= ~idle
+    edge = np.flatnonzero(kept)
+    entry, path_offset = _spans(packing.path_offset, edge)
+    edges = np.bincount(tree[kept], minlength=len(packing))
+    return replace(
+        packing,
+        edge_offset=np.concatenate([[0], np.cumsum(edges)]).astype(np.int64),
+        parent=packing.parent[edge],
+        child=packing.child[edge],
+        path_offset=path_offset,
+        path_links=packing.path_links[entry],
+    )
+
+
 def _units(packing: TreePacking, unit: Fraction, order: Ints) -> list[int]:
     """What trees carry, in multiples of another unit."""
     times = int(packing.unit_bytes / unit)

@@ -72,6 +72,7 @@ def rail_cluster(
     multicast: bool,
     planes: int = 1,
     missing_nics: int = 0,
+    nvls: bool = False,
 ) -> Topology:
     """Join boxes of GPUs on NVSwitches by rails: GPU i of every box is on switch i mod rails; a single box has none."""
     rails, cards = (rails, boxes * per_box - missing_nics) if boxes > 1 else (0, 0)
@@ -81,9 +82,9 @@ def rail_cluster(
     links = [link for box in range(boxes) for link in switched_box(box, per_box, inside, planes)]
     if rails:
         links += nics(boxes, per_box, outside, lambda _, index: f"ib{index % rails}", missing=missing_nics)
-    switches = [name for box in range(boxes) for name in nvswitches(box, planes)]
-    switches += [f"ib{rail}" for rail in range(rails)]
-    return switched(gpus(boxes, per_box), switches, links, multicast=multicast)
+    inner = [name for box in range(boxes) for name in nvswitches(box, planes)]
+    nodes = [*map(Node, gpus(boxes, per_box)), *(relay(n, multicast=multicast or nvls, reduces=nvls) for n in inner)]
+    return Topology((*nodes, *(relay(f"ib{rail}", multicast=multicast) for rail in range(rails))), tuple(links))
 
 
 def switched(names: Iterable[str], switches: Iterable[str], links: Iterable[Link], *, multicast: bool) -> Topology:
@@ -94,9 +95,9 @@ def switched(names: Iterable[str], switches: Iterable[str], links: Iterable[Link
     )
 
 
-def relay(name: str, *, multicast: bool) -> Node:
-    """Make a switch that passes on and cannot store, so that it cannot add either; it copies only if asked to."""
-    return switch(name, multicast=multicast, buffer_bytes=Fraction(0))
+def relay(name: str, *, multicast: bool, reduces: bool = False) -> Node:
+    """Make a switch that passes on and cannot store; it copies or adds only if asked to."""
+    return switch(name, multicast=multicast, buffer_bytes=Fraction(0), reduces=reduces)
 
 
 def bufferless(name: str) -> Node:

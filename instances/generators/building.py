@@ -168,6 +168,6 @@ def ranks(count: int) -> tuple[str, ...]:
     return tuple(str(rank) for rank in range(count))
 
 
-def switch(name: str, *, multicast: bool, buffer_bytes: Fraction | None = None) -> Node:
+def switch(name: str, *, multicast: bool, buffer_bytes: Fraction | None = None, reduces: bool = False) -> Node:
     """Make a switch."""
-    return Node(name, NodeKind.SWITCH, multicast, buffer_bytes)
+    return Node(name, NodeKind.SWITCH, multicast, buffer_bytes, reduces)

@@ -122,7 +122,9 @@ def dgx_a100(boxes: int = 1, rails: int = 2, *, latency: Time = LATENCY, multica
     return rail_cluster(boxes, 8, rails, nvlink="300 GB/s", nic="25 GB/s", latency=latency, multicast=multicast)
 
 
-def dgx_h100(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
+def dgx_h100(
+    boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False, nvls: bool = False
+) -> Topology:
     """DGX H100: eight GPUs on one NVSwitch, and a NIC for each GPU.
 
     NVIDIA's data sheet: 18 NVLinks for a GPU, 900 GB/s in both directions together, hence 450 GB/s in each; a
@@ -139,11 +141,15 @@ def dgx_h100(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multica
     latency : str
         Of every link.
     multicast : bool
-        Whether the switches can copy, as NVLink SHARP does.
+        Whether all switches can copy.
+    nvls : bool
+        Whether the NVSwitches copy and add, as NVLink SHARP does.
     """
     within(boxes, "boxes", 1)
     within(rails, "rails", 1, 8)
-    return rail_cluster(boxes, 8, rails, nvlink="450 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast)
+    return rail_cluster(
+        boxes, 8, rails, nvlink="450 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast, nvls=nvls
+    )
 
 
 def dgx_h200(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multicast: bool = False) -> Topology:
@@ -191,7 +197,14 @@ def dgx_b200(boxes: int = 1, rails: int = 8, *, latency: Time = LATENCY, multica
 
 
 def nvl72(
-    racks: int = 1, gpus: int = 72, planes: int = 1, rails: int = 4, *, latency: Time = LATENCY, multicast: bool = False
+    racks: int = 1,
+    gpus: int = 72,
+    planes: int = 1,
+    rails: int = 4,
+    *,
+    latency: Time = LATENCY,
+    multicast: bool = False,
+    nvls: bool = False,
 ) -> Topology:
     """GB200 NVL72: racks of 72 GPUs on NVLink switches, and a NIC for each GPU.
 
@@ -216,12 +229,22 @@ def nvl72(
     latency : str
         Of every link.
     multicast : bool
-        Whether the switches can copy, as NVLink SHARP does.
+        Whether all switches can copy.
+    nvls : bool
+        Whether the NVSwitches copy and add, as NVLink SHARP does.
     """
     within(racks, "racks", 1)
     within(gpus, "gpus", 2, 72)
     within(planes, "planes", 1, 18)
     within(rails, "rails", 1, gpus)
     return rail_cluster(
-        racks, gpus, rails, nvlink="900 GB/s", nic="400 Gb/s", latency=latency, multicast=multicast, planes=planes
+        racks,
+        gpus,
+        rails,
+        nvlink="900 GB/s",
+        nic="400 Gb/s",
+        latency=latency,
+        multicast=multicast,
+        planes=planes,
+        nvls=nvls,
     )

@@ -14,7 +14,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import cut_bound, network_of, partition_bound
+from ...algorithms.bounds.schedule_bounds import crossings, cut_bound, network_of, partition_bound
 from ...algorithms.graphs.maxflow import max_flow
 from ...core.bounds import CutCertificate, PartitionCertificate
 from ...core.instance import Instance
@@ -102,15 +102,12 @@ def best_certificate(instance: Instance, network: ForestProblem, lengths: Mappin
     InputError
         If data must leave or enter nodes, but no link does.
     """
-    adders = {v for v, node in enumerate(network_of(instance).nodes) if node.buffer_bytes != 0} - set(
-        network.rank_nodes
-    )
     found: list[Bound] = [cut_bound(instance, narrowest_cut(network))]
     starts = [[frozenset({node}) for node in range(network.nodes)]]
     for threshold in thresholds([max(0.0, lengths.get(e, 0.0)) for e in network.links]):
         starts.append(strong_components(network, [e for e in network.links if lengths.get(e, 0.0) <= threshold]))
     for start in starts:
-        joined = join(network, start, adders)
+        joined = join(network, start)
         for parts in (start, joined):
             found.append(partition_bound(instance, [part for part in parts if part & set(network.rank_nodes)]))
     # Of equal ones a cut: it does not depend on what switches can do.
@@ -137,13 +134,13 @@ def thresholds(lengths: Sequence[float]) -> list[float]:
     return [low + _SAME * levels[-1] / 2 for low in below[::step]]
 
 
-def join(network: ForestProblem, parts: Sequence[frozenset[int]], adders: set[int]) -> list[frozenset[int]]:
+def join(network: ForestProblem, parts: Sequence[frozenset[int]]) -> list[frozenset[int]]:
     """Join the two sets that give the largest bound together, as long as it grows; sets without ranks are not parts."""
     ranks, groups = frozenset(network.rank_nodes), list(parts)
-    best = _sharpness(network, groups, ranks, adders)
+    best = _sharpness(network, groups, ranks)
     while len(groups) > 2:
         tried = [[*(group for group in groups if group not in (a, b)), a | b] for a, b in combinations(groups, 2)]
-        scores = [_sharpness(network, one, ranks, adders) for one in tried]
+        scores = [_sharpness(network, one, ranks) for one in tried]
         if max(scores) <= best:
             break
         best = max(scores)
@@ -151,18 +148,20 @@ def join(network: ForestProblem, parts: Sequence[frozenset[int]], adders: set[in
     return groups
 
 
-def _sharpness(
-    network: ForestProblem, groups: Sequence[frozenset[int]], ranks: frozenset[int], adders: set[int]
-) -> Fraction:
-    """Entries into the sets with ranks over the bandwidth that enters them, see :class:`PartitionCertificate`."""
+def _sharpness(network: ForestProblem, groups: Sequence[frozenset[int]], ranks: frozenset[int]) -> Fraction:
+    """What crosses the sets with ranks, over its bandwidth, see :class:`PartitionCertificate`."""
     of = {node: index for index, group in enumerate(groups) for node in group}
     parts = {index for index, group in enumerate(groups) if group & ranks}
     if len(parts) < 2:
         return Fraction(0)
-    ends = zip(network.tail, network.head, network.bandwidths, strict=True)
+    outside = [node for index, node in enumerate(network.topology.nodes) if of[index] not in parts]
+    ends = list(zip(network.tail, network.head, network.bandwidths, strict=True))
     entering = sum(c for a, b, c in ends if of[b] in parts and of[a] != of[b])
-    may_add = any(of[node] not in parts for node in adders)
-    return Fraction(len(parts) if may_add else 2 * (len(parts) - 1), entering)
+    leaving = sum(c for a, b, c in ends if of[a] in parts and of[a] != of[b])
+    return max(
+        Fraction(crossings(len(parts), merged=any(node.may_add for node in outside)), entering),
+        Fraction(crossings(len(parts), merged=any(node.copies for node in outside)), leaving),
+    )
 
 
 def strong_components(network: ForestProblem, links: Sequence[int]) -> list[frozenset[int]]:

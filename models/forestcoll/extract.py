@@ -145,8 +145,8 @@ def make_plan(pairs: PairNetwork, values: AllReduceValues, k: int | None = None)
     total = {pair: sum(amount for _, amount in found) for pair, found in paths.items()}
     broadcast = {pair: min(rounded(values.broadcast[pair], K), total[pair]) for pair in total}
     reduce = {pair: total[pair] - amount for pair, amount in broadcast.items()}
-    weight = [rounded(x, K) for x in values.root]
-    index = {node: rank for rank, node in enumerate(net.rank_nodes)}
+    weight = [*(rounded(x, K) for x in values.root), *(0 for _ in pairs.hubs)]
+    index = {node: place for place, node in enumerate(pairs.ends)}
     rate = min(
         largest_rate(weight, [(index[a], index[b], c) for (a, b), c in broadcast.items()]),
         largest_rate(weight, [(index[b], index[a], c) for (a, b), c in reduce.items()]),
@@ -194,7 +194,7 @@ def relayed(pairs: PairNetwork, relay: Mapping[int, Mapping[int, int]]) -> dict[
     found = defaultdict[Pair, list[Path]](list)
     for a, amounts in relay.items():
         links = list(amounts)
-        ends = [net.head[e] if pairs.is_rank[net.head[e]] else None for e in links]
+        ends = [net.head[e] if pairs.is_end[net.head[e]] else None for e in links]
         tail = [*(net.tail[e] for e in links), *(b for b in ends if b is not None)]
         head = [*(net.head[e] for e in links), *(net.nodes for b in ends if b is not None)]
         delivered = [amounts[e] for e, b in zip(links, ends, strict=True) if b is not None]
@@ -220,7 +220,7 @@ def _path(pairs: PairNetwork, left: Mapping[int, int], a: int) -> list[int]:
         for e in left:
             if net.tail[e] == node and net.head[e] not in before:
                 before[net.head[e]] = e
-                if pairs.is_rank[net.head[e]]:
+                if pairs.is_end[net.head[e]]:
                     return _traced(net.tail, before, a, net.head[e])
                 waiting.append(net.head[e])
     return []

@@ -230,6 +230,6 @@ ALL_REDUCE = Formulation(
     extract=f"{__package__}.solve_allreduce:trees_of",
     value=f"{__package__}.solve_allreduce:seconds",
     supports=supports_program,
-    restricted_to=lambda options: "trees that reduce to a root and broadcast from it",
+    restricted_to=lambda options: "trees that reduce to a root and broadcast from it, all over the same switches",
     agrees_with="forestcoll-allreduce",
 )

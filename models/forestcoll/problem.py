@@ -20,7 +20,7 @@ from ...core.collective import CollectiveKind, Demand
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
-from ...core.topology import Topology
+from ...core.topology import NodeKind, Topology
 from .method import SPREADS, group_ranks, supports
 
 Pair = tuple[int, int]
@@ -168,10 +168,7 @@ def check_balance(topology: Topology, demand: Demand) -> None:
     InputError
         If there is one; names it with both sums.
     """
-    entering, leaving = ([Fraction(0)] * len(topology.nodes) for _ in range(2))
-    for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
-        leaving[a] += link.bandwidth_Bps
-        entering[b] += link.bandwidth_Bps
+    entering, leaving = bandwidth_of_nodes(topology)
     spanned = {topology.rank_nodes[rank] for rank in group_ranks(topology, demand)}
     for index, node in enumerate(topology.nodes):
         if index not in spanned and entering[index] != leaving[index]:
@@ -179,6 +176,15 @@ def check_balance(topology: Topology, demand: Demand) -> None:
             raise InputError(
                 f"{node.name!r} passes data on, but {sums}; expected the same", place=f"network.nodes[{index}]"
             )
+
+
+def bandwidth_of_nodes(topology: Topology) -> tuple[list[Fraction], list[Fraction]]:
+    """Bandwidth into and out of every node."""
+    entering, leaving = ([Fraction(0)] * len(topology.nodes) for _ in range(2))
+    for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
+        leaving[a] += link.bandwidth_Bps
+        entering[b] += link.bandwidth_Bps
+    return entering, leaving
 
 
 def unreachable(problem: ForestProblem, side: Bools, *, backwards: bool) -> InputError:
@@ -204,48 +210,72 @@ def _rate(rate: Fraction) -> str:
     return f"{float(value):.6g} GB/s" if value.denominator != 1 else f"{value.numerator:,} GB/s"
 
 
+def hubs_of(topology: Topology) -> tuple[int, ...]:
+    """Switches that all trees of an all-reduce may pass: they add and copy, and are no bottleneck of it.
+
+    Every rank sends and receives as much as the whole all-reduce at least, so that it is no faster than the least
+    bandwidth of a rank; what every tree passes has to be as fast.
+    """
+    entering, leaving = bandwidth_of_nodes(topology)
+    rates = [min(pair) for pair in zip(entering, leaving, strict=True)]
+    fastest = min(rates[node] for node in topology.rank_nodes)
+    return tuple(
+        index
+        for index, node in enumerate(topology.nodes)
+        if node.kind is NodeKind.SWITCH and node.copies and node.adds and rates[index] >= fastest
+    )
+
+
 class PairNetwork:
-    """Which ranks can reach which others directly or through switches.
+    """Which nodes of trees can reach which others directly or through switches.
 
     Parameters
     ----------
     network : ForestProblem
         The network; parallel links stay apart.
+    hubs : sequence of int
+        Switches that are nodes of all trees, since they add and copy; the others only pass on.
     """
 
-    def __init__(self, network: ForestProblem) -> None:
+    def __init__(self, network: ForestProblem, hubs: Sequence[int] = ()) -> None:
         self.network = network
-        self.is_rank = [False] * network.nodes
-        for rank in network.rank_nodes:
-            self.is_rank[rank] = True
+        self.hubs = tuple(hubs)
+        self.is_end = [False] * network.nodes
+        for node in self.ends:
+            self.is_end[node] = True
+
+    @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """The nodes of trees: ranks, then hubs."""
+        return self.network.rank_nodes + self.hubs
 
     @cached_property
     def direct(self) -> dict[Pair, list[int]]:
-        """Links between two ranks."""
+        """Links between two nodes of trees."""
         found = defaultdict[Pair, list[int]](list)
         for e in self.network.links:
             a, b = self.network.tail[e], self.network.head[e]
-            if self.is_rank[a] and self.is_rank[b]:
+            if self.is_end[a] and self.is_end[b]:
                 found[a, b].append(e)
         return dict(found)
 
     @cached_property
     def relays(self) -> dict[int, tuple[int, ...]]:
-        """Links that a rank can use by way of switches, for every rank that has one to a switch."""
+        """Links that a node of trees can use by way of switches, for every one that has a link to a switch."""
         net = self.network
         out = defaultdict[int, list[int]](list)
         for e in net.links:
-            if not (self.is_rank[net.tail[e]] and self.is_rank[net.head[e]]):
+            if not (self.is_end[net.tail[e]] and self.is_end[net.head[e]]):
                 out[net.tail[e]].append(e)
         found: dict[int, tuple[int, ...]] = {}
-        for rank in net.rank_nodes:
+        for rank in self.ends:
             used, seen, waiting = [], {rank}, [rank]
             while waiting:
                 for e in out[waiting.pop()]:
                     node = net.head[e]
                     if node != rank:
                         used.append(e)
-                    if node not in seen and not self.is_rank[node]:
+                    if node not in seen and not self.is_end[node]:
                         waiting.append(node)
                     seen.add(node)
             if used:
@@ -254,9 +284,9 @@ class PairNetwork:
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
-        """Ordered pairs of ranks with a direct link or a path through switches."""
+        """Ordered pairs of nodes of trees with a direct link or a path through switches."""
         net = self.network
-        through = {(a, net.head[e]) for a, used in self.relays.items() for e in used if self.is_rank[net.head[e]]}
+        through = {(a, net.head[e]) for a, used in self.relays.items() for e in used if self.is_end[net.head[e]]}
         return tuple(sorted(through | self.direct.keys()))
 
     @cached_property

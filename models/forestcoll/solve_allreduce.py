@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import itemgetter
@@ -16,7 +16,7 @@ from ...algorithms.forests.packing import CutPool, Packer, SpanningTrees
 from ...algorithms.forests.polish import lowered
 from ...algorithms.forests.symmetry import find_groups
 from ...algorithms.graphs.network import Network, exact_array
-from ...algorithms.schedules.compose import reduce_then_broadcast, reverse_trees
+from ...algorithms.schedules.compose import reduce_then_broadcast, reverse_trees, without_idle
 from ...core.bounds import Certificate, CutCertificate, PartitionCertificate
 from ...core.budget import Budget, Incumbent
 from ...core.instance import Instance
@@ -27,7 +27,7 @@ from .bounds import best_certificate
 from .extract import AllReducePlan, lengths, make_plan, values
 from .formulations.lp6_allreduce import build, unit
 from .method import AllReduceOptions, ForestOptions
-from .problem import PairNetwork, from_all_ranks
+from .problem import PairNetwork, from_all_ranks, hubs_of
 from .solve import MOST_COPIES, busiest_s
 from .solve import run as run_in_halves
 
@@ -77,17 +77,19 @@ class AllReducePairs(PairNetwork):
     ----------
     instance : Instance
         An explicit network and an all_reduce among all ranks.
+    hubs : sequence of int
+        Switches that are nodes of all trees.
     """
 
-    def __init__(self, instance: Instance) -> None:
-        super().__init__(from_all_ranks(network_of(instance)))
+    def __init__(self, instance: Instance, hubs: Sequence[int]) -> None:
+        super().__init__(from_all_ranks(network_of(instance)), hubs)
         self.instance = instance
 
 
 def all_reduce(instance: Instance, options: object) -> AllReducePairs:
     """Which ranks can reach which others (``Formulation.index``)."""
     del options
-    return AllReducePairs(instance)
+    return AllReducePairs(instance, hubs_of(network_of(instance)))
 
 
 def seconds(pairs: AllReducePairs, objective: float) -> float:
@@ -100,10 +102,12 @@ def seconds(pairs: AllReducePairs, objective: float) -> float:
 def trees_of(model: Any, pairs: AllReducePairs) -> TreePacking | None:
     """The trees of a solved linear program (6) (``Formulation.extract``)."""
     plan = make_plan(pairs, values(model, pairs))
-    return pack_plan(pairs.instance, plan, Budget()) if plan.rate_Bps else None
+    return pack_plan(pairs, plan, Budget()) if plan.rate_Bps else None
 
 
-def solve_allreduce(instance: Instance, solver: Solver, budget: Budget, k: int | None = None) -> AllReduceSolution:
+def solve_allreduce(
+    instance: Instance, solver: Solver, budget: Budget, k: int | None = None, hubs: Sequence[int] = ()
+) -> AllReduceSolution:
     """Solve linear program (6), make its solution exact, and bound the time of the all-reduce.
 
     Parameters
@@ -117,6 +121,8 @@ def solve_allreduce(instance: Instance, solver: Solver, budget: Budget, k: int |
     k : int or None
         Capacities become multiples of one k-th of the network's unit of bandwidth (the paper's rounding); None seeks
         the k of the solution.
+    hubs : sequence of int
+        Switches that are nodes of all trees.
 
     Raises
     ------
@@ -125,8 +131,8 @@ def solve_allreduce(instance: Instance, solver: Solver, budget: Budget, k: int |
     InputError
         If a rank cannot be reached.
     """
-    network = from_all_ranks(network_of(instance))
-    pairs = PairNetwork(network)
+    pairs = AllReducePairs(instance, hubs)
+    network = pairs.network
     with budget.clock.phase("build"):
         model = build(pairs)
     chosen = resolving(solver)
@@ -153,30 +159,38 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
         return plain
     budget.tell(Incumbent(plain.objective, plain.bound, answer=lambda: plain.answer, certificate=plain.certificate))
     budget.progress("reduce-scatter and all-gather in turn may not be best: solving the linear program")
-    solution = solve_allreduce(instance, solver, budget, options.k)
-    if solution.bound_s is None:
+    proved: tuple[Fraction, Certificate | None] = proved_s(instance, plain.certificate), plain.certificate
+    best: tuple[Fraction, TreePacking, dict[str, float | str | None]] | None = None
+    if isinstance(plain.answer, TreePacking):
+        best = busiest_s(instance, plain.answer), plain.answer, {"trees_of": "halves"}
+    solutions: list[AllReduceSolution] = []
+    # Trees that all pass the switches that add and copy; where these are not proved best, trees of ranks alone.
+    for hubs in dict.fromkeys((hubs_of(network_of(instance)), ())):
+        if solutions and (budget.exhausted or (best is not None and best[0] == proved[0])):
+            break
+        solution = solve_allreduce(instance, solver, budget, options.k, hubs)
+        if solution.bound_s is None:
+            break
+        solutions.append(solution)
+        proved = max(proved, (solution.bound_s, solution.certificate), key=itemgetter(0))
+        if solution.plan is None or solution.plan_s is None or (best is not None and solution.plan_s >= best[0]):
+            continue
+        if (packed := pack_plan(AllReducePairs(instance, hubs), solution.plan, budget)) is not None:
+            best = busiest_s(instance, packed), packed, {"trees_of": "program", "switches": len(hubs)}
+    if best is None or not solutions:
         return plain
-    known_s = proved_s(instance, plain.certificate)
-    bound_s, certificate = max(
-        (known_s, plain.certificate), (solution.bound_s, solution.certificate), key=itemgetter(0)
-    )
-    answer = plain.answer if isinstance(plain.answer, TreePacking) else None
-    taken_s, which = None if answer is None else busiest_s(instance, answer), "halves"
-    faster = solution.plan_s is not None and (taken_s is None or solution.plan_s < taken_s)
-    if faster and solution.plan is not None and (packed := pack_plan(instance, solution.plan, budget)) is not None:
-        answer, taken_s, which = packed, busiest_s(instance, packed), "program"
-    if taken_s is None:
-        return plain
+    taken_s, answer, which = best
+    bound_s, certificate = proved
     return Outcome(
         Status.OPTIMAL if taken_s == bound_s else Status.FEASIBLE,
         answer,
         objective=float(taken_s),
         bound=float(bound_s),
         certificate=certificate,
-        reports=(solution.report,),
-        size=solution.report.size,
-        metrics=dict(plain.metrics) | _metrics(instance, solution, plain.objective, which),
-        iterations=1,
+        reports=tuple(solution.report for solution in solutions),
+        size=solutions[0].report.size,
+        metrics=dict(plain.metrics) | _metrics(instance, solutions, plain.objective) | which,
+        iterations=len(solutions),
     )
 
 
@@ -191,7 +205,7 @@ def proved_s(instance: Instance, certificate: Certificate | None) -> Fraction:
             return Fraction(0)
 
 
-def pack_plan(instance: Instance, plan: AllReducePlan, budget: Budget) -> TreePacking | None:
+def pack_plan(pairs: AllReducePairs, plan: AllReducePlan, budget: Budget) -> TreePacking | None:
     """Pack in-trees into a plan's capacities for the reduction, and out-trees into those for the broadcast.
 
     Each path serves the broadcast first, then the reduction. None if the budget ended first, or there are more copies
@@ -201,7 +215,9 @@ def pack_plan(instance: Instance, plan: AllReducePlan, budget: Budget) -> TreePa
     if copies >= MOST_COPIES:
         budget.progress(f"the linear program's trees are too many to be packed: {int(copies):,} copies of a tree")
         return None
-    links = len(network_of(instance).links)
+    instance, topology = pairs.instance, pairs.network.topology
+    ranks, links = len(topology.ranks), len(topology.links)
+    number = np.array([topology.tree_nodes.index(node) for node in pairs.ends], dtype=np.int64)
     demand = np.array([int(rate / plan.unit_Bps) for rate in plan.root], dtype=np.int64)
     unit_bytes = group_of(instance).size_bytes / int(demand.sum())
     broadcast, reduce = _shared(plan)
@@ -215,7 +231,8 @@ def pack_plan(instance: Instance, plan: AllReducePlan, budget: Budget) -> TreePa
             return None
         with budget.clock.phase("expand"):
             pieces = along(graph, [paths[edge] for edge in edges], links)
-            packings.append(expand(pieces, forest, np.arange(graph.nodes), instance.sha256, unit_bytes))
+            packing = expand(pieces, forest, number, instance.sha256, unit_bytes)
+            packings.append(without_idle(packing, ranks) if pairs.hubs else packing)
     return reduce_then_broadcast(reverse_trees(packings[1]), packings[0])
 
 
@@ -258,12 +275,12 @@ def _packed(graph: Network, demand: np.ndarray, budget: Budget) -> SpanningTrees
 
 
 def _metrics(
-    instance: Instance, solution: AllReduceSolution, halves_s: float | None, which: str
+    instance: Instance, solutions: Sequence[AllReduceSolution], halves_s: float | None
 ) -> dict[str, float | str | None]:
     """Rates in 10^9 bytes per second."""
     size = float(group_of(instance).size_bytes)
+    rates = [solution.rate_Bps for solution in solutions if solution.rate_Bps is not None]
     return {
-        "program_algbw_GBps": None if solution.rate_Bps is None else solution.rate_Bps / 1e9,
+        "program_algbw_GBps": max(rates, default=0.0) / 1e9 if rates else None,
         "halves_algbw_GBps": None if halves_s is None else size / halves_s / 1e9,
-        "trees_of": which,
     }

@@ -265,6 +265,10 @@ def supports(instance: Instance) -> str | None:
         return "the collective has no data to move"
     if not instance.network.links:
         return "the network has no links"
+    if any(demand.collective in SUMS for demand in instance.demands):
+        for node in instance.network.nodes:
+            if node.reduces and node.buffer_bytes is not None:
+                return f"switch {node.name!r} adds what passes it; sums on a grid are added where they are stored"
     return None
 
 

@@ -157,7 +157,7 @@ def _tree(
         style = (0, (3, 2)) if dashed else "solid"
         axes.add_collection(LineCollection(lines, colors="#777777", linewidths=0.8, linestyles=[style]))
     root = int(packing.root[tree])
-    names = topology.ranks
+    names = [topology.nodes[node].name for node in topology.tree_nodes]
     x, y = zip(*spots.values(), strict=True)
     wide = max(x) + 1
     named = wide <= _NAMED

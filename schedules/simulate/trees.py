@@ -33,7 +33,7 @@ def tree_sends(topology: Topology | None, packing: TreePacking, pieces: int | In
         Level of every send: its depth in an out-tree, counted from the deepest edge in an in-tree.
     """
     known = range(int(packing.child.max(initial=packing.root.max(initial=-1))) + 1)
-    node = np.array(known if topology is None else topology.rank_nodes, dtype=np.int64)
+    node = np.array(known if topology is None else topology.tree_nodes, dtype=np.int64)
     parts, levels, above = [], [], 0
     for part in packing.passes:
         depth = edge_depths(part)

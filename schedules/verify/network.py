@@ -27,6 +27,8 @@ class Network:
         Rounded rates and latencies.
     rank_node : array of int, shape (ranks,)
         Position of each rank.
+    tree_node : array of int, shape (nodes,)
+        Position of each node in the numbers of trees.
     node_rank : array of int, shape (nodes,)
         Rank of each node; -1 for switches.
     unicast : array of bool, shape (nodes,)
@@ -34,7 +36,7 @@ class Network:
     buffer_bytes : dict of int to Fraction
         Limits of the switches that have one.
     adds : array of bool, shape (nodes,)
-        Whether a node can add to what it holds: a switch that cannot store cannot.
+        Whether a node can add to what it holds: a switch that neither reduces nor stores cannot.
     """
 
     topology: Topology
@@ -43,6 +45,7 @@ class Network:
     bandwidth_Bps: Floats
     latency_s: Floats
     rank_node: Ints
+    tree_node: Ints
     node_rank: Ints
     unicast: Bools
     buffer_bytes: dict[int, Fraction]
@@ -87,7 +90,7 @@ def network_of(instance: Instance) -> Network:
     unicast = np.zeros(len(topology.nodes), dtype=np.bool_)
     unicast[[i for i, node in switches if not node.multicast]] = True
     adds = np.ones(len(topology.nodes), dtype=np.bool_)
-    adds[[i for i, node in switches if node.buffer_bytes == 0]] = False
+    adds[[i for i, node in switches if not node.may_add]] = False
     return Network(
         topology,
         ends[:, 0].copy(),
@@ -95,6 +98,7 @@ def network_of(instance: Instance) -> Network:
         np.array([float(link.bandwidth_Bps) for link in topology.links]),
         np.array([float(link.latency_s) for link in topology.links]),
         rank_node,
+        np.array(topology.tree_nodes, dtype=np.int64),
         node_rank,
         unicast,
         {i: node.buffer_bytes for i, node in switches if node.buffer_bytes is not None},

@@ -25,8 +25,8 @@ _Wanted = dict[int | None, tuple[tuple[int, ...], Fraction]]
 def verify_trees(instance: Instance, network: Network, packing: TreePacking, findings: Findings) -> None:
     """Check that every tree spans its group in order along existing paths, and that together they carry the demand.
 
-    An edge is a send of its own: paths of a tree that share a link, or enter the same switch, load it once each, so
-    that no switch copies or stores.
+    An edge is a send of its own: paths of a tree that share a link, or enter the same switch, load it once each. A
+    switch copies, or adds, only where it is a node of the tree, and only if it can.
     """
     if not _in_range(network, packing, findings):
         return
@@ -34,6 +34,7 @@ def verify_trees(instance: Instance, network: Network, packing: TreePacking, fin
     if wanted is None:
         return
     _check_paths(network, packing, findings)
+    _check_switches(network, packing, findings)
     _check_shapes(network, packing, wanted, findings)
     _check_sizes(packing, wanted, findings)
 
@@ -95,8 +96,8 @@ def _in_range(network: Network, packing: TreePacking, findings: Findings) -> boo
     for part in packing.passes:
         columns = {
             "root": (part.root, ranks),
-            "parent": (part.parent, ranks),
-            "child": (part.child, ranks),
+            "parent": (part.parent, network.nodes),
+            "child": (part.child, network.nodes),
             "link": (part.path_links, network.links),
         }
         if part.edge_offset[0] or part.path_offset[0]:
@@ -145,7 +146,7 @@ def _root_and_span(condition: Condition, kind: TreeKind) -> tuple[int | None, tu
 def _check_paths(network: Network, packing: TreePacking, findings: Findings) -> None:
     """Every edge's path leads along links, in the direction of the data."""
     for part in packing.passes:
-        source, target = network.rank_node[part.parent], network.rank_node[part.child]
+        source, target = network.tree_node[part.parent], network.tree_node[part.child]
         if part.kind is TreeKind.IN:
             source, target = target, source
         broken, where = broken_paths(network, source, target, part.path_offset, part.path_links)
@@ -156,9 +157,38 @@ def _check_paths(network: Network, packing: TreePacking, findings: Findings) -> 
             ends = f"{network.name(int(source[edge]))} to {network.name(int(target[edge]))}"
             text = f"the path of edge {edge}{_of(part, packing)} does not lead from {ends}"
             tree = int(np.searchsorted(part.edge_offset, edge, side="right")) - 1
-            return Violation("path", text, rank=int(part.parent[edge]), tree=tree, link=int(where[edge]))
+            return Violation("path", text, rank=_rank(network, part.parent[edge]), tree=tree, link=int(where[edge]))
 
         findings.add_each("path", broken, off_path)
+
+
+def _rank(network: Network, node: int) -> int | None:
+    """The rank that a number of trees means; None for a switch."""
+    return int(node) if node < len(network.rank_node) else None
+
+
+def _check_switches(network: Network, packing: TreePacking, findings: Findings) -> None:
+    """Switches that are nodes of trees copy what goes out from them, and add up what comes in to them."""
+    nodes = network.topology.nodes
+    for part in packing.passes:
+        inward = part.kind is TreeKind.IN
+        able = np.array([node.adds if inward else node.copies for node in nodes], dtype=np.bool_)
+        kind, lacks = ("buffer", "neither reduces nor stores") if inward else ("multicast", "has no multicast")
+
+        def unable(edge: int, part: TreePacking = part, kind: str = kind, lacks: str = lacks) -> Violation:
+            switch = network.name(int(network.tree_node[part.child[edge]]))
+            tree = int(np.searchsorted(part.edge_offset, edge, side="right")) - 1
+            return Violation(kind, f"{switch} is a node of the tree{_of(part, packing)}, but {lacks}", tree=tree)
+
+        def idle(edge: int, part: TreePacking = part) -> Violation:
+            switch = network.name(int(network.tree_node[part.child[edge]]))
+            tree = int(np.searchsorted(part.edge_offset, edge, side="right")) - 1
+            return Violation("tree", f"{switch} is a switch and a leaf of the tree{_of(part, packing)}", tree=tree)
+
+        findings.add_each(kind, ~able[network.tree_node[part.child]], unable)
+        tree = np.repeat(np.arange(len(part)), np.diff(part.edge_offset)) * network.nodes
+        leaf = ~np.isin(tree + part.child, tree + part.parent)
+        findings.add_each("tree", leaf & (part.child >= len(network.rank_node)), idle)
 
 
 def _check_shapes(network: Network, packing: TreePacking, wanted: _Wanted, findings: Findings) -> None:
@@ -166,19 +196,21 @@ def _check_shapes(network: Network, packing: TreePacking, wanted: _Wanted, findi
 
     Together that makes each a tree that spans its group.
     """
-    ranks = len(network.rank_node)
+    nodes = network.nodes
     members: dict[int | None, Bools] = {}
     for root, (span, _) in wanted.items():
-        members[root] = np.zeros(ranks, dtype=np.bool_)
+        members[root] = np.zeros(nodes, dtype=np.bool_)
         members[root][list(span)] = True
     for part in packing.passes:
-        for begin, end in blocks(part, ranks):
-            reached = first_reached(part, begin, end, ranks)
-            _check_order(part, begin, end, reached, findings, _of(part, packing))
+        for begin, end in blocks(part, nodes):
+            reached = first_reached(part, begin, end, nodes)
+            _check_order(network, part, begin, end, reached, findings, _of(part, packing))
             _check_span(part, begin, reached < len(part.child), members, findings, _of(part, packing))
 
 
-def _check_order(packing: TreePacking, begin: int, end: int, reached: Ints, findings: Findings, of: str) -> None:
+def _check_order(
+    network: Network, packing: TreePacking, begin: int, end: int, reached: Ints, findings: Findings, of: str
+) -> None:
     """No edge reaches a rank again, or leaves one that no edge before it has reached."""
     first, last = int(packing.edge_offset[begin]), int(packing.edge_offset[end])
     edges = np.arange(first, last)
@@ -187,7 +219,7 @@ def _check_order(packing: TreePacking, begin: int, end: int, reached: Ints, find
     def at_edge(text: str, index: int) -> Violation:
         where = first + index
         text = f"edge {where}{of}: {text}"
-        return Violation("tree", text, rank=int(packing.child[where]), tree=begin + int(tree[index]))
+        return Violation("tree", text, rank=_rank(network, packing.child[where]), tree=begin + int(tree[index]))
 
     again = reached[tree, packing.child[first:last]] != edges
     early = reached[tree, packing.parent[first:last]] >= edges

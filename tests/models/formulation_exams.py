@@ -80,7 +80,11 @@ INSTANCES = {
     "forestcoll/optimum": [Exam("ring(4)", "all_gather"), Exam("mi250(boxes=1)", "reduce_scatter")],
     # Every rank of a ring receives three quarters of 1 GiB over two links of 50 GB/s.
     "forestcoll/max-flow": [Exam("ring(4)", "all_gather", {"sink": 3}, wanted=0.75 * 2**30 / 100e9)],
-    "forestcoll/allreduce": [Exam("ring(4)", "all_reduce"), Exam("ring(3,bidirectional=false)", "all_reduce")],
+    "forestcoll/allreduce": [
+        Exam("ring(4)", "all_reduce"),
+        Exam("ring(3,bidirectional=false)", "all_reduce"),
+        Exam("sharp"),
+    ],
     "mtree/selection": [Exam("ring(4)", "all_reduce"), Exam("complete(4)", "all_reduce", {"trees": 2, "height": 2})],
     "multirail/themis": [
         Exam("RI(4)_SW(4)", "all_reduce", FABRIC),

@@ -8,6 +8,9 @@ they are constants of the balances, and the balance of t itself is the sum of th
 Trees join ranks only. The capacity of a pair of ranks is that of their direct link plus what switches pass from one to
 the other (b' in the paper); no such path goes through a third rank, where a tree can branch at no cost.
 
+Switches that add and copy may be nodes of the trees, too ("hubs"): every tree spans them, and none has its root there.
+They receive all rates and send all of them, and are in the place of a rank everywhere but in the roots.
+
 Where every link has one of the same bandwidth back, time can run backwards: broadcasts become reductions on the same
 pairs turned around. The mean of a solution and its mirror image is a solution too, so that the reductions need no
 variables and no flows of their own.
@@ -51,15 +54,16 @@ def unit(pairs: PairNetwork) -> int:
 
 
 def sets(m: Any, pairs: PairNetwork) -> None:
-    """Ranks, pairs of ranks, links of switches by the rank whose data they carry, arcs of flows from or to a rank."""
+    """Roots, nodes of trees, their pairs, links of switches by the node whose data they carry, arcs of flows by node."""
     net = pairs.network
     m.C = pyo.Set(initialize=net.rank_nodes)
+    m.N = pyo.Set(initialize=pairs.ends)
     m.A = pyo.Set(dimen=2, initialize=pairs.pairs)
     m.R = pyo.Set(dimen=2, initialize=[(a, e) for a, used in pairs.relays.items() for e in used])
     m.H = pyo.Set(initialize=sorted({e for used in pairs.relays.values() for e in used}))
     # What a sink has received does not leave it again, and what it sends does not come back.
-    m.B = pyo.Set(dimen=3, initialize=[(t, a, b) for t in net.rank_nodes for a, b in pairs.pairs if a != t])
-    m.D = pyo.Set(dimen=3, initialize=[(t, a, b) for t in net.rank_nodes for a, b in pairs.pairs if b != t])
+    m.B = pyo.Set(dimen=3, initialize=[(t, a, b) for t in pairs.ends for a, b in pairs.pairs if a != t])
+    m.D = pyo.Set(dimen=3, initialize=[(t, a, b) for t in pairs.ends for a, b in pairs.pairs if b != t])
 
 
 def variables(m: Any, pairs: PairNetwork) -> None:
@@ -91,7 +95,7 @@ def switch_balance(m: Any, pairs: PairNetwork) -> None:
     for a, e in m.R:
         leaving[a, pairs.network.tail[e]].append(e)
         entering[a, pairs.network.head[e]].append(e)
-    switches = [(a, v) for a, v in leaving if not pairs.is_rank[v]]
+    switches = [(a, v) for a, v in leaving if not pairs.is_end[v]]
 
     @m.Constraint(switches)
     def switch_balance(m: Any, a: int, v: int) -> Any:
@@ -128,10 +132,10 @@ def broadcast_balance(m: Any, pairs: PairNetwork) -> None:
     """``sum_u f^{s,t}_{uv} + x_v = sum_w f^{s,t}_{vw}`` for v != t: all rates arrive at t; (6), first row."""
     leaving, entering = neighbours(pairs)
 
-    @rows(m, [(t, v) for t in m.C for v in m.C if v != t])
+    @rows(m, [(t, v) for t in m.N for v in m.N if v != t])
     def broadcast_balance(m: Any, t: int, v: int) -> Any:
         came = sum(present(m.received, t, u, v) for u in entering[v])
-        return came + m.root[v] == sum(m.received[t, v, w] for w in leaving[v])
+        return came + present(m.root, v) == sum(m.received[t, v, w] for w in leaving[v])
 
 
 def reduce_capacity(m: Any) -> None:
@@ -149,10 +153,10 @@ def reduce_balance(m: Any, pairs: PairNetwork) -> None:
     """
     leaving, entering = neighbours(pairs)
 
-    @rows(m, [(t, v) for t in m.C for v in m.C if v != t])
+    @rows(m, [(t, v) for t in m.N for v in m.N if v != t])
     def reduce_balance(m: Any, t: int, v: int) -> Any:
         came = sum(m.sent[t, u, v] for u in entering[v])
-        return came == sum(present(m.sent, t, v, w) for w in leaving[v]) + m.root[v]
+        return came == sum(present(m.sent, t, v, w) for w in leaving[v]) + present(m.root, v)
 
 
 def objective(m: Any) -> None:

@@ -15,14 +15,15 @@ BACK = [(b, a, c) for a, b, c in THERE]
 BOTH = ["link_capacity", "switch_balance", "pair_capacity", "broadcast_capacity", "broadcast_balance"]
 
 
-def allreduce(back):
-    """The optimal all-reduce on three ranks, with some links back."""
-    return lp6_allreduce.build(PairNetwork(from_all_ranks(network(3, 1, THERE + back))))
+def allreduce(back, hubs=()):
+    """The optimal all-reduce on three ranks, with some links back; trees may pass a switch that adds and copies."""
+    return lp6_allreduce.build(PairNetwork(from_all_ranks(network(3, 1, THERE + back)), hubs))
 
 
 MODELS = {
     "max_flow_{}": (lambda: build_max_flow(from_all_ranks(PAIR)), ["balance"]),
     "concurrent_{}": (lambda: build_concurrent(from_all_ranks(PAIR)), ["balance", "source_capacity", "arrival"]),
     "allreduce_mirrored_{}": (lambda: allreduce(BACK), BOTH),
+    "allreduce_hub_{}": (lambda: allreduce(BACK, [3]), ["pair_capacity", "broadcast_capacity", "broadcast_balance"]),
     "allreduce_one_way_{}": (lambda: allreduce([(2, 0, 4)]), [*BOTH, "reduce_capacity", "reduce_balance"]),
 }

@@ -20,7 +20,7 @@ from cwb.core.topology import NodeKind
 from cwb.instances import load
 from cwb.models.forestcoll.bounds import best_certificate, narrowest_cut, strong_components
 from cwb.models.forestcoll.extract import common_denominator
-from cwb.models.forestcoll.problem import from_all_ranks
+from cwb.models.forestcoll.problem import from_all_ranks, hubs_of
 from cwb.models.forestcoll.solve_allreduce import solve_allreduce
 from cwb.models.forestcoll.solve_lp import CutOracle, search
 from cwb.schedules.collective import exact_bound
@@ -214,12 +214,16 @@ def test_good_partitions_are_found_without_dual_values_too(topology):
     assert exact_bound(instance, certificate) == seconds
 
 
-def test_switches_that_can_add_weaken_a_partition():
-    """On a star of ranks around a switch every byte enters a rank twice less a share, or once where the switch stores and so may add."""
+@pytest.mark.parametrize(
+    ("can", "entries"),
+    [({}, 6), ({"buffer_bytes": None}, 6), ({"multicast": True}, 6), ({"reduces": True}, 6)]
+    + [({"multicast": True, **adds}, 4) for adds in ({"buffer_bytes": None}, {"reduces": True})],
+)
+def test_switches_that_add_and_copy_weaken_a_partition(can, entries):
+    """On a star of four ranks every byte enters a rank six times if the switch cannot add, leaves one six times if it
+    cannot copy, and does both four times if it can; trees are as fast."""
     topology = network(4, 1, [(i, 4, 6) for i in range(4)] + [(4, i, 6) for i in range(4)])
-    assert solve_allreduce(posed(topology), HIGHS, Budget()).bound_s == Fraction(2 * 3 * 12, 24)
-    storing = replace(topology, nodes=(*topology.nodes[:4], replace(topology.nodes[4], buffer_bytes=None)))
-    found = solve_allreduce(posed(storing), HIGHS, Budget())
-    assert found.bound_s == Fraction(4 * 12, 24)
-    assert found.plan_s == Fraction(2 * 3 * 12, 24)
-    assert not found.optimal
+    able = replace(topology, nodes=(*topology.nodes[:4], replace(topology.nodes[4], **can)))
+    found = solve_allreduce(posed(able), HIGHS, Budget(), hubs=hubs_of(able))
+    assert found.bound_s == Fraction(entries * 12, 24)
+    assert found.optimal
