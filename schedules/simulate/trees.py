@@ -32,7 +32,7 @@ def tree_sends(topology: Topology | None, packing: TreePacking, pieces: int | In
     array of int
         Level of every send: its depth in an out-tree, counted from the deepest edge in an in-tree.
     """
-    known = range(int(packing.child.max(initial=packing.root.max(initial=-1))) + 1)
+    known = range(1 + max(int(part.child.max(initial=part.root.max(initial=-1))) for part in packing.passes))
     node = np.array(known if topology is None else topology.tree_nodes, dtype=np.int64)
     parts, levels, above = [], [], 0
     for part in packing.passes:
