@@ -150,6 +150,7 @@ def models(spec: Spec = None) -> Any:
     """
     import pandas as pd
 
+    from ..core.network_views import taken
     from ..harness import registry
 
     methods = [registry.get(name) for name in registry.names()]
@@ -158,6 +159,6 @@ def models(spec: Spec = None) -> Any:
     )
     if spec is not None:
         known = load(spec)
-        reasons = [method.supports(known) or "" for method in methods]
+        reasons = [taken(method.supports, known)[1] or "" for method in methods]
         table = table.assign(supported=[not reason for reason in reasons], reason=reasons)
     return table.set_index("model")

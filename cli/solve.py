@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ..core.answers import ChunkOrders
     from ..core.instance import Instance
     from ..core.record import RunRecord
+    from ..core.schedule import StepSchedule
     from ..harness import FinishedRun
 
 #: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
@@ -219,8 +221,10 @@ def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str,
 
     A schedule is written in the format that ``cwb check`` and ``cwb simulate`` read (compressed if the name ends in
     ``.gz``).
+    So are orders of chunks, as sends on the links of their fabric, where these are not too many.
     """
     record = done.record
+    from ..core.answers import ChunkOrders
     from ..core.schedule import Schedule, StepSchedule
     from ..core.translated import TranslatedTrees
     from ..core.trees import TreePacking
@@ -235,6 +239,10 @@ def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str,
             "path": str(path),
             "sha256": write_schedule(path, instance, done.answer, certificate, extra, pieces),
         }
+    if isinstance(done.answer, ChunkOrders) and (sends := as_sends(instance, done.answer)) is not None:
+        from ..schedules.files import write_schedule
+
+        return {"path": str(path), "sha256": write_schedule(path, *sends, None, {"model": record.model})}
     data = {
         "schema": "cwb-answer/1",
         "instance": record.instance,
@@ -247,3 +255,14 @@ def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str,
     text = json.dumps(data, indent=1, allow_nan=False) + "\n"
     write_whole(path, text.encode())
     return {"path": str(path), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def as_sends(instance: Instance, orders: ChunkOrders) -> tuple[Instance, StepSchedule] | None:
+    """Orders of chunks as sends on links; None, said on stderr, where they cannot be written as such."""
+    from ..schedules.chunk_orders import lowered
+
+    try:
+        return lowered(instance, orders)
+    except InputError as error:
+        echo(f"cwb: the orders are written, and not as sends on links: {error}", err=True)
+        return None

@@ -9,6 +9,7 @@ from ..core.collective import CollectiveKind
 from ..core.errors import CwbError
 from ..core.instance import Instance
 from ..core.method import Method
+from ..core.network_views import taken
 
 #: Small instances of every kind of network; a method takes a kind if it takes one of them.
 NETWORKS: Mapping[str, Sequence[str]] = {
@@ -65,16 +66,23 @@ class Probes:
 
     def taken(self, method: Method) -> Taken:
         """What a method takes."""
-        found = [place for place, posed in self._posed.items() if any(refusal(method, each) is None for each in posed)]
+        found = [
+            place
+            for place, posed in self._posed.items()
+            if any(refusal(method, each, as_it_is=True) is None for each in posed)
+        ]
         networks = tuple(network for network in NETWORKS if any(network == place[0] for place in found))
         kinds = tuple(kind.value for kind in CollectiveKind if any(kind.value == place[1] for place in found))
         return Taken(networks, kinds)
 
 
-def refusal(method: Method, instance: Instance) -> str | None:
-    """Why a method does not take an instance; None if it does."""
+def refusal(method: Method, instance: Instance, *, as_it_is: bool = False) -> str | None:
+    """Why a method takes neither an instance nor its other view, as links or as a fabric; None if it does.
+
+    Only the instance itself counts if it is to be taken as it is.
+    """
     try:
-        return method.supports(instance)
+        return method.supports(instance) if as_it_is else taken(method.supports, instance)[1]
     except CwbError as error:
         return str(error)
     except Exception as error:  # of a method of somebody's own

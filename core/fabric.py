@@ -178,6 +178,19 @@ def coordinates(rank: int, sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
+def expanded_size(fabric: Fabric) -> tuple[int, int]:
+    """Numbers of nodes and links of the explicit network of a fabric."""
+    switches = sum(fabric.npus // d.size for d in fabric.dimensions if d.block is Block.SWITCH)
+    return fabric.npus + switches, sum(fabric.npus * links_per_npu(d) for d in fabric.dimensions)
+
+
+def links_per_npu(dimension: Dimension) -> int:
+    """Links of a dimension for each NPU; through a switch one there and one back."""
+    if dimension.block is Block.FULLY_CONNECTED or dimension.size == 2:
+        return 2 if dimension.block is Block.SWITCH else dimension.size - 1
+    return 2
+
+
 def expand(fabric: Fabric, bandwidth_Bps: Sequence[Fraction], latency_s: Sequence[Fraction]) -> Topology:
     """Explicit network of a fabric: NPUs by rank, then one switch for each block of a switch dimension.
 

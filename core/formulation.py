@@ -23,6 +23,7 @@ from .errors import CwbError, InputError, Unsupported, located
 from .fields import Strict, validated
 from .instance import Instance
 from .method import Alternative, Outcome, Status, always, as_it_is, in_seconds, nothing_more
+from .network_views import taken
 from .solver import Capability, Solver, SolverOptions, SolverResult, Termination, pooling
 
 if TYPE_CHECKING:
@@ -251,11 +252,12 @@ class Formulation:
         InputError
             If an option is wrong.
         """
-        if reason := self.supports(instance):
+        seen, reason = taken(self.supports, instance)
+        if reason is not None:
             raise Unsupported(f"{self.name}: {reason}")
         with located(source="-O"):
             chosen = validated(lambda: self.options.model_validate(dict(options)))
-        return self.pose(instance, chosen), chosen
+        return self.pose(seen, chosen), chosen
 
     def extract(self, model: Any, index: Any) -> Answer | None:
         """Read the answer out of a solved model; None where the model gives a bound alone."""

@@ -19,6 +19,7 @@ from ..core.fields import validated
 from ..core.formulation import Formulation
 from ..core.instance import Instance
 from ..core.method import Alternative, Method, Outcome, Status
+from ..core.network_views import taken
 from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord
 from ..core.solver import relative_gap
 from ..core.verdict import Verdict
@@ -87,7 +88,7 @@ def unsupported(instance: Instance, request: Request) -> RunRecord | None:
     """
     clock, started_at = WallClock(), _now()
     method, solver, options = _asked(request)
-    if not (reason := method.supports(instance)):
+    if not (reason := taken(method.supports, instance)[1]):
         return None
     outcome = _restricted(_refused(method, reason), method, options)
     record = _record(instance, instance, request, method, solver, outcome, Verdict(), None, clock, started_at)
@@ -231,9 +232,10 @@ def _answer(
     posed = instance
     try:
         with broken_off(budget), spending(budget):
-            if reason := method.supports(instance):
+            seen, reason = taken(method.supports, instance)
+            if reason is not None:
                 return _refused(method, reason), posed, None
-            posed = method.pose(instance, options)
+            posed = method.pose(seen, options)
             listener.posed(posed)
             if solver is not None and not (there := solver.installed()).ok:
                 raise SolverUnavailable(there.message)

@@ -25,6 +25,7 @@ from ..core.fabric import WiredFabric
 from ..core.fields import validated
 from ..core.instance import Instance
 from ..core.method import Method, Outcome, Status
+from ..core.network_views import taken
 from ..core.sensitivity import Entry, Sensitivity, sorted_entries
 from ..core.timing import EPOCHS
 from ..core.topology import Topology
@@ -79,9 +80,10 @@ def sensitivity(instance: Instance, request: Request, progress: Progress = silen
     method = registry.get(request.model)
     with located(source="-O"):
         options = validated(lambda: method.options.model_validate(dict(request.options)))
-    if reason := method.supports(instance):
+    seen, reason = taken(method.supports, instance)
+    if reason is not None:
         raise Unsupported(f"{method.name}: {reason}")
-    posed = method.pose(instance, options)
+    posed = method.pose(seen, options)
     if posed.timing is not None and posed.timing.semantics not in EPOCHS:
         raise Unsupported(f"{method.name} counts in ticks that follow from the bandwidths, which must then stay")
     study = _Study(method, posed, options, request)

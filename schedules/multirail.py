@@ -32,15 +32,28 @@ class Pipeline:
         When the last chunk is done.
     busy_s : tuple of Fraction
         Seconds that each dimension has worked.
+    starts_s : tuple of tuple of Fraction
+        For each chunk, when each of its :func:`stages` begins.
     """
 
     completion_s: Fraction
     busy_s: tuple[Fraction, ...]
+    starts_s: tuple[tuple[Fraction, ...], ...]
 
 
 @dataclass(frozen=True)
-class _Stage:
-    """One visit of a chunk to a dimension."""
+class Stage:
+    """One visit of a chunk to a dimension.
+
+    Parameters
+    ----------
+    dimension : int
+        The dimension, counted from 0.
+    size_bytes : Fraction
+        What an NPU has of the chunk before it is scattered, or after it is gathered.
+    seconds : Fraction
+        How long the dimension works on it.
+    """
 
     dimension: int
     size_bytes: Fraction
@@ -94,11 +107,12 @@ def evaluate(fabric: WiredFabric, demand: Demand, orders: Sequence[Sequence[int]
         raise InputError(f"{queue!r} is wrong; expected 'fifo' or 'scf'", place="queue")
     if len(orders) != demand.chunks:
         raise InputError(f"{len(orders)} orders for {demand.chunks} chunks", place="orders")
-    routes = [_route(fabric, demand, order, index) for index, order in enumerate(orders)]
+    routes = [stages(fabric, demand, order, index) for index, order in enumerate(orders)]
     waiting: list[list[tuple[Fraction, int, int]]] = [[] for _ in fabric.dimensions]
     busy_s = [Fraction(0)] * len(fabric.dimensions)
     idle = [True] * len(fabric.dimensions)
     done = [0] * len(orders)
+    starts: list[list[Fraction]] = [[] for _ in orders]
     running: list[tuple[Fraction, int, int]] = []  # end, dimension, chunk
     arrivals, now = 0, Fraction(0)
     arrived = list(range(len(orders)))
@@ -113,10 +127,11 @@ def evaluate(fabric: WiredFabric, demand: Demand, orders: Sequence[Sequence[int]
                 _, _, chunk = heapq.heappop(line)
                 seconds = routes[chunk][done[chunk]].seconds
                 busy_s[d] += seconds
+                starts[chunk].append(now)
                 idle[d] = False
                 heapq.heappush(running, (now + seconds, d, chunk))
         if not running:
-            return Pipeline(now, tuple(busy_s))
+            return Pipeline(now, tuple(busy_s), tuple(map(tuple, starts)))
         arrived = []
         now = running[0][0]
         while running and running[0][0] == now:
@@ -127,16 +142,22 @@ def evaluate(fabric: WiredFabric, demand: Demand, orders: Sequence[Sequence[int]
                 arrived.append(chunk)
 
 
-def _route(fabric: WiredFabric, demand: Demand, order: Sequence[int], index: int) -> list[_Stage]:
-    """List the stages of a chunk."""
+def stages(fabric: WiredFabric, demand: Demand, order: Sequence[int], index: int = 0) -> list[Stage]:
+    """List the stages of a chunk: those of its reduce-scatter, then those of its all-gather.
+
+    Raises
+    ------
+    InputError
+        If the order does not name every dimension once, or the collective is another one.
+    """
     if sorted(order) != list(range(len(fabric.dimensions))):
         raise InputError(f"{list(order)} does not name every dimension once", place=f"orders[{index}]")
-    scatter: list[_Stage] = []
+    scatter: list[Stage] = []
     size = demand.size_bytes / demand.chunks
     for d in order:
         n = fabric.sizes[d]
         latency = link_steps(fabric.dimensions[d]) * fabric.latency_s[d]
-        scatter.append(_Stage(d, size, latency + size * (n - 1) / n / fabric.bandwidth_Bps[d]))
+        scatter.append(Stage(d, size, latency + size * (n - 1) / n / fabric.bandwidth_Bps[d]))
         size /= n
     match demand.collective:
         case CollectiveKind.ALL_REDUCE:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ...core.errors import InputError, located
-from ...core.fabric import Block, expand, parse_fabric
+from ...core.fabric import expand, expanded_size, parse_fabric
 from ...core.topology import Topology
 from ...core.units import UnitKind, parse
 from .building import Rate, Time, check_size
@@ -40,10 +40,6 @@ def fabric(dims: str, bandwidth: Sequence[Rate], latency: Sequence[Time] = ()) -
             raise InputError(f"{len(texts)} entries for {count} dimensions", place=name)
         with located(name):
             read[name] = [parse(text, kind, allow_zero=kind is UnitKind.TIME) for text in texts]
-    switches = sum(blocks.npus // d.size for d in blocks.dimensions if d.block is Block.SWITCH)
-    links = 0
-    for d in blocks.dimensions:
-        per_npu = d.size - 1 if d.block is Block.FULLY_CONNECTED or d.size == 2 else 2
-        links += blocks.npus * (2 if d.block is Block.SWITCH else per_npu)
-    check_size(nodes=blocks.npus + switches, links=links)
+    nodes, links = expanded_size(blocks)
+    check_size(nodes=nodes, links=links)
     return expand(blocks, read["bandwidth"], read["latency"])

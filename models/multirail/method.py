@@ -16,6 +16,7 @@ from ...core.fields import Duration, Rate, Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.network_views import wired
 from .problem import demand_of
 
 THEMIS_PAPER = "Rashidi et al., Themis: A Network Bandwidth-Aware Collective Scheduling Policy, ISCA 2022"
@@ -30,7 +31,9 @@ class FabricOptions(Strict):
     """What the network is made of, and how the data is cut; each replaces what the instance says."""
 
     bandwidth: list[Rate] | None = Field(
-        None, description="Bandwidth per NPU of each dimension, the innermost first, such as ['250 GB/s', '50 GB/s']."
+        None,
+        description="Bandwidth per NPU of each dimension, the innermost first, such as ['250 GB/s', '50 GB/s']; "
+        "50 GB/s for each link where neither the fabric nor this says it.",
     )
     latency: list[Duration] | None = Field(None, description="Latency of a link of each dimension; 0 unless given.")
     chunks: int | None = Field(None, ge=1, le=100_000, description="Number of equal chunks; the demand's unless given.")
@@ -82,26 +85,24 @@ def supports_all_orders(instance: Instance) -> str | None:
 def pose(instance: Instance, options: FabricOptions) -> Instance:
     """Fold bandwidths, latencies and the number of chunks into the instance.
 
+    A fabric that says no bandwidths, without options that do, has those of :func:`~cwb.core.network_views.wired`.
+
     Raises
     ------
     InputError
-        If the bandwidths are not known, or there is not one for each dimension.
+        If there is not one of each for every dimension.
     """
     fabric = instance.fabric
-    known = fabric if isinstance(fabric, WiredFabric) else None
-    bandwidth = options.bandwidth or (known.bandwidth_Bps if known else None)
-    if bandwidth is None:
-        raise InputError(
-            f"missing, but {fabric} does not say the bandwidth of its dimensions", source="-O", place="bandwidth"
-        )
+    known = wired(fabric)
+    given = options.bandwidth is not None and not isinstance(fabric, WiredFabric)
     zero = (Fraction(0),) * len(fabric.dimensions)
-    latency = options.latency or (known.latency_s if known else zero)
+    latency = options.latency or (zero if given else known.latency_s)
     try:
-        wired = WiredFabric(fabric.dimensions, tuple(bandwidth), tuple(latency))
+        posed = WiredFabric(fabric.dimensions, tuple(options.bandwidth or known.bandwidth_Bps), tuple(latency))
     except InputError as error:
         raise error.at(source="-O") from None
     demand = demand_of(instance)
-    return instance.with_changes(network=wired, demand=replace(demand, chunks=options.chunks or demand.chunks))
+    return instance.with_changes(network=posed, demand=replace(demand, chunks=options.chunks or demand.chunks))
 
 
 THEMIS_LP = Method(

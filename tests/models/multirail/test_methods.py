@@ -129,11 +129,11 @@ def test_options_state_the_network_and_the_chunks(pose, solve):
 
 @pytest.mark.parametrize(
     ("options", "problem"),
-    [({}, "bandwidth: missing"), ({"bandwidth": ["1 GB/s"]}, "bandwidth_Bps: 1 entries for 2"),
+    [({"bandwidth": ["1 GB/s"]}, "bandwidth_Bps: 1 entries for 2"),
      ({"bandwidth": ["1 GB/s", "1 GB/s"], "latency": ["1 us"]}, "latency_s: 1 entries for 2")],
 )  # fmt: skip
 def test_wrong_options_are_input_errors(pose, options, problem):
-    """A fabric without bandwidths, and lists of the wrong length, are told with the option."""
+    """Lists of the wrong length are told with the option."""
     with pytest.raises(InputError, match=problem):
         pose_options(pose(parse_fabric("RI(4)_SW(2)")), FabricOptions.model_validate(options))
 

@@ -1,0 +1,182 @@
+"""One network, seen as a fabric of dimensions or as links between nodes, whichever is asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from .errors import InputError
+from .fabric import Block, Dimension, Fabric, WiredFabric, expand, expanded_size, links_per_npu
+from .instance import Instance
+from .topology import Topology
+
+#: What every link of a fabric has whose bandwidths are not given: what links of generated graphs have by default.
+LINK_BANDWIDTH_BPS = Fraction(50 * 10**9)
+LINK_LATENCY_S = Fraction(1, 2 * 10**6)
+
+#: Larger fabrics are not expanded.
+MAX_LINKS = 20_000_000
+
+
+def seen_otherwise(instance: Instance) -> Instance | None:
+    """The same instance with its fabric as links, or with its links as a fabric where they are one.
+
+    Workloads, prices and a design belong to the fabric; an instance that has them has no other view.
+
+    Raises
+    ------
+    InputError
+        If the fabric has more than :data:`MAX_LINKS` links.
+    """
+    if instance.workloads or instance.transformers or instance.cost_model or instance.design:
+        return None
+    network = instance.network
+    other = links_of(network) if isinstance(network, Fabric) else fabric_of(network)
+    return None if other is None else instance.with_changes(network=other)
+
+
+def taken(supports: Callable[[Instance], str | None], instance: Instance) -> tuple[Instance, str | None]:
+    """The instance as a method takes it, and the reason why it does not.
+
+    Where a method does not support the instance as it is, a fabric is expanded into links, and links that are a fabric
+    are read as one.
+
+    Parameters
+    ----------
+    supports : callable
+        ``supports(instance) -> str | None``, as :attr:`Method.supports <cwb.core.method.Method>`.
+    instance : Instance
+        What is to be solved.
+
+    Returns
+    -------
+    instance : Instance
+        As it is, unless the method takes the other view alone.
+    reason : str or None
+        Why the method takes neither.
+    """
+    reason = supports(instance)
+    if reason is None:
+        return instance, None
+    try:
+        other = seen_otherwise(instance)
+    except InputError as error:
+        return instance, f"{reason}; {error.problem}"
+    if other is not None and supports(other) is None:
+        return other, None
+    return instance, reason
+
+
+def wired(fabric: Fabric) -> WiredFabric:
+    """The fabric with its bandwidths and latencies; where none are given, every link is like one of generated graphs.
+
+    A transfer through a switch crosses two links.
+    """
+    if isinstance(fabric, WiredFabric):
+        return fabric
+    stack = [(d.block, d.size, (LINK_BANDWIDTH_BPS, LINK_LATENCY_S)) for d in fabric.dimensions]
+    known = _fabric(stack)
+    return WiredFabric(fabric.dimensions, known.bandwidth_Bps, known.latency_s)
+
+
+def links_of(fabric: Fabric) -> Topology:
+    """The explicit network of a fabric, as :func:`~cwb.core.fabric.expand` makes it.
+
+    Raises
+    ------
+    InputError
+        If it has more than :data:`MAX_LINKS` links.
+    """
+    nodes, links = expanded_size(fabric)
+    if links > MAX_LINKS:
+        raise InputError(f"{fabric} has {nodes:,} nodes and {links:,} links; expected at most {MAX_LINKS:,} links")
+    known = wired(fabric)
+    return expand(known, known.bandwidth_Bps, known.latency_s)
+
+
+def fabric_of(topology: Topology) -> WiredFabric | None:
+    """The fabric that an explicit network is, with its ranks innermost first; None if it is none.
+
+    Names, and what switches can do, do not count.
+    """
+    wires = _wires(topology)
+    if wires is None or len(topology.ranks) < 2:
+        return None
+    from_0 = {b: (rate, delay) for (a, b, rate, delay) in wires if a == 0}
+    direct = {end: like for end, like in from_0.items() if isinstance(end, int)}
+    through = {end: like for end, like in from_0.items() if not isinstance(end, int)}
+    for stack in _stacks(len(topology.ranks), 1, direct, through):
+        fabric = _fabric(stack)
+        if expanded_size(fabric)[1] == len(topology.links) and _wires(links_of(fabric)) == wires:
+            return fabric
+    return None
+
+
+#: A rank by its number, or a switch by its ranks.
+_End = int | frozenset[int]
+#: Bandwidth and latency of a link.
+_Like = tuple[Fraction, Fraction]
+#: A dimension: block, size, and what its links are like.
+_Found = tuple[Block, int, _Like]
+
+
+def _wires(topology: Topology) -> Counter[tuple[_End, _End, Fraction, Fraction]] | None:
+    """Links by their ends, a switch told by its ranks; None where that does not tell switches, or links, apart."""
+    rank = {name: number for number, name in enumerate(topology.ranks)}
+    members: dict[str, set[int]] = {name: set() for name in topology.switches}
+    for link in topology.links:
+        for one, other in ((link.source, link.target), (link.target, link.source)):
+            if one in members:
+                if other in members:
+                    return None
+                members[one].add(rank[other])
+    ends: dict[str, _End] = {**rank, **{name: frozenset(found) for name, found in members.items()}}
+    wires = Counter((ends[e.source], ends[e.target], e.bandwidth_Bps, e.latency_s) for e in topology.links)
+    distinct = len({ends[name] for name in members}) == len(members)
+    return wires if distinct and max(wires.values(), default=0) == 1 else None
+
+
+def _stacks(
+    ranks: int, stride: int, direct: Mapping[int, _Like], through: Mapping[frozenset[int], _Like]
+) -> Iterator[tuple[_Found, ...]]:
+    """Stacks of dimensions whose blocks explain all links of rank 0, those of the innermost dimension first."""
+    if stride == ranks:
+        if not direct and not through:
+            yield ()
+        return
+    for size in range(2, ranks // stride + 1):
+        if ranks // stride % size:
+            continue
+        others = [stride * k for k in range(1, size)]
+        switch = frozenset((0, *others))
+        used: list[tuple[Block, Sequence[int]]] = [(Block.FULLY_CONNECTED, others)]
+        if size > 3:
+            used.append((Block.RING, (others[0], others[-1])))
+        if switch in through:
+            other = {end: like for end, like in through.items() if end != switch}
+            for inner in _stacks(ranks, stride * size, direct, other):
+                yield ((Block.SWITCH, size, through[switch]), *inner)
+        for block, ends in used:
+            if all(end in direct and direct[end] == direct[others[0]] for end in ends):
+                rest = {end: like for end, like in direct.items() if end not in ends}
+                for inner in _stacks(ranks, stride * size, rest, through):
+                    yield ((block, size, direct[others[0]]), *inner)
+
+
+def _fabric(stack: Sequence[_Found]) -> WiredFabric:
+    """The fabric of dimensions whose links are known."""
+    dimensions = tuple(Dimension(block, size, "") for block, size, _ in stack)
+    rates = (rate * _share(dimension) for dimension, (_, _, (rate, _)) in zip(dimensions, stack, strict=True))
+    delays = (delay * _hops(dimension) for dimension, (_, _, (_, delay)) in zip(dimensions, stack, strict=True))
+    return WiredFabric(dimensions, tuple(rates), tuple(delays))
+
+
+def _share(dimension: Dimension) -> int:
+    """Links that share the bandwidth of an NPU in a dimension."""
+    return 1 if dimension.block is Block.SWITCH else links_per_npu(dimension)
+
+
+def _hops(dimension: Dimension) -> int:
+    """Links that a transfer between two NPUs of a block crosses."""
+    return 2 if dimension.block is Block.SWITCH else 1

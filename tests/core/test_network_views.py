@@ -1,0 +1,110 @@
+"""One network seen as a fabric and as links: what is read, what is not, and that each view is that of the other."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from cwb import instances
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import InputError
+from cwb.core.fabric import Fabric, WiredFabric, parse_fabric
+from cwb.core.instance import Instance
+from cwb.core.network_views import fabric_of, links_of, seen_otherwise, taken, wired
+from cwb.core.topology import Link, Topology
+from hypothesis import given
+from hypothesis import strategies as st
+
+BLOCKS = st.sampled_from(["RI(4)", "RI(5)", "FC(2)", "FC(3)", "FC(4)", "SW(2)", "SW(3)"])
+RATES = st.integers(1, 9)
+
+
+@given(st.lists(st.tuples(BLOCKS, RATES, RATES), min_size=1, max_size=3))
+def test_what_is_expanded_is_read(stack):
+    """A fabric that is expanded into links is read as itself."""
+    blocks = parse_fabric("_".join(block for block, _, _ in stack), tiers=("",) * len(stack))
+    rates, delays = (tuple(Fraction(row[k]) for row in stack) for k in (1, 2))
+    fabric = WiredFabric(blocks.dimensions, rates, delays)
+    assert fabric_of(links_of(fabric)) == fabric
+
+
+@pytest.mark.parametrize(
+    ("text", "fabric"),
+    [
+        ("torus(4, 5)", "RI(4)_RI(5)"),
+        ("hypercube(3)", "FC(2)_FC(2)_FC(2)"),
+        ("complete(6)", "FC(6)"),
+        ("product(ring(4), complete(4))", "RI(4)_FC(4)"),
+        ("switch2d()", "SW(8)_SW(4)"),
+        ("rfs3d(4, 4, 2)", "RI(4)_FC(4)_SW(2)"),
+        ("h100(4)", "SW(8)_SW(4)"),
+        ("mi300x(2)", "FC(8)_SW(2)"),
+    ],
+)
+def test_grids_of_links_are_fabrics(text, fabric):
+    """Tori, products, and machines with a rail for each position are read as the fabrics that they are."""
+    assert str(fabric_of(instances.load(text).network)) == fabric
+
+
+@pytest.mark.parametrize(
+    "text", ["mesh(3, 3)", "ring(8, false)", "dgx1()", "a100(2)", "pcie(2)", "kautz(2, 2)", "fat_tree(4)"]
+)
+def test_other_links_are_none(text):
+    """What is no stack of rings, complete graphs and switches is no fabric."""
+    assert fabric_of(instances.load(text).network) is None
+
+
+def test_one_link_makes_the_difference():
+    """A torus with one slower link, one link more, or two of a link, is no fabric."""
+    torus = instances.load("torus(4, 4)").network
+    first = torus.links[0]
+    slower = Link(first.source, first.target, first.bandwidth_Bps / 2, first.latency_s)
+    for links in (
+        (slower, *torus.links[1:]),
+        (*torus.links, Link("0", "5", first.bandwidth_Bps)),
+        (*torus.links, first),
+    ):
+        assert fabric_of(Topology(torus.nodes, links)) is None
+
+
+def test_links_without_bandwidths_are_those_of_generators():
+    """Where a fabric says no bandwidths, its links are those of the torus of the same sizes."""
+    made, torus = links_of(parse_fabric("RI(4)_RI(5)")), instances.load("torus(4, 5)").network
+    ends = {(a, b, link.bandwidth_Bps, link.latency_s) for (a, b), link in zip(made.link_ends, made.links, strict=True)}
+    assert ends == {
+        (*pair, link.bandwidth_Bps, link.latency_s) for pair, link in zip(torus.link_ends, torus.links, strict=True)
+    }
+    switched = links_of(parse_fabric("SW(4)"))
+    assert {(e.bandwidth_Bps, e.latency_s) for e in switched.links} == {(50 * 10**9, Fraction(1, 2 * 10**6))}
+    assert wired(wired(parse_fabric("RI(4)"))) == wired(parse_fabric("RI(4)"))
+
+
+def test_large_fabrics_are_refused():
+    """A fabric of 10^9 links is not expanded, which is said at once."""
+    fabric = parse_fabric("FC(1000)_FC(1000)")
+    with pytest.raises(
+        InputError, match=r"has 1,000,000 nodes and 1,998,000,000 links; expected at most 20,000,000 links"
+    ):
+        links_of(fabric)
+    reason = taken(lambda _: "no fabrics", Instance("f", fabric))[1]
+    assert reason is not None
+    assert reason.startswith("no fabrics; FC(1000)_FC(1000) has")
+
+
+def test_a_method_is_asked_for_either_view():
+    """The view that a method takes is handed to it; where it takes both, the instance stays as it is."""
+    demand = Demand(CollectiveKind.ALL_REDUCE, Fraction(2**20), 1)
+    torus = instances.load("torus(4, 4)").with_changes(demand=demand)
+
+    def fabrics(instance: Instance) -> str | None:
+        return None if isinstance(instance.network, Fabric) else "no links"
+
+    assert taken(lambda _: None, torus) == (torus, None)
+    seen, reason = taken(fabrics, torus)
+    assert (str(seen.network), reason, seen.demand) == ("RI(4)_RI(4)", None, demand)
+    assert taken(fabrics, instances.load("mesh(3, 3)"))[1] == "no links"
+
+
+def test_a_design_has_one_view():
+    """An instance with workloads and prices of dimensions stays a fabric."""
+    assert seen_otherwise(instances.load("4d")) is None

@@ -1,0 +1,74 @@
+"""Orders of chunks as sends: verified on any fabric, and as long as the model says where it counts no latency."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import permutations
+
+import pytest
+from cwb.core.answers import ChunkOrders
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import InputError
+from cwb.core.fabric import WiredFabric, parse_fabric
+from cwb.core.instance import Instance
+from cwb.core.network_views import wired
+from cwb.core.trace import SimulationMode
+from cwb.schedules.chunk_orders import lowered
+from cwb.schedules.multirail import evaluate, message_bytes
+from cwb.schedules.simulate.run import simulate
+from cwb.schedules.verify import verify
+
+KINDS = (CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER)
+
+
+def posed(text, kind, chunks, latency=True):
+    """A fabric with a collective; without latency if wanted."""
+    fabric = wired(parse_fabric(text))
+    if not latency:
+        fabric = WiredFabric(fabric.dimensions, fabric.bandwidth_Bps, (Fraction(0),) * len(fabric.dimensions))
+    return Instance(text, fabric, Demand(kind, Fraction(7 * 2**20), chunks))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", ["RI(4)_FC(3)", "RI(5)", "SW(6)_RI(4)", "FC(2)_RI(3)_SW(4)", "RI(4)_RI(5)"])
+def test_every_order_is_right(text, kind):
+    """Chunks in all orders of the dimensions are verified, block by block."""
+    instance = posed(text, kind, 4)
+    orders = list(permutations(range(len(instance.fabric.dimensions))))
+    answer = ChunkOrders(tuple(orders[chunk % len(orders)] for chunk in range(4)), "scf")
+    on_links, schedule = lowered(instance, answer)
+    assert verify(on_links, schedule).violations == ()
+    npus, passes = instance.npus, 2 if kind is CollectiveKind.ALL_REDUCE else 1
+    assert len(schedule.sends) == 4 * passes * npus * (npus - 1) * (2 if "RI(4)" in text or "RI(5)" in text else 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", ["RI(6)", "FC(5)", "RI(3)"])
+def test_without_latency_the_links_take_the_time_of_the_model(text, kind):
+    """In one dimension, a chunk on links without latency takes exactly the time of the pipeline."""
+    instance = posed(text, kind, 1, latency=False)
+    answer = ChunkOrders((tuple(range(len(instance.fabric.dimensions))),), "fifo")
+    network, demand = instance.network, instance.demand
+    expected = evaluate(network, demand, answer.orders, "fifo").completion_s
+    found = simulate(*lowered(instance, answer), SimulationMode.CONGESTION_AWARE).completion_s
+    assert found == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_bytes_are_those_of_the_model():
+    """An NPU sends in every dimension what table 3.4 of the dissertation says."""
+    instance = posed("RI(4)_FC(3)_SW(2)", CollectiveKind.ALL_REDUCE, 2)
+    answer = ChunkOrders(((0, 1, 2), (0, 1, 2)), "fifo")
+    on_links, schedule = lowered(instance, answer)
+    sent = [Fraction(0)] * 3
+    rank = {node: index for index, node in enumerate(on_links.network.rank_nodes)}
+    for source, target in zip(schedule.sends.source.tolist(), schedule.sends.target.tolist(), strict=True):
+        apart = abs(rank[source] - rank[target])
+        sent[0 if apart < 4 else 1 if apart < 12 else 2] += schedule.chunks.unit_bytes
+    assert [part / 24 for part in sent] == list(message_bytes(instance.network, instance.demand, (0, 1, 2)))
+
+
+def test_too_many_sends_are_refused():
+    """A large fabric is refused before any send is made."""
+    instance = posed("RI(32)_RI(32)", CollectiveKind.ALL_REDUCE, 8)
+    with pytest.raises(InputError, match="33,521,664 sends; expected at most 5,000,000"):
+        lowered(instance, ChunkOrders(((0, 1),) * 8, "fifo"))
