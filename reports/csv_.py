@@ -31,7 +31,7 @@ def render(table: Table) -> str:
     for row in table.rows:
         line: list[str | float] = [_label(label) for label in row.labels]
         for status, cells in zip(row.statuses, row.cells, strict=True):
-            line += [status, *(nan if cell.value is None else cell.value for cell in cells)]
+            line += [status, *(_label(cell.data) for cell in cells)]
         writer.writerow(line)
     return stream.getvalue()
 

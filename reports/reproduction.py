@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.published import Finding, PublishedFile
+from ..core.published import Finding, PublishedFile, printed
 from .marks import MISSING
 from .numbers import NumberFormat
 from .spec import Column, ColumnGroup, Key, TableSpec
@@ -44,14 +44,20 @@ def _row(finding: Finding, reasons: Sequence[str]) -> Row:
     quantity = f"{row.column} ({row.unit})" if row.unit and row.column else row.column or row.unit
     place = row.section if row.page is None else f"{row.section}, p. {row.page}"
     labels = (row.table, place, row.row, quantity, verdict)
-    cells = (TableCell(row.printed), _ours(finding.ours), _difference(finding.difference))
+    cells = (_paper(row.printed), _ours(finding.ours), _difference(finding.difference))
     return Row(labels, (cells,), (finding.agreement.value,))
+
+
+def _paper(text: str) -> TableCell:
+    """Show what is printed as it is; other programs get a number where it is one."""
+    read = printed(text)
+    return TableCell(text, words=text) if read.value is None or not read.exact else TableCell(text, float(read.value))
 
 
 def _ours(value: float | str | None) -> TableCell:
     if value is None:
         return TableCell(MISSING.text)
-    return TableCell(value) if isinstance(value, str) else TableCell(_OURS.show(value), value)
+    return TableCell(value, words=value) if isinstance(value, str) else TableCell(_OURS.show(value), value)
 
 
 def _difference(value: float | None) -> TableCell:

@@ -18,11 +18,20 @@ from .spec import Column, Footer, Key, Label, RecordPlace, TableSpec
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell: its text, and its number in base units where it has one."""
+    """A cell: its text, and its number in base units where it has one.
+
+    A cell whose text is neither a number nor a mark has ``words``: what CSV files say in place of the number.
+    """
 
     text: str
     value: float | None = None
     best: bool = False
+    words: str | None = None
+
+    @property
+    def data(self) -> str | float | None:
+        """What the cell says to other programs: a number, or words; None where a mark stands."""
+        return self.words if self.value is None else self.value
 
 
 @dataclass(frozen=True)

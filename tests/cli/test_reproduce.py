@@ -41,3 +41,20 @@ def test_only_what_should_reproduce_exactly_decides_the_exit_status(row, verdict
         run(["reproduce", "t", "--quiet", "--format", "json"])
     (found,) = json.loads(capsys.readouterr().out)
     assert (found["verdict"], caught.value.code) == (verdict, status)
+
+
+def test_csv_has_what_is_printed(monkeypatch, capsys):
+    """In CSV files a printed number is a number, a claim is the text of the paper, and what there is not is nan."""
+    rows = [{"printed": text, "needs": "GPUs"} for text in ("354.13", "<= 1", "3-approximation")]
+    data = {
+        "title": "t",
+        "source": "s",
+        "row": [{"table": "Table 1", "row": "a", "section": "1"} | row for row in rows],
+    }
+    monkeypatch.setattr(module, "load_paper", lambda name: PublishedFile.model_validate(data))
+    with pytest.raises(SystemExit):
+        run(["reproduce", "t", "--quiet", "--format", "csv"])
+    lines = [line.split(",") for line in capsys.readouterr().out.splitlines()]
+    paper, ours = (lines[0].index(f'"{name}"') for name in ("paper", "ours"))
+    assert [line[paper] for line in lines[1:]] == ["354.13", '"<= 1"', '"3-approximation"']
+    assert {line[ours] for line in lines[1:]} == {"nan"}

@@ -30,6 +30,7 @@ from cwb.core.solver import Capability
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking
 from cwb.harness import registry
+from cwb.harness.suite_file import GridFile, SuiteFile
 from cwb.instances import schema
 from cwb.instances.generators import GENERATORS
 from cwb.schedules import verify as verifier
@@ -268,6 +269,14 @@ def test_every_generator_is_documented(pages):
     for entry in GENERATORS.values():
         module = entry.split(":")[0]
         assert f"automodule:: cwb.instances.generators.{module}\n" in pages["docs/instances/networks.md"]
+
+
+def test_every_field_of_a_suite_is_documented(pages):
+    """The two tables on suites have every field of a suite and of a grid, and no others."""
+    tables = pages["docs/comparing.md"].partition("| field of a grid |")
+    for table, model in ((tables[0], SuiteFile), (tables[2].partition("\n## ")[0], GridFile)):
+        named = [re.findall(r"`(\w+)`", row) for row in re.findall(r"^\| (`[^|]*) \|", table, re.MULTILINE)]
+        assert {name for names in named for name in names} == set(model.model_fields)
 
 
 def test_every_field_of_the_record_is_documented(pages):

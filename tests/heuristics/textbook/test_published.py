@@ -1,4 +1,4 @@
-"""Published times that textbook algorithms reproduce (dissertation, sections 5.1 and 5.6)."""
+"""Published times that textbook algorithms reproduce (dissertation, sections 5.3.1 and 5.6)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MICRO = Fraction(1, 10**6)
 
 @pytest.mark.slow
 def test_ring_is_16_71_times_faster_than_direct_on_a_ring(pose, unchecked, clock):
-    """Section 5.1: 1 GiB all-reduce on 64 NPUs, links of 0.5 us and 50 GiB/s; 528 messages on the busiest link against half the data each way."""
+    """Section 5.3.1: 1 GiB all-reduce on 64 NPUs, links of 0.5 us and 50 GiB/s; 528 messages on the busiest link against half the data each way."""
     posed = pose("ring(64, bandwidth='50 GiB/s', latency='0.5 us')", "all_reduce", size=2**30)
     ring, direct = unchecked("ring", posed), unchecked("direct", posed)
     assert clock(posed.network, ring) == pytest.approx(19750.5e-6, rel=1e-9)
