@@ -13,6 +13,7 @@ import click
 from ..core.errors import ExitStatus, InputError
 from .chakra import check_chakra
 from .msccl import DIALECTS, check_msccl
+from .options import limited
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 @click.option("--topology", metavar="SPEC", help="Of MSCCL files and traces: the network, whose links must be there.")
 @click.option("--dialect", type=click.Choice(DIALECTS), help="Of an MSCCL file: the runtime.  [default: any]")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object on stdout.")
+@limited
 def check(file: Path, instance: str | None, topology: str | None, dialect: str | None, as_json: bool) -> int:
     """Verify the schedule in FILE, and its certificate if it has one; or MSCCL algorithms, or Chakra traces.
 

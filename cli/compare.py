@@ -113,10 +113,11 @@ def _memory(text: str | None) -> int | None:
 
 
 def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> None:
-    """Print a line for each run; those that have a record are marked."""
+    """Print a line for each run; those that have a record are marked, and those whose instance is not loaded."""
     keys = {task.key for task in due}
     for task in everything:
-        echo(f"{task.cell}{'' if task.key in keys else '  [recorded]'}")
+        unknown = "" if task.known["instance_sha256"] else "  [not loaded]"
+        echo(f"{task.cell}{unknown if task.key in keys else '  [recorded]'}")
     recorded = f", {len(everything) - len(due)} of them recorded" if len(due) < len(everything) else ""
     echo(f"{len(everything)} runs planned{recorded}", err=True)
 

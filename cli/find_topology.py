@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.errors import ExitStatus, InputError
+from ..core.errors import ExitStatus, InputError, OutOfTime
+from .options import parse_duration
 from .streams import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..core.instance import Instance
     from ..core.schedule import StepSchedule
     from ..finder.candidates import Candidate
     from ..finder.finder import Choice, Job
+    from ..harness.clock import WallClock
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -43,6 +47,7 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
     "--collective", type=click.Choice(COLLECTIVES), default="all_reduce", show_default=True, help="Of the schedule."
 )
 @click.option("--no-schedule", is_flag=True, help="Do not build and verify the schedule of the best network.")
+@click.option("--time-limit", metavar="DURATION", help="Of everything: 60 (seconds), '5 min'.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.option("--output", "-o", type=_FILE, metavar="JSON", help="Write the best network as an instance file.")
 @click.option("--schedule", "schedule_file", type=_FILE, metavar="JSON", help="Write its schedule (.json, .json.gz).")
@@ -59,27 +64,38 @@ def find_topology(**given: Any) -> int:
     cwb find-topology --nodes 1024 --degree 4 --alpha "10 us" --size "1 MiB" --bandwidth "100 Gb/s"
     cwb find-topology --nodes 64 --degree 4 --bidirectional -o best.json --schedule schedule.json.gz
 
-    The schedule of the best network is built and verified; the exit status is 5 if it is wrong.
+    The schedule of the best network is built and verified; the exit status is 5 if it is wrong. When the time is up, or
+    at Ctrl-C, before there is a schedule, the networks are shown all the same; the exit status is then 4.
     """
     from ..finder.finder import fastest, find
+    from ..harness.clock import WallClock
+    from ..harness.interrupt import within
     from ..harness.networks import generated
     from .find_topology_table import plain, show
 
     _check_outputs(given)
-    job = _job(given)
-    choices = find(job, generated)
+    job, clock = _job(given), WallClock(parse_duration(given["time_limit"], "--time-limit"))
+    with within(clock):
+        choices = find(job, generated)
     best = fastest(choices)
-    rates = [_all_to_all(choice.candidate, given["all_to_all_limit"]) for choice in choices]
+    rates = _all_to_all([choice.candidate for choice in choices], given["all_to_all_limit"], clock)
     found = plain(job, choices, best, rates)
-    right = True
+    right, stopped = True, ""
     if not given["no_schedule"] or given["output"] or given["schedule_file"]:
-        right = _write(job, best, given, found)
+        try:
+            with within(clock):
+                right = _write(job, best, given, found)
+        except (OutOfTime, KeyboardInterrupt) as error:
+            stopped = str(error) or "interrupted"
     if given["picture"]:
         _draw(given["picture"], found)
     if given["as_json"]:
         echo(json.dumps(found, allow_nan=False))
     else:
         show(found)
+    if stopped:
+        echo(f"cwb: limit: {stopped}; there is no schedule", err=True)
+        return int(ExitStatus.LIMIT)
     return int(ExitStatus.OK if right else ExitStatus.VERIFICATION_FAILED)
 
 
@@ -132,13 +148,17 @@ def _instance(job: Job, choice: Choice, collective: str) -> Instance:
     return Instance(str(choice.candidate), network, demand)
 
 
-def _all_to_all(candidate: Candidate, seconds: float) -> float | None:
-    """Rate of every pair in units of a link; None where the linear program would take too long."""
+def _all_to_all(candidates: Sequence[Candidate], seconds: float, clock: WallClock) -> list[float | None]:
+    """Rates of every pair in units of a link; None where the linear program would take too long, or time is up."""
     from ..harness.networks import all_to_all_rate
     from .options import libraries_on_stderr
 
-    with libraries_on_stderr():
-        return all_to_all_rate(candidate, seconds)
+    rates: list[float | None] = []
+    for candidate in candidates:
+        left = clock.remaining_s()
+        with libraries_on_stderr():
+            rates.append(all_to_all_rate(candidate, seconds if left is None else min(seconds, left)))
+    return rates
 
 
 def _write(job: Job, best: Choice, given: dict[str, Any], found: dict[str, Any]) -> bool:

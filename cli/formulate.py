@@ -9,7 +9,7 @@ import click
 
 from ..core.errors import InputError, located
 from ..core.files import write_whole
-from .options import parse_options, plugged
+from .options import limited, parse_options, plugged
 from .streams import echo
 
 #: Rows and columns up to which a model is printed.
@@ -26,6 +26,7 @@ MAX_PRINTED = 2000
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File to write: .lp or .mps.")
 @click.option("--print", "printed", is_flag=True, help="Print the model as an LP file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the size as one JSON object on stdout.")
+@limited
 @plugged
 def formulate(
     formulation: str,

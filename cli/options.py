@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from math import isnan
 from pathlib import Path
 from threading import Thread
@@ -168,6 +169,20 @@ def telling_on_stderr() -> Iterator[None]:
 
     with progress_on_stderr(quiet=False) as progress, watched(Budget(progress=progress)):
         yield
+
+
+def limited(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--time-limit``, after which a command that leaves nothing half done is given up."""
+
+    @wraps(command)
+    def timed(*arguments: Any, time_limit: str | None, **given: Any) -> Any:
+        from ..harness.clock import WallClock
+        from ..harness.interrupt import within
+
+        with within(WallClock(parse_duration(time_limit, "--time-limit"))):
+            return command(*arguments, **given)
+
+    return click.option("--time-limit", metavar="DURATION", help="Give up then: 60 (seconds), '5 min'.")(timed)
 
 
 def plugged(command: Callable[..., Any]) -> Callable[..., Any]:

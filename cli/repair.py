@@ -51,6 +51,8 @@ def repair(
     from ..core.trees import TreePacking
     from ..harness import Request
     from ..harness import run as run_method
+    from ..harness.clock import WallClock
+    from ..harness.interrupt import within
     from ..models.mtree.repair_input import described
     from ..schedules.files import read_schedule
     from .display import show_record
@@ -58,18 +60,20 @@ def repair(
 
     if output is not None and not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
-    read = read_schedule(plan)
-    if not isinstance(read.answer, TreePacking):
-        raise InputError("it has no trees; expected a plan of mtree", source=str(plan))
-    with located(source=str(plan)):
-        previous = described(pose(read.instance), read.answer)
+    clock = WallClock(parse_duration(time_limit, "--time-limit"))
+    with within(clock):
+        read = read_schedule(plan)
+        if not isinstance(read.answer, TreePacking):
+            raise InputError("it has no trees; expected a plan of mtree", source=str(plan))
+        with located(source=str(plan)):
+            previous = described(pose(read.instance), read.answer)
     given = parse_options(options)
     for name in {"previous", "changes"} & set(given):
         raise InputError("comes from PLAN and --change", source="-O", place=name)
     asked = {**given, "previous": [tree.model_dump() for tree in previous], "changes": list(changes)}
-    request = Request("mtree-repair", solver, asked, seed, 1, parse_duration(time_limit, "--time-limit"))
+    request = Request("mtree-repair", solver, asked, seed, 1, clock.limit_s)
     with located(source=str(plan)), libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
-        done = run_method(read.instance, request, progress)
+        done = run_method(read.instance, request, progress, clock=clock)
     record: RunRecord = done.record
     if output is not None and done.instance is not None and done.answer is not None:
         write_answer(output, done.instance, done)

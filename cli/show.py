@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .options import limited
 from .streams import console
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what")
+@limited
 def show(what: str) -> None:
     """Show an instance, a model, a formulation or a named topology.
 

@@ -14,6 +14,7 @@ from ..core.errors import ExitStatus, InputError
 from ..core.pipelining import LatencyModel
 from ..core.trace import SimulationMode
 from ..core.units import UnitKind, parse
+from .options import limited
 from .streams import console, echo
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ RESERVED = "what if every tree kept the rate that is best for it"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.option("--trace", "trace_file", type=_FILE, metavar="JSON", help="Write a Chrome trace (Perfetto opens it).")
+@limited
 def simulate(
     file: Path,
     mode: str | None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.errors import Unsupported
+from ..core.errors import OutOfTime, Unsupported
 from ..core.files import write_whole
 from .streams import echo
 
@@ -66,19 +66,23 @@ def studied(
     """
     if not (explained or sensitive) or done.instance is None:
         return Findings()
+    from ..harness.clock import WallClock
     from ..harness.explain import explain
+    from ..harness.interrupt import within
     from ..harness.sensitivity import sensitivity
     from ..harness.task import loaded
 
     explanation = worth = None
     try:
+        with within(WallClock(cell.request.time_limit_s)):
+            instance = loaded(cell)
         if explained and done.record.answer is not None:
             echo("cwb: --explain: there is an answer", err=True)
         elif explained:
-            explanation = explain(loaded(cell), cell.request, progress)
+            explanation = explain(instance, cell.request, progress)
         if sensitive:
-            worth = sensitivity(loaded(cell), cell.request, progress)
-    except Unsupported as error:
+            worth = sensitivity(instance, cell.request, progress)
+    except (OutOfTime, Unsupported) as error:
         echo(f"cwb: --sensitivity: {error}", err=True)
     except KeyboardInterrupt:  # the run itself is done, and is not lost
         echo("cwb: interrupted; what the run has found is kept", err=True)

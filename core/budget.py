@@ -78,7 +78,7 @@ def unkept(model: Callable[[], Any]) -> None:
     del model
 
 
-def unlimited(seconds: float) -> float | None:
+def unlimited(seconds: float) -> None:
     """Keep nothing: there is no limit."""
     del seconds
 

@@ -53,6 +53,8 @@ _SCALAR = r'(?:-?[0-9][0-9.eE+-]*+|"[^"\\\x00-\x1f]*+"|true|false|null)'
 _RUN = re.compile(rf"(?:[ \t\n\r]*+{_SCALAR}[ \t\n\r]*+(?:,|(?=\])))++")
 #: What a column of numbers is made of.
 _NUMBERS = re.compile(r"[-0-9.eE+, \t\n\r]++")
+#: Integers of a column as they are written, of at most 18 digits.
+_INTEGERS = re.compile(r"-?(?:0|[1-9][0-9]{0,17}+)(?:,-?(?:0|[1-9][0-9]{0,17}+))*+")
 _ONE = re.compile(r'-?[0-9][0-9.eE+-]*+|"(?:[^"\\\x00-\x1f]|\\.)*+"|[a-zA-Z]++')
 
 
@@ -273,7 +275,7 @@ class _Reader:
         )
         try:
             text = self._text[self._at : end].rstrip()
-            array = _array(json.loads(f"[{text.removesuffix(',')}]"))
+            array = _numbers(text.removesuffix(","))
         except ValueError:
             return None
         if array is not None:
@@ -314,6 +316,13 @@ class _Column:
             return np.concatenate([array for array in arrays if array is not None])
         count(sum(len(piece) for piece in pieces if isinstance(piece, np.ndarray)))
         return [value for piece in pieces for value in (piece.tolist() if isinstance(piece, np.ndarray) else piece)]
+
+
+def _numbers(text: str) -> np.ndarray[Any, Any] | None:
+    """The numbers of a text as an array; None where they are of different kinds."""
+    if _INTEGERS.fullmatch(text):
+        return np.fromstring(text, dtype=np.int64, sep=",")
+    return _array(json.loads(f"[{text}]"))
 
 
 def _array(values: list[Any]) -> np.ndarray[Any, Any] | None:

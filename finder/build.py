@@ -27,7 +27,7 @@ from ..core.schedule import Ints, StepSchedule
 from ..core.topology import Topology
 from . import expansions
 from .candidates import Candidate, Construction
-from .gather import Gather, from_shares, recut, schedule_of
+from .gather import Gather, check_size, from_shares, recut, schedule_of
 
 #: Makes a base network from its expression.
 Generate = Callable[[str], Topology]
@@ -87,6 +87,7 @@ def schedule(
     kind = None if instance.demand is None else instance.demand.collective
     if kind not in (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE):
         raise Unsupported("the topology finder schedules all_gather, reduce_scatter and all_reduce")
+    check_size(candidate.nodes * (candidate.nodes - 1) * (2 if kind is CollectiveKind.ALL_REDUCE else 1))
     if kind is CollectiveKind.ALL_GATHER:
         return schedule_of(all_gather(candidate, generate), instance)
     home = all_gather(back or candidate, generate, transposed=True)

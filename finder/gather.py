@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from ..algorithms.breadth_first.broadcast import Shares
+from ..core.effort import require_schedulable
 from ..core.errors import InputError, Unsupported
 from ..core.instance import Instance
 from ..core.schedule import Chunks, Ints, Sends, StepSchedule
@@ -93,9 +94,12 @@ def check_size(sends: int) -> None:
     ------
     Unsupported
         If there are too many sends.
+    OutOfTime
+        If the memory or the time that is left will not do.
     """
     if sends > MAX_SENDS:
         raise Unsupported(f"the schedule has {sends:,} sends; expected at most {MAX_SENDS:,}")
+    require_schedulable(sends)
 
 
 def recut(gather: Gather, pieces: int, owner: Ints, start: Ints) -> Gather:

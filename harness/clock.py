@@ -19,6 +19,8 @@ class WallClock:
 
     Attributes
     ----------
+    limit_s : float or None
+        The time limit.
     broken_in : str or None
         The phase that an exception has left first.
     """
@@ -27,7 +29,7 @@ class WallClock:
         self._apart_s = self._apart_cpu_s = 0.0
         self._stands_at: float | None = None
         self._start = self._now()
-        self._limit_s = time_limit_s
+        self.limit_s = time_limit_s
         self._kept_s = 0.0
         self._phases: dict[str, float] = {}
         self.broken_in: str | None = None
@@ -72,12 +74,12 @@ class WallClock:
 
     def remaining_s(self) -> float | None:
         """Seconds until the time limit, less those that are kept, never negative; None without a limit."""
-        return None if self._limit_s is None else max(0.0, self._limit_s - self._kept_s - self.elapsed_s())
+        return None if self.limit_s is None else max(0.0, self.limit_s - self._kept_s - self.elapsed_s())
 
     def keep(self, seconds: float) -> float | None:
         """Keep at least so many seconds of the limit for what comes after; give those that are left with them."""
         self._kept_s = max(self._kept_s, seconds)
-        return None if self._limit_s is None else max(0.0, self._limit_s - self.elapsed_s())
+        return None if self.limit_s is None else max(0.0, self.limit_s - self.elapsed_s())
 
     def seconds(self) -> dict[str, float]:
         """Seconds of every phase, and in total."""

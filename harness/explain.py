@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core.budget import Budget, Progress, silent
-from ..core.errors import InputError, SolverUnavailable, Unsupported
+from ..core.effort import spending
+from ..core.errors import InputError, OutOfTime, SolverUnavailable, Unsupported
 from ..core.explanation import Explanation
 from ..core.formulation import Formulation
 from ..core.instance import Instance
 from ..core.solver import SolverOptions
 from . import registry
 from .clock import WallClock
+from .environment import spare_bytes
+from .interrupt import BrokenOff, broken_off
 from .request import Request
 
 if TYPE_CHECKING:
@@ -50,10 +53,23 @@ def explain(instance: Instance, request: Request, progress: Progress = silent) -
         raise SolverUnavailable(found.message)
     limit_s = DEFAULT_LIMIT_S if request.time_limit_s is None else request.time_limit_s
     clock = WallClock(limit_s)
-    budget = Budget(limit_s, request.threads, request.seed, clock=clock, progress=progress)
+    budget = Budget(
+        limit_s,
+        request.threads,
+        request.seed,
+        clock=clock,
+        progress=progress,
+        keep=clock.keep,
+        spare_bytes=spare_bytes,
+    )
     tried: list[Explanation] = []
     for formulation in explaining(request.model):
-        tried.append(_explained(formulation, instance, request, adapter, budget))
+        try:
+            with broken_off(budget), spending(budget):
+                tried.append(_explained(formulation, instance, request, adapter, budget))
+        except BrokenOff as error:
+            message = f"{str(error) or budget.why_exhausted}, and the search for clashing conditions was broken off"
+            return Explanation(formulation.name, adapter.name, message=message)
         if tried[-1].conditions:
             return tried[-1]
     if len(tried) == 1:
@@ -92,7 +108,7 @@ def _explained(
             return Explanation(formulation.name, adapter.name, told, irreducible=True, by="no variable is left in it")
         options = adapter.with_own(SolverOptions(), request.solver_options)
         conflict = find_conflict(adapter, matrix, budget, options)
-    except (InputError, Unsupported) as error:
+    except (InputError, OutOfTime, Unsupported) as error:
         return without(str(error))
     if conflict is None:
         undecided = budget.exhausted or budget.clock.remaining_s() == 0

@@ -23,8 +23,12 @@ import weakref
 from collections.abc import Iterator
 from types import FrameType
 
-from ..core.budget import Budget
+from ..core.budget import Budget, Progress, silent
+from ..core.effort import spending
+from ..core.errors import OutOfTime
+from ..core.watch import watched
 from ..solvers import guard
+from .clock import WallClock
 from .environment import memory_bytes, spare_bytes
 
 #: Seconds of the processor that a run has to end by itself when its time is up, more than a solver has.
@@ -100,6 +104,36 @@ def broken_off(budget: Budget, grace_s: float | None = None, stop: threading.Eve
             yield
         finally:
             watch.end()
+
+
+@contextlib.contextmanager
+def within(clock: WallClock, progress: Progress = silent, *, asks: bool = False) -> Iterator[Budget]:
+    """Hold what a command does beside runs to a time limit and to the memory that is left.
+
+    Parameters
+    ----------
+    clock : WallClock
+        Knows the limit.
+    progress : callable
+        Shows lines of what is loaded.
+    asks : bool
+        Whether the block looks at the budget, and ends by itself also at the first Ctrl-C; else it is broken off at
+        once, and the first Ctrl-C raises KeyboardInterrupt.
+
+    Raises
+    ------
+    OutOfTime
+        If the block was broken off.
+    """
+    budget = Budget(clock.limit_s, clock=clock, progress=progress, keep=clock.keep, spare_bytes=spare_bytes)
+    stop = budget.stop if asks else threading.Event()
+    if not asks:
+        stop.set()
+    try:
+        with watched(budget), spending(budget), broken_off(budget, None if asks else 0.0, stop):
+            yield budget
+    except BrokenOff as error:
+        raise OutOfTime(str(error) or budget.why_exhausted) from None
 
 
 class _Watch:

@@ -20,7 +20,8 @@ from ..core.answers import BandwidthPlan
 from ..core.budget import Budget, Progress, silent
 from ..core.collective import CollectiveKind, Demand
 from ..core.design import Comparison, Design, LinearConstraint, parse_constraints
-from ..core.errors import CwbError, SolverUnavailable, Unsupported, located
+from ..core.effort import spending
+from ..core.errors import CwbError, OutOfTime, SolverUnavailable, Unsupported, located
 from ..core.fabric import WiredFabric
 from ..core.fields import validated
 from ..core.instance import Instance
@@ -33,6 +34,8 @@ from ..core.units import show
 from ..schedules import judge
 from . import registry
 from .clock import WallClock
+from .environment import spare_bytes
+from .interrupt import BrokenOff, broken_off
 from .noting import Noting
 from .request import Request
 
@@ -87,15 +90,20 @@ def sensitivity(instance: Instance, request: Request, progress: Progress = silen
     if posed.timing is not None and posed.timing.semantics not in EPOCHS:
         raise Unsupported(f"{method.name} counts in ticks that follow from the bandwidths, which must then stay")
     study = _Study(method, posed, options, request)
-    base = study.seconds(study.instance)
+    base: Number | None = None
+    entries: list[Entry] = []
+    try:
+        with broken_off(study.budget), spending(study.budget):
+            base = study.begun()
+            for entry, value, at in study.parameters() if base is not None else ():
+                if study.over:
+                    break
+                progress(f"sensitivity: {entry.name}")
+                entries.append(replace(entry, up=one_sided(value, at, up=True), down=one_sided(value, at, up=False)))
+    except (BrokenOff, OutOfTime):
+        study.over = True
     if base is None:
         raise Unsupported(f"{method.name} proves no time of this instance that could be differentiated")
-    entries: list[Entry] = []
-    for entry, value, at in study.parameters():
-        if study.over:
-            break
-        progress(f"sensitivity: {entry.name}")
-        entries.append(replace(entry, up=one_sided(value, at, up=True), down=one_sided(value, at, up=False)))
     return Sensitivity(
         method.name,
         instance.name,
@@ -118,19 +126,31 @@ class _Study:
             self.solver = Noting(registry.solver(request.solver), request.solver_options)
             if not (found := self.solver.installed()).ok:
                 raise SolverUnavailable(found.message)
-        self.clock = WallClock(request.time_limit_s)
+        clock = WallClock(request.time_limit_s)
+        self.budget = Budget(
+            request.time_limit_s,
+            request.threads,
+            request.seed,
+            request.gap,
+            clock=clock,
+            keep=clock.keep,
+            spare_bytes=spare_bytes,
+        )
         self.known: dict[str, Number | None] = {}
         self.solves = 0
-        first = self.run(posed)
+        self.optimal = self.over = False
+        self.plan: BandwidthPlan | None = None
+
+    def begun(self) -> Number | None:
+        """What the method proves of the problem as it is; None if that is nothing."""
+        first = self.run(self.instance)
         self.optimal = first.status is Status.OPTIMAL
         self.plan = first.answer if isinstance(first.answer, BandwidthPlan) else None
-        self.over = False
+        return self.seconds(self.instance)
 
     def run(self, posed: Instance) -> Outcome:
         """Run the method."""
-        request = self.request
-        budget = Budget(request.time_limit_s, request.threads, request.seed, request.gap, clock=self.clock)
-        return self.method.run(posed, self.solver, budget, self.options)
+        return self.method.run(posed, self.solver, self.budget, self.options)
 
     def seconds(self, posed: Instance) -> Number | None:
         """What the method proves of a problem, as the verifier recomputes it; None if nothing is proved in time."""
@@ -139,7 +159,7 @@ class _Study:
         return self.known[posed.sha256]
 
     def _solved(self, posed: Instance) -> Number | None:
-        self.over = self.over or self.clock.remaining_s() == 0
+        self.over = self.over or self.budget.exhausted
         if self.over or self.method.objective_unit(posed) != "s":
             return None
         self.solves += 1
@@ -154,7 +174,7 @@ class _Study:
             recomputed = None
             if outcome.answer is not None:
                 recomputed = judge(posed, outcome.answer, outcome.certificate).bound
-        except SolverUnavailable:
+        except (OutOfTime, SolverUnavailable):
             raise
         except CwbError:
             return None
@@ -176,7 +196,7 @@ class _Study:
         """Pairs of nodes with links between them: one of each class, then all of the class."""
         if len(topology.links) > MAX_LINKS:
             raise Unsupported(f"{len(topology.links):,} links; expected at most {MAX_LINKS:,}")
-        classes = link_orbits(*self.colours(topology), lambda: self.clock.remaining_s() == 0)
+        classes = link_orbits(*self.colours(topology), lambda: self.budget.exhausted)
         if len(classes) > MAX_CLASSES:
             raise Unsupported(f"{len(classes):,} links that are not alike; expected at most {MAX_CLASSES}")
         names = [node.name for node in topology.nodes]

@@ -21,6 +21,9 @@ from .task import Limits, Task, tasks
 
 __all__ = ["Settings", "SuiteResult", "Tally", "plan_of", "run_cell", "run_cells", "run_suite"]
 
+#: Seconds for which an instance is loaded to find out whether its run is recorded.
+PLAN_S = 5.0
+
 
 @dataclass(frozen=True)
 class SuiteResult:
@@ -75,13 +78,15 @@ class Settings:
 def plan_of(plan: Sequence[Cell], ledger: Path, settings: Settings | None = None) -> tuple[list[Task], list[Task]]:
     """The different runs of cells, and those of them that would be made now; changes nothing.
 
+    What takes longer than :data:`PLAN_S` to be loaded is not looked up in the ledger: its digest is empty.
+
     Raises
     ------
     InputError
         If the ledger cannot be read.
     """
     settings = settings or Settings()
-    everything = tasks(plan, settings.limits)
+    everything = tasks(plan, settings.limits, load_s=PLAN_S)
     return everything, due(everything, Ledger(ledger, to_write=False), settings.retry)
 
 

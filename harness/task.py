@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +89,13 @@ class Limits:
         return replace(cell, request=replace(cell.request, time_limit_s=limit_s), memory_bytes=memory)
 
 
-def tasks(plan: Iterable[Cell], limits: Limits | None = None, progress: Progress = silent) -> list[Task]:
+def tasks(
+    plan: Iterable[Cell], limits: Limits | None = None, progress: Progress = silent, load_s: float = inf
+) -> list[Task]:
     """Make cells ready; those that ask the same are one.
 
     Every instance is loaded, since its digest is a part of the key. What is wrong or not supported then has its record
-    at once; what cannot be loaded within the limit of its run is recorded as such when it runs.
+    at once; what cannot be loaded within the limit of its run, or ``load_s`` seconds, is recorded as such when it runs.
     """
     limits = limits or Limits()
     plan = [limits.of(cell) for cell in plan]
@@ -102,7 +105,7 @@ def tasks(plan: Iterable[Cell], limits: Limits | None = None, progress: Progress
         problems.setdefault(asked, []).append(index)
     made: dict[int, Task] = {}
     for indices in problems.values():
-        instance = _posed(plan[indices[0]], progress)
+        instance = _posed(plan[indices[0]], progress, load_s)
         for index in indices:
             cell = plan[index]
             task = task_of(cell, _named(cell, instance), limits.grace_s)
@@ -138,9 +141,9 @@ def loaded(cell: Cell) -> Instance:
     return instance
 
 
-def _posed(cell: Cell, progress: Progress) -> Instance | CwbError | None:
+def _posed(cell: Cell, progress: Progress, load_s: float) -> Instance | CwbError | None:
     """The instance of a cell, or what is wrong with it; None where only its run can tell."""
-    limit_s = cell.request.time_limit_s
+    limit_s = min(load_s, inf if cell.request.time_limit_s is None else cell.request.time_limit_s)
     try:
         with watched(Budget(limit_s, clock=WallClock(limit_s), progress=progress)):
             return loaded(cell)

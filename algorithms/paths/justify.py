@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -99,7 +99,7 @@ class TimedSends:
         return max((b + t for b, t in zip(self.begin, self.ticks, strict=True)), default=0)
 
 
-def justified(instance: Instance, schedule: Schedule) -> Schedule:
+def justified(instance: Instance, schedule: Schedule, stop: Callable[[], bool] = lambda: False) -> Schedule:
     """A schedule that is no longer, of the same chunks over the same network.
 
     Parameters
@@ -108,6 +108,8 @@ def justified(instance: Instance, schedule: Schedule) -> Schedule:
         The problem, with a network and the timing of circuits.
     schedule : Schedule
         A schedule that has been verified.
+    stop : callable
+        Whether to end with what has been gained.
 
     Returns
     -------
@@ -123,10 +125,10 @@ def justified(instance: Instance, schedule: Schedule) -> Schedule:
         return schedule
     before, moved = timed.finish, True
     for _ in range(MAX_TURNS):
-        if not moved:
+        if not moved or stop():
             break
         last = timed.finish
-        _justify(timed)
+        _justify(timed, stop)
         moved = _other_parents(timed, schedule, topology, timing.epoch_s) or timed.finish < last
         timed.edges = _dependences(timed, schedule.chunks.reduced)
     return _schedule(timed, schedule, timing.epoch_s) if timed.finish < before else schedule
@@ -164,9 +166,9 @@ def _dependences(timed: TimedSends, reduced: Bools) -> list[Precedence]:
     return found
 
 
-def _justify(timed: TimedSends) -> None:
+def _justify(timed: TimedSends, stop: Callable[[], bool]) -> None:
     """Move all sends late, then early, until that gains nothing."""
-    while True:
+    while not stop():
         before, finish = timed.begin, timed.finish
         end = [finish - b - t for b, t in zip(timed.begin, timed.ticks, strict=True)]
         mirrored = [(j, i, lag + timed.ticks[j] - timed.ticks[i]) for i, j, lag in timed.edges]

@@ -441,3 +441,27 @@ def test_a_real_process_does_the_same(tmp_path: Path, words: tuple[str, ...], st
     assert reason in done.stderr
     assert done.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["bad.json"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "torus(160,160)"),
+        ("formulate", "mcf/flow", "torus(160,160)", "--collective", "all_to_all"),
+        ("solve", "-qm", "ring", "torus(160,160)", "--collective", "all_reduce"),
+    ],
+)
+def test_commands_give_up_in_time(cwb: Run, words: tuple[str, ...]) -> None:
+    """A large network that cannot be made in the time that is given is one line and exit status 4."""
+    result = cwb(*words, "--time-limit", "1 ns")
+    assert result.status == 4
+    assert len(result.err) == 1
+    assert "the time limit of 1e-09 s ran out" in result.err[0]
+    assert words[0] == "solve" or not result.out
+
+
+def test_options_of_a_solver_are_refused_where_there_is_none(cwb: Run) -> None:
+    """A method that calls no solver takes none of its options."""
+    refused(
+        cwb("solve", "-qm", "ring", "ring(4)", "--collective", "all_reduce", "-S", "presolve=off"), "calls no solver"
+    )

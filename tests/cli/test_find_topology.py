@@ -119,6 +119,17 @@ def test_bad_input(arguments, message):
     assert len(str(caught.value).splitlines()) == 1
 
 
+def test_networks_are_shown_without_a_schedule_where_time_is_up(monkeypatch, tmp_path):
+    """What is found is printed and written; the schedule that would take too long is not made, and that is said."""
+    monkeypatch.setattr("cwb.core.effort.SEND_S", 1e9)
+    words = ["--nodes", "16", "--degree", "4", "--time-limit", "1 h", "-o", str(tmp_path / "n.json")]
+    result = CliRunner().invoke(find_topology, words, catch_exceptions=False, standalone_mode=False)
+    assert result.return_value == 4
+    assert "lower bound" in result.stdout
+    assert result.stderr.endswith("s are left; there is no schedule\n")
+    assert load(str(tmp_path / "n.json")).npus == 16
+
+
 @pytest.mark.parametrize("degree", [3, 7])
 def test_a_part_of_the_bandwidth_that_is_no_decimal_is_written_exactly(tmp_path, degree):
     """A third and a seventh of a node's bandwidth are in the instance file as fractions, and the schedule is one of

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from cwb.cli.polish import polish
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
-from cwb.core.errors import InputError
+from cwb.core.errors import InputError, OutOfTime
 from cwb.core.schedule import StepSchedule
 from cwb.instances import load
 from cwb.models.ten.method import METHOD
@@ -72,6 +72,19 @@ def test_a_wrong_schedule_is_not_polished(made, tmp_path):
     assert (status, out) == (5, "")
     assert len(err.splitlines()) == 1
     assert not (tmp_path / "t.json").exists()
+
+
+def test_without_time_the_schedule_stays(made, tmp_path, monkeypatch):
+    """What cannot be read in time is refused; what cannot be polished in time is written as it is, and that is said."""
+    write_schedule(tmp_path / "s.json", *made)
+    with pytest.raises(OutOfTime):
+        run(tmp_path / "s.json", "-o", tmp_path / "t.json", "--time-limit", "1 ns")
+    monkeypatch.setattr("cwb.core.effort.SEND_S", 1e9)
+    status, out, err = run(tmp_path / "s.json", "-o", tmp_path / "t.json", "--time-limit", "1 h")
+    assert status == 0
+    assert out.endswith("s, as before\n")
+    assert err.endswith("s are left; the schedule stays as it is\n")
+    assert (tmp_path / "t.json").read_text() == (tmp_path / "s.json").read_text()
 
 
 def test_other_schedules_are_refused(made, tmp_path):

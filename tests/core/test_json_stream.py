@@ -79,11 +79,18 @@ def test_pieces_make_the_whole(text):
     assert told(lambda: read_stream(io.BytesIO(raw), 10**6, 100)) == (None if text.count("[") > 100 else whole)
 
 
-def test_columns_are_arrays():
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_columns_are_arrays(separators):
     """Long lists of integers or of floats are arrays, mixed and short ones lists; exact integers stay exact."""
     count = 3 * COLUMN
-    data = {"i": list(range(count)), "f": [0.5] * count, "m": [0.5, 1] * count, "b": [2**70] * count, "s": [1, 2]}
-    found = read_stream(io.BytesIO(json.dumps(data).encode()), 10**7, 10)
+    data = {
+        "i": list(range(-count, count)),
+        "f": [0.5] * count,
+        "m": [0.5, 1] * count,
+        "b": [2**70] * count,
+        "s": [1, 2],
+    }
+    found = read_stream(io.BytesIO(json.dumps(data, separators=separators).encode()), 10**7, 10)
     assert {name: getattr(column, "dtype", None) for name, column in found.items()} == {
         "i": np.int64,
         "f": np.float64,

@@ -14,10 +14,12 @@ import pytest
 from cwb.algorithms.bounds.schedule_bounds import best_bound
 from cwb.core.budget import Budget, Incumbent
 from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import OutOfTime
 from cwb.core.method import Kind, Method, Outcome
 from cwb.core.schedule import StepSchedule
 from cwb.harness import Request, interrupt, registry, run
-from cwb.harness.interrupt import BrokenOff, broken_off, stop_on_interrupt
+from cwb.harness.clock import WallClock
+from cwb.harness.interrupt import BrokenOff, broken_off, stop_on_interrupt, within
 from cwb.instances import load
 
 RING = load("ring(4)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(2**20)))
@@ -100,6 +102,19 @@ def test_a_second_ctrl_c_is_raised_at_once() -> None:
             assert stop.is_set()
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
+
+
+def test_a_command_is_held_to_its_limit() -> None:
+    """What a command does beside runs is broken off when its time is up; Ctrl-C ends it at once, or is asked for."""
+    with pytest.raises(OutOfTime, match=r"the time limit of 0\.01 s ran out"), within(WallClock(0.01)):
+        for_ever()
+    with pytest.raises(KeyboardInterrupt), within(WallClock()):
+        _thread.interrupt_main()
+        for_ever()
+    with within(WallClock(), asks=True) as budget:
+        _thread.interrupt_main()
+        while not budget.exhausted:
+            pass
 
 
 def test_what_takes_the_last_memory_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
