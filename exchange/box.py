@@ -197,18 +197,8 @@ def merged(cables: Iterable[Cable]) -> tuple[Cable, ...]:
 
 def join_all(gpus: Sequence[str], cables: Iterable[Cable]) -> bool:
     """Whether every GPU reaches every other one."""
-    ahead: dict[str, list[str]] = {}
-    back: dict[str, list[str]] = {}
-    for c in cables:
-        ahead.setdefault(c.source, []).append(c.target)
-        back.setdefault(c.target, []).append(c.source)
-    return all(set(gpus) <= _reached(gpus[0], of) for of in (ahead, back))
+    import networkx as nx
 
-
-def _reached(start: str, ahead: Mapping[str, Sequence[str]]) -> set[str]:
-    seen, waiting = {start}, [start]
-    while waiting:
-        fresh = [name for name in ahead.get(waiting.pop(), ()) if name not in seen]
-        seen.update(fresh)
-        waiting += fresh
-    return seen
+    graph = nx.DiGraph((c.source, c.target) for c in cables)
+    graph.add_nodes_from(gpus)
+    return any(part.issuperset(gpus) for part in nx.strongly_connected_components(graph))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...core.schedule import Bools, Ints
+from ..graphs.components import components
 from ..graphs.maxflow import RootedFlow, near_order
 from ..graphs.network import INT64_SAFE, Exact, Network, kernel_for
 from .exact_tree import exact_tree
@@ -112,17 +113,12 @@ class CutPool:
 
 def _linked_parts(graph: Network) -> Iterable[Bools]:
     """The parts that edges of at least some capacity join, for a few capacities."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     values = sorted(set(graph.capacity.tolist()))
     step = max(len(values) // _THRESHOLDS, 1)
     for least in values[1::step]:
         strong = graph.capacity >= least
-        ends = graph.tail[strong], graph.head[strong]
-        matrix = csr_array((np.ones(len(ends[0])), ends), shape=(graph.nodes, graph.nodes))
-        count, label = connected_components(matrix, directed=False)
-        sizes = np.bincount(label, minlength=count)
+        label = components(graph.nodes, graph.tail[strong], graph.head[strong])
+        sizes = np.bincount(label)
         for part in np.flatnonzero(sizes > 1):
             yield label == part
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.schedule import Bools, Ints
+from ..graphs.components import components
 from ..graphs.network import Exact, Network
 
 #: Larger groups keep the order of their nodes.
@@ -71,16 +72,13 @@ def find_groups(graph: Network, members: Bools) -> Groups:
     members : array of bool, shape (nodes,)
         The nodes to group; all others are left out, and edges to them count as a property of a node.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     nodes = np.flatnonzero(members)
     place = np.full(graph.nodes, -1, dtype=np.int64)
     place[nodes] = np.arange(len(nodes))
     inner = members[graph.tail] & members[graph.head]
     ends = place[graph.tail[inner]], place[graph.head[inner]]
-    matrix = csr_array((np.ones(len(ends[0])), ends), shape=(len(nodes), len(nodes)))
-    count, label = connected_components(matrix, directed=False)
+    label = components(len(nodes), *ends)
+    count = int(label.max(initial=-1)) + 1
     group = np.full(graph.nodes, -1, dtype=np.int64)
     group[nodes] = label
     position = np.zeros(graph.nodes, dtype=np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 from ...core.errors import InputError
 from ...core.schedule import Bools, Ints
 from ...core.topology import NodeKind, Topology
+from ..graphs.components import components
 from ..graphs.network import edges_by
 
 #: Arcs beyond which a network of switches is refused.
@@ -173,7 +174,7 @@ def islands(arcs: RankNetwork) -> tuple[Ints, list[list[int]]]:
     of: list[list[int]] = [[] for _ in range(arcs.ranks)]
     count = 0
     for level in np.unique(arcs.level)[:-1].tolist():
-        label = _components(arcs.ranks, arcs.tail[arcs.level > level], arcs.head[arcs.level > level], strong=False)
+        label = components(arcs.ranks, arcs.tail[arcs.level > level], arcs.head[arcs.level > level])
         sizes = np.bincount(label, minlength=arcs.ranks)
         number = {int(root): count + index for index, root in enumerate(np.flatnonzero(sizes > 1))}
         count += len(number)
@@ -185,15 +186,6 @@ def islands(arcs: RankNetwork) -> tuple[Ints, list[list[int]]]:
             if inside in number and inside != label[arcs.tail[arc]]:
                 island[arc] = number[inside]
     return island, of
-
-
-def _components(nodes: int, tail: Ints, head: Ints, *, strong: bool) -> Ints:
-    """Number of the component of every node: strongly connected, or connected whichever way edges lead."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    graph = csr_array((np.ones(len(tail), dtype=np.int8), (tail, head)), shape=(nodes, nodes))
-    return np.asarray(connected_components(graph, connection="strong" if strong else "weak")[1], dtype=np.int64)
 
 
 def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: int, degree: int = 0) -> RankNetwork:
@@ -359,4 +351,4 @@ def restricted(arcs: RankNetwork, members: Bools) -> RankNetwork:
 
 def connects(nodes: int, tail: Ints, head: Ints, members: Ints) -> bool:
     """Whether edges lead from every member to every other one, also over other nodes."""
-    return len(np.unique(_components(nodes, tail, head, strong=True)[members])) == 1
+    return len(np.unique(components(nodes, tail, head, strong=True)[members])) == 1

@@ -16,6 +16,7 @@ from ...core.instance import Instance
 from ...core.schedule import Ints
 from ...core.topology import Topology
 from ..bounds.schedule_bounds import network_of
+from ..graphs.components import components
 
 #: Networks beyond this are refused before memory is taken.
 MAX_NODES, MAX_LINKS = 2000, 20_000
@@ -199,13 +200,3 @@ def _check_connected(wan: Wan) -> None:
         alone = int(np.flatnonzero(label)[0])
         problem = f"no path of links in both directions leads from {wan.names[0]!r} to {wan.names[alone]!r}"
         raise InputError(f"{problem}; expected a connected network", place="network.links")
-
-
-def components(nodes: int, tail: Ints, head: Ints) -> Ints:
-    """Number the parts that links join, shape (nodes,)."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    matrix = csr_array((np.ones(len(tail)), (tail, head)), shape=(nodes, nodes))
-    label: Ints = connected_components(matrix, directed=False)[1].astype(np.int64)
-    return label

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.trees.network import Wan, components
+from ...algorithms.graphs.components import components
+from ...algorithms.trees.network import Wan
 from ...algorithms.trees.one_tree import lowest_tree, widest_tree
 from ...algorithms.trees.trees import RatedTrees, measures_of_rate
 from ...core.budget import Budget

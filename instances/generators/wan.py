@@ -16,12 +16,10 @@ random graphs of these sizes and nothing else.
 from __future__ import annotations
 
 from fractions import Fraction
-from random import Random
 
 from ...core.errors import InputError
 from ...core.topology import Link, Node, Topology
 from .building import check_size, ranks, within
-from .random_graphs import connected
 
 _Edges = list[tuple[int, int]]
 
@@ -100,27 +98,11 @@ def _drawn(nodes: int, edges: _Edges, skewness: Fraction, seed: int, family: int
 
 
 def _random_edges(nodes: int, count: int, seed: int) -> _Edges:
-    """Draw pairs of nodes until there are enough different ones.
+    """Draw a graph of so many links."""
+    import networkx as nx
 
-    The graph of networkx's ``gnm_random_graph``, and its order of the edges.
-    """
     within(seed, "seed", 0, 2**63 - 1)
-    source = Random(seed)  # noqa: S311 (nothing is secret here)
-    neighbours: list[dict[int, None]] = [{} for _ in range(nodes)]
-    left = count
-    while left:
-        one, other = _below(source, nodes), _below(source, nodes)
-        if one != other and other not in neighbours[one]:
-            neighbours[one][other] = neighbours[other][one] = None
-            left -= 1
-    edges = [(one, other) for one in range(nodes) for other in neighbours[one] if one < other]
-    if not connected(nodes, set(edges)):
+    graph = nx.gnm_random_graph(nodes, count, seed)
+    if not nx.is_connected(graph):
         raise InputError("its graph is not connected; expected another seed", place="seed")
-    return edges
-
-
-def _below(source: Random, limit: int) -> int:
-    """Draw a number below a limit from as many bits as the limit has."""
-    while (value := source.getrandbits(limit.bit_length())) >= limit:
-        pass
-    return value
+    return list(graph.edges)

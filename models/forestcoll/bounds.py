@@ -15,6 +15,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import crossings, cut_bound, network_of, partition_bound
+from ...algorithms.graphs.components import components
 from ...algorithms.graphs.maxflow import max_flow
 from ...core.bounds import CutCertificate, PartitionCertificate
 from ...core.instance import Instance
@@ -60,9 +61,6 @@ def linked_parts(topology: Topology) -> Iterator[list[list[int]]]:
 
     Switches alone are in no part.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     size = len(topology.nodes)
     rates = sorted({link.bandwidth_Bps for link in topology.links})
     step = max(len(rates) // _BANDWIDTH_THRESHOLDS, 1)
@@ -72,8 +70,7 @@ def linked_parts(topology: Topology) -> Iterator[list[list[int]]]:
     computes = set(topology.rank_nodes)
     for threshold in range(0, len(rates) + step, step):
         fast = speed >= threshold
-        matrix = csr_array((np.ones(int(fast.sum())), (tail[fast], head[fast])), shape=(size, size))
-        _, label = connected_components(matrix, directed=False)
+        label = components(size, tail[fast], head[fast])
         parts: dict[int, list[int]] = {}
         for node, part in enumerate(label.tolist()):
             parts.setdefault(part, []).append(node)
@@ -166,29 +163,8 @@ def _sharpness(network: ForestProblem, groups: Sequence[frozenset[int]], ranks: 
 
 def strong_components(network: ForestProblem, links: Sequence[int]) -> list[frozenset[int]]:
     """The strongly connected components of some links."""
-    out: list[list[int]] = [[] for _ in range(network.nodes)]
-    back: list[list[int]] = [[] for _ in range(network.nodes)]
-    for e in links:
-        out[network.tail[e]].append(network.head[e])
-        back[network.head[e]].append(network.tail[e])
-    left: set[int] = set()
-    finished = [node for start in range(network.nodes) for node in _leave(out, start, left)]
-    entered: set[int] = set()
-    return [frozenset(part) for node in reversed(finished) if (part := list(_leave(back, node, entered)))]
+    import networkx as nx
 
-
-def _leave(out: Sequence[Sequence[int]], start: int, seen: set[int]) -> Iterator[int]:
-    """Go through all new nodes that can be reached, depth first, and give each when nothing new is behind it."""
-    if start in seen:
-        return
-    seen.add(start)
-    path = [(start, iter(out[start]))]
-    while path:
-        node, following = path[-1]
-        fresh = next((other for other in following if other not in seen), None)
-        if fresh is None:
-            path.pop()
-            yield node
-        else:
-            seen.add(fresh)
-            path.append((fresh, iter(out[fresh])))
+    graph = nx.DiGraph((network.tail[e], network.head[e]) for e in links)
+    graph.add_nodes_from(range(network.nodes))
+    return sorted(map(frozenset, nx.strongly_connected_components(graph)), key=min)

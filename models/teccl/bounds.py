@@ -181,20 +181,13 @@ def regions(exchange: Exchange) -> set[frozenset[int]]:
     return {part for part in parts if part and part != everything}
 
 
-def _components(count: int, edges: Iterable[tuple[int, int]]) -> set[frozenset[int]]:
-    parent = list(range(count))
+def _components(count: int, edges: Sequence[tuple[int, int]]) -> set[frozenset[int]]:
+    """The parts that edges join."""
+    import networkx as nx
 
-    def root(x: int) -> int:
-        while parent[x] != x:
-            parent[x] = x = parent[parent[x]]
-        return x
-
-    for i, j in edges:
-        parent[root(i)] = root(j)
-    members: dict[int, set[int]] = {}
-    for node in range(count):
-        members.setdefault(root(node), set()).add(node)
-    return {frozenset(part) for part in members.values()}
+    graph = nx.Graph(edges)
+    graph.add_nodes_from(range(count))
+    return {frozenset(part) for part in nx.connected_components(graph)}
 
 
 def best_cut(exchange: Exchange) -> tuple[int, frozenset[int] | None]:

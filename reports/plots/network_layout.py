@@ -109,18 +109,14 @@ def _circle(count: int, switches: tuple[int, ...]) -> Floats:
 
 def _distances(count: int, wires: frozenset[tuple[int, int]]) -> Floats:
     """Links between any two nodes, either way; one more than the most where none lead there."""
-    near = np.zeros((count, count), dtype=np.bool_)
+    from scipy.sparse.csgraph import shortest_path
+
+    near = np.zeros((count, count))
     for a, b in wires:
-        near[a, b] = near[b, a] = True
-    far = np.full((count, count), np.inf)
-    reached, links = np.eye(count, dtype=np.bool_), 0
-    while not np.isfinite(far).all():
-        new = reached & np.isinf(far)
-        if not new.any():
-            break
-        far[new] = links
-        reached, links = reached | (reached @ near), links + 1
-    return np.where(np.isinf(far), links, far)
+        near[a, b] = 1
+    far = shortest_path(near, directed=False, unweighted=True)
+    joined = np.isfinite(far)
+    return np.where(joined, far, far[joined].max() + 1)
 
 
 def _majorized(far: Floats, start: int) -> Floats:

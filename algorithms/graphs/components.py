@@ -1,0 +1,17 @@
+"""The parts of a graph that its edges join."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.schedule import Ints
+
+
+def components(nodes: int, tail: Ints, head: Ints, *, strong: bool = False) -> Ints:
+    """Number the parts, shape (nodes,): joined by edges whichever way they lead, or strongly connected."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = csr_array((np.ones(len(tail), dtype=np.int8), (tail, head)), shape=(nodes, nodes))
+    label = connected_components(graph, connection="strong" if strong else "weak")[1]
+    return np.asarray(label, dtype=np.int64)
