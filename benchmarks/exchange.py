@@ -37,9 +37,10 @@ from cwb.core.topology import Topology
 from cwb.core.translated import TranslatedTrees
 from cwb.core.trees import TreePacking
 from cwb.exchange.chakra.files import file_of, read_trace
+from cwb.exchange.chakra.lift import lift_trace
 from cwb.exchange.chakra.replay import problems_of
 from cwb.exchange.chakra.schema import SEND
-from cwb.exchange.chakra.trace import trace_of
+from cwb.exchange.chakra.trace import Trace, trace_of
 from cwb.exchange.msccl.check import check_algorithm, check_file, ranges
 from cwb.exchange.msccl.dialects import DIALECTS, Dialect
 from cwb.exchange.msccl.flow import Flow, flow_of
@@ -193,9 +194,21 @@ def traced(instance: Instance, answer: Written, flow: Flow, single: dict[tuple[i
         return "wrong!chakra: other sizes of messages"
     assert isinstance(instance.network, Topology)
     loads = loads_of(SimpleNamespace(ngpus=trace.ngpus, transfers=grains), instance.network).chunks
-    if all(pair in single for pair in pairs) and {link: n * flow.grain_bytes for link, n in loads.items()} == links:
-        return "right (traces, links compared)"
-    return "right (traces, pairs compared)"
+    one_way = all(pair in single for pair in pairs)
+    some = "links" if one_way and {link: n * flow.grain_bytes for link, n in loads.items()} == links else "pairs"
+    return f"right (traces, {some} compared{brought_back(instance, flow, again)})"
+
+
+def brought_back(instance: Instance, flow: Flow, trace: Trace) -> str:
+    """Whether a trace comes back as a verified schedule with the same bytes between ranks."""
+    demand, kind = instance.demands[0], flow.kind or CollectiveKind.POINT_TO_POINT
+    size_bytes = None if flow.kind is None else demand.size_bytes
+    assert isinstance(instance.network, Topology)
+    try:
+        schedule = lift_trace(trace, instance.network, kind, size_bytes, "again")
+    except InputError:
+        return ", not read back"
+    return "" if trace_of(flow_of(*schedule)).transfers == trace.transfers else "!chakra: comes back with other bytes"
 
 
 def examples() -> int:

@@ -91,6 +91,49 @@ def export_astra(schedule: Path, output: Path, name: str | None) -> None:
     _tell(output, flow, trace)
 
 
+@click.command("chakra")
+@click.argument("folder", type=_FILE, metavar="FOLDER")
+@click.option("--topology", required=True, metavar="SPEC", help="The network, with the trace's number of ranks.")
+@click.option(
+    "--collective", required=True, metavar="NAME", help="What the trace does; point_to_point is messages alone."
+)
+@click.option("--size", metavar="SIZE", help="Full buffer of the collective.  [default: as the messages say]")
+@click.option("--name", help="Name of the instance; by default the folder's.")
+@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the schedule is written.")
+def import_chakra(
+    folder: Path, topology: str, collective: str, size: str | None, name: str | None, output: Path
+) -> None:
+    """Import the Chakra execution traces in FOLDER, one for each rank, as a schedule in steps.
+
+    \b
+    cwb import chakra traces/ --topology "torus(4,4)" --collective all_reduce -o s.json
+
+    Which data a message carries follows from what it waits for, and the schedule is verified before it is written. Nodes
+    that are whole collectives are no schedule, and are refused. Needs protobuf, cwb[chakra].
+    """
+    from ..core.collective import CollectiveKind
+    from ..core.text import did_you_mean
+    from ..core.units import UnitKind, parse
+    from ..exchange.chakra.files import read_trace
+    from ..exchange.chakra.lift import lift_trace
+    from ..schedules.files import write_schedule
+
+    if not output.parent.is_dir():
+        raise InputError("its folder does not exist", source=str(output))
+    kinds = [kind.value for kind in CollectiveKind]
+    if collective not in kinds:
+        hint = did_you_mean(collective, kinds)
+        raise InputError(f"{collective!r} is unknown; expected one of {', '.join(kinds)}{hint}", source="--collective")
+    with located(source="--size"):
+        size_bytes = None if size is None else parse(size, UnitKind.SIZE, allow_zero=False)
+    trace, network = read_trace(folder), network_of_spec(topology)
+    with located(source=str(folder)):
+        found = lift_trace(trace, network, CollectiveKind(collective), size_bytes, name or folder.resolve().name)
+    instance, schedule = found
+    write_schedule(output, instance, schedule, extra={"source": f"{folder.name}, Chakra execution traces"})
+    echo(f"{output}: {collective}, {len(schedule.sends):,} sends in {schedule.steps:,} steps", err=True)
+
+
 def _prefix(output: Path, name: str | None) -> str:
     """How the names of the files begin."""
     prefix = name or output.resolve().name

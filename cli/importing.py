@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..core.errors import InputError
+from .chakra import import_chakra
 from .importing_machines import MACHINES
 from .msccl import import_msccl
 from .streams import echo
@@ -139,3 +140,4 @@ def wan(
 for command in MACHINES:
     importing.add_command(command)
 importing.add_command(import_msccl)
+importing.add_command(import_chakra)

@@ -9,10 +9,13 @@ from typing import Any
 
 from ...core.errors import InputError, located
 from .schema import COLL, INTEGERS, LAST_TYPE, RECV, SEND, VERSION, decoded, framed, messages, unframed
-from .trace import Node, Trace
+from .trace import ADDED, KEPT, PASSED, Node, Trace
 
 #: Bytes of all files, and nodes with what they wait for: an all-gather of 1,024 ranks around a ring has 2,095,104.
 MAX_BYTES, MAX_NODES, MAX_DEPENDENCES = 2**28, 2**21, 2**22
+
+#: Attributes of cwb's own: which chunk a message is of, and what becomes of it at the receiver.
+DATA, USE = "cwb_chunk", "cwb_use"
 
 _NAME = re.compile(r"(.+)\.(0|[1-9][0-9]{0,5})\.et\Z")
 
@@ -31,6 +34,11 @@ def file_of(trace: Trace, rank: int) -> bytes:
             _attribute(message, "comm_tag", node.tag)
             _attribute(message, "msg_chunk_cnt", node.grains)
             _attribute(message, "total_chunk_cnt", trace.grains)
+            known = (
+                {} if node.data < 0 else {DATA: node.data} if node.type == SEND else {DATA: node.data, USE: node.use}
+            )
+            for name, value in known.items():
+                _attribute(message, name, value)
         parts.append(framed(message))
     return b"".join(parts)
 
@@ -149,7 +157,10 @@ def _node(message: Any, rank: int, ranks: int) -> Node:
         raise InputError(f"{name} has {own} {values[own]}, but the file is of rank {rank}")
     if size < 0:
         raise InputError(f"{name} has comm_size {size}; expected at least 0")
-    return Node(message.id, message.type, after, peer, tag, size)
+    grains, data, use = values.get("msg_chunk_cnt"), values.get(DATA), values.get(USE)
+    known = data is not None and data >= 0 and use in ((None,) if message.type == SEND else (KEPT, ADDED, PASSED))
+    node = Node(message.id, message.type, after, peer, tag, size, max(grains or 0, 0))
+    return node._replace(data=data or 0, use=use or 0) if known else node
 
 
 def _integer(attribute: Any) -> int | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,13 +22,45 @@ def problems_of(trace: Trace) -> list[str]:
     A send needs no receive to begin or to end, as in ASTRA-sim. A receive ends when the message is there: the k-th send
     and the k-th receive of a pair of ranks and a tag, in the order of the files, are one message.
     """
+    return run_of(trace).problems
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A trace that was run.
+
+    Parameters
+    ----------
+    problems : list of str
+        What is wrong; then there is no order.
+    starts : list of int
+        Where each rank's nodes begin, when all are counted one rank after the other.
+    messages : list of (int, int)
+        The send and the receive of every message, so counted.
+    order : list of int
+        The nodes in an order in which they can be run, in which nodes come early.
+    """
+
+    problems: list[str]
+    starts: list[int]
+    messages: list[tuple[int, int]]
+    order: list[int]
+
+
+def run_of(trace: Trace) -> Replay:
+    """Run a trace; see :func:`problems_of`."""
     starts = np.cumsum([0, *map(len, trace.ranks)])
     idle = (f"rank {rank} has no node, and never ends" for rank, nodes in enumerate(trace.ranks) if not nodes)
     pairs = array("q")  # nodes, each before the one that waits for it
     found = _few(idle)
     found += _few(_matched(trace, starts.tolist(), pairs))
+    matched = list(zip(pairs[::2], pairs[1::2], strict=True))
     found += _few(_ordered(trace, starts.tolist(), pairs))
-    return found + ([] if found else _few(_stuck(trace, starts, np.frombuffer(pairs, dtype=np.int64).reshape(-1, 2))))
+    if found:
+        return Replay(found, starts.tolist(), matched, [])
+    order, waits = _order(int(starts[-1]), np.frombuffer(pairs, dtype=np.int64).reshape(-1, 2))
+    found = _few(_stuck(trace, starts, waits)) if len(order) < int(starts[-1]) else []
+    return Replay(found, starts.tolist(), matched, [] if found else order)
 
 
 def _few(problems: Iterator[str]) -> list[str]:
@@ -73,20 +106,23 @@ def _ordered(trace: Trace, starts: list[int], pairs: array[int]) -> Iterator[str
                 pairs.extend((index[before], index[node.id]))
 
 
-def _stuck(trace: Trace, starts: np.ndarray, pairs: np.ndarray) -> Iterator[str]:
-    """Nodes that wait for one another in a circle, and those behind them."""
-    count = int(starts[-1])
+def _order(count: int, pairs: np.ndarray) -> tuple[list[int], memoryview[int]]:
+    """The nodes that do not wait for ever, in order, and how many nodes each of the others waits for."""
     order = np.argsort(pairs[:, 0], kind="stable")
     first = np.searchsorted(pairs[order, 0], np.arange(count + 1)).data
     following = pairs[order, 1].data
     waits = np.bincount(pairs[:, 1], minlength=count).data
-    ready = deque(index for index, number in enumerate(waits) if not number)
-    while ready:
-        node = ready.popleft()
+    ready = [index for index, number in enumerate(waits) if not number]
+    for node in ready:  # grows while it is gone through
         for after in following[first[node] : first[node + 1]]:
             waits[after] -= 1
             if not waits[after]:
                 ready.append(after)
+    return ready, waits
+
+
+def _stuck(trace: Trace, starts: np.ndarray, waits: memoryview[int]) -> Iterator[str]:
+    """Nodes that wait for one another in a circle, and those behind them."""
     for index in (index for index, number in enumerate(waits) if number):
         rank = int(np.searchsorted(starts, index, side="right")) - 1
         node_id = trace.ranks[rank][index - int(starts[rank])].id

@@ -11,6 +11,9 @@ from ..msccl.flow import Flow
 from ..msccl.operations import Operation, Shape, operations
 from .schema import COMP, RECV, SEND
 
+#: What becomes of what a rank receives.
+KEPT, ADDED, PASSED = range(3)
+
 
 class Node(NamedTuple):
     """What a rank does.
@@ -29,6 +32,10 @@ class Node(NamedTuple):
         Size in the grains of a schedule; 0 where it is not known.
     name : str
         What it is called.
+    data : int
+        Which chunk of the schedule; -1 where it is not known.
+    use : int
+        Of a receive of such a chunk: :data:`KEPT`, :data:`ADDED` to what the rank has, or only :data:`PASSED` on.
     """
 
     id: int
@@ -39,6 +46,8 @@ class Node(NamedTuple):
     size_bytes: int = 0
     grains: int = 0
     name: str = ""
+    data: int = -1
+    use: int = 0
 
 
 @dataclass(frozen=True)
@@ -112,5 +121,6 @@ def _nodes(
         after = tuple(sorted({numbers[before] for before in operation.after}))
         size = max(1, ceil(operation.count * flow.grain_bytes))
         numbers[operation] = number = len(nodes)
-        nodes.append(Node(number, kind, after, peer, tag, size, operation.count, name))
+        use = PASSED if operation.passed else ADDED if operation.kind == "rrc" else KEPT
+        nodes.append(Node(number, kind, after, peer, tag, size, operation.count, name, operation.chunk, use))
     return tuple(nodes) or (Node(0, COMP, name="nothing"),)

@@ -35,8 +35,11 @@ ROUNDS = 10_000
 
 
 @dataclass
-class _Message:
-    """A chunk that is sent: of the collective's chunk, over which GPUs, when it is read and when it counts."""
+class Message:
+    """A chunk that is sent: of the collective's chunk, over which GPUs, when it is read and when it counts.
+
+    Of equally short ways between two GPUs, that of its channel is taken.
+    """
 
     chunk: int
     way: tuple[int, ...]
@@ -44,7 +47,7 @@ class _Message:
     read: int
     write: int
     channel: int
-    before: _Message | None = None  # what came to the source and was sent on from where it lay
+    before: Message | None = None  # what came to the source and was sent on from where it lay
     passing: bool = False  # only passed on, unless it is added
 
 
@@ -83,21 +86,33 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
     instance = Instance(name, topology, _demand(kind, algorithm, size_bytes, root))
     messages = _messages(run, events)
     chunks = _chunks(run, size_bytes, root or 0)
-    step = _steps(messages) if kind in SUMS else _steps_of_copies(messages, chunks)
-    ways = routes(topology, algorithm.transfers)
-    paths = [_path(message, ways, topology) for message in messages]
+    step = steps_of_sums(messages) if kind in SUMS else steps_of_copies(messages, chunks)
+    return instance, scheduled(instance, chunks, messages, step)
+
+
+def scheduled(instance: Instance, chunks: Chunks, messages: list[Message], step: list[int]) -> StepSchedule:
+    """A schedule of messages, over shortest ways of links and switches.
+
+    Raises
+    ------
+    InputError
+        If there is no way between two ranks.
+    """
+    topology = instance.network
+    assert isinstance(topology, Topology)  # noqa: S101 (the caller has looked)
+    ways = routes(topology, {pair for message in messages for pair in pairwise(message.way)})
     sends = sends_from_lists(
         [m.chunk for m in messages],
         [topology.rank_nodes[m.way[0]] for m in messages],
         [topology.rank_nodes[m.way[-1]] for m in messages],
         [m.reduce for m in messages],
-        paths,
+        [_path(message, ways, topology) for message in messages],
     )
-    return instance, StepSchedule(instance.sha256, chunks, sends, np.array(step, dtype=np.int64))
+    return StepSchedule(instance.sha256, chunks, sends, np.array(step, dtype=np.int64))
 
 
 def _path(
-    message: _Message, ways: Mapping[tuple[int, int], list[tuple[int, ...]]], topology: Topology
+    message: Message, ways: Mapping[tuple[int, int], list[tuple[int, ...]]], topology: Topology
 ) -> tuple[int, ...]:
     """Links of a send; equally short ways are taken in turn by channels."""
     path: tuple[int, ...] = ()
@@ -118,15 +133,15 @@ def _demand(kind: CollectiveKind, algorithm: Algorithm, size_bytes: Fraction, ro
     return Demand(kind, size_bytes, 1, ranks)
 
 
-def _messages(run: Run, events: list[Event]) -> list[_Message]:
+def _messages(run: Run, events: list[Event]) -> list[Message]:
     """Every chunk that is sent, with where it counts at the target.
 
     What lies in scratch memory as it came, is sent on and never added, is one send over the GPU that passes it on, where
     the GPU has a sum of its own.
     """
-    sent: dict[tuple[int, int, int, int], tuple[int, int, _Message | None]] = {}
-    found: list[_Message] = []
-    apart: dict[tuple[int, int | None], _Message] = {}  # what lies in memory as it came, and may be added later
+    sent: dict[tuple[int, int, int, int], tuple[int, int, Message | None]] = {}
+    found: list[Message] = []
+    apart: dict[tuple[int, int | None], Message] = {}  # what lies in memory as it came, and may be added later
     sums = run.meaning.kind in SUMS
     for order, event in enumerate(events):
         if event.kind == "send":
@@ -135,7 +150,7 @@ def _messages(run: Run, events: list[Event]) -> list[_Message]:
         elif event.kind == "take":
             when, value, before = sent.pop((event.peer, event.gpu, event.channel, event.message))
             reduces = event.source is not None
-            message = _Message(
+            message = Message(
                 _chunk_of(run, value), (event.peer, event.gpu), reduces, when, order, max(event.channel, 0), before
             )
             found.append(message)
@@ -151,7 +166,7 @@ def _messages(run: Run, events: list[Event]) -> list[_Message]:
     return _without_passing(found)
 
 
-def _without_passing(messages: list[_Message]) -> list[_Message]:
+def _without_passing(messages: list[Message]) -> list[Message]:
     """Put together what is only passed on."""
     passed: set[int] = set()
     for message in messages:
@@ -162,7 +177,7 @@ def _without_passing(messages: list[_Message]) -> list[_Message]:
     return [message for message in messages if id(message) not in passed]
 
 
-def _add(apart: dict[tuple[int, int | None], _Message], gpu: int, places: Iterable[int | None], order: int) -> None:
+def _add(apart: dict[tuple[int, int | None], Message], gpu: int, places: Iterable[int | None], order: int) -> None:
     """What came apart is added now, to what the GPU has or the other way round."""
     for address in places:
         message = apart.pop((gpu, address), None)
@@ -225,7 +240,7 @@ def _chunks(run: Run, size_bytes: Fraction, root: int) -> Chunks:
     )
 
 
-def _steps(messages: list[_Message]) -> list[int]:
+def steps_of_sums(messages: list[Message]) -> list[int]:
     """Steps in which every read of a chunk at a GPU sees the writes before it, and no write comes too early."""
     events: dict[tuple[int, int], list[tuple[int, bool, int]]] = defaultdict(list)
     for index, message in enumerate(messages):
@@ -241,7 +256,7 @@ def _steps(messages: list[_Message]) -> list[int]:
     raise InputError("the order of its steps is none that a schedule in steps can have")
 
 
-def _steps_of_copies(messages: list[_Message], chunks: Chunks) -> list[int]:
+def steps_of_copies(messages: list[Message], chunks: Chunks) -> list[int]:
     """Steps in which every rank has what it sends; where nothing is added, all copies of a chunk are the same."""
     since = {(chunk, rank): 0 for chunk, group in enumerate(chunks.held_by.tolist()) for rank in chunks.groups[group]}
     events = [(message.read, False, index) for index, message in enumerate(messages)]
@@ -257,7 +272,7 @@ def _steps_of_copies(messages: list[_Message], chunks: Chunks) -> list[int]:
     return step
 
 
-def _settle(events: list[tuple[int, bool, int]], messages: list[_Message], step: list[int]) -> bool:
+def _settle(events: list[tuple[int, bool, int]], messages: list[Message], step: list[int]) -> bool:
     """Raise the steps of what reads and writes a chunk at a GPU as far as their order asks for; whether any rose."""
     read = written = -1
     copied = False

@@ -48,10 +48,14 @@ class Operation:
         How many operations read what it writes.
     kept : bool
         Whether what it writes is part of the result.
+    chunk : int
+        Of a sending and a receiving, the chunk of the schedule.
+    passed : bool
+        Whether it receives what is only passed on.
     """
 
-    __slots__ = ("after", "count", "given", "gpu", "home", "into", "kept", "kind", "place", "readers", "source",
-                 "taken", "target")  # fmt: skip
+    __slots__ = ("after", "chunk", "count", "given", "gpu", "home", "into", "kept", "kind", "passed", "place", "readers",
+                 "source", "taken", "target")  # fmt: skip
 
     def __init__(
         self,
@@ -63,12 +67,16 @@ class Operation:
         taken: tuple[int, int] | None = None,
         given: tuple[int, int] | None = None,
         home: tuple[int, int] | None = None,
+        *,
+        chunk: int = -1,
+        passed: bool = False,
     ) -> None:
         self.kind, self.gpu, self.source, self.target, self.count = kind, gpu, source, target, count
         self.taken, self.given, self.home = taken, given, home
         self.after: list[Operation] = []
         self.readers = 0
         self.kept = False
+        self.chunk, self.passed = chunk, passed
         self.into: Operation = self  # the operation that does its work, where two are one
         self.place: tuple[int, int] = (0, 0)
 
@@ -205,7 +213,8 @@ class _Maker:
         if place is None:
             raise InputError(f"rank {gpu} sends what it does not have yet", place="sends")
         place = _moved(place, offset)
-        self._add(Operation("s", gpu, place, place, count, given=(target, channel)), place, None)
+        given = (target, channel)
+        self._add(Operation("s", gpu, place, place, count, given=given, chunk=transfer.chunk), place, None)
 
     def _receive(self, index: int, hop: int, offset: int, count: int, channel: int) -> None:
         transfer = self.flow.transfers[index]
@@ -213,15 +222,16 @@ class _Maker:
         taken = (source, channel)
         if hop < len(transfer.way) - 2:
             place = _moved(self._relay(index, hop + 1), offset)
-            self._add(Operation("r", gpu, place, place, count, taken), None, place)
+            operation = Operation("r", gpu, place, place, count, taken, chunk=transfer.chunk, passed=True)
+            self._add(operation, None, place)
             return
         target = _moved(self._collected(transfer.chunk, gpu), offset)
         has = self._place(transfer.chunk, gpu)
         if not transfer.reduce or has is None:
-            self._add(Operation("r", gpu, target, target, count, taken), None, target)
+            self._add(Operation("r", gpu, target, target, count, taken, chunk=transfer.chunk), None, target)
         elif self.shape.fused:
             own = _moved(has, offset)
-            self._add(Operation("rrc", gpu, own, target, count, taken), own, target)
+            self._add(Operation("rrc", gpu, own, target, count, taken, chunk=transfer.chunk), own, target)
         else:
             self._receive_and_add(gpu, _moved(has, offset), target, count, taken)
 

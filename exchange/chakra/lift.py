@@ -1,0 +1,379 @@
+"""Traces as schedules in steps, so that they are verified, timed, drawn and compared like any other.
+
+Traces that cwb has written say of which chunk a message is and what becomes of it. Others say how large their messages are
+and what each waits for, and nothing of their data. With the collective that a trace is said to be, the data follows: what a
+rank sends on after a receive is what it has received, so that messages that wait for one another in this way are of one
+chunk, and sends that wait for no receive are of the rank's own data. In a sum, a rank adds what it has no part of yet, and
+takes what has all of its own. Whether the result is the collective is for the verifier to say.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, gcd
+
+import numpy as np
+
+from ...core.collective import CollectiveKind, Demand
+from ...core.errors import InputError
+from ...core.instance import Instance
+from ...core.schedule import Chunks, StepSchedule
+from ...core.topology import Topology
+from ...schedules.verify import verify
+from ..msccl.lift import SUMS, Message, scheduled, steps_of_copies, steps_of_sums
+from ..msccl.meaning import ROOTED
+from .replay import Replay, run_of
+from .schema import RECV, SEND
+from .trace import ADDED, PASSED, Node, Trace
+
+#: Collectives of which a chunk is for all ranks, so that several sends of the same data may wait for nothing.
+_FOR_ALL = frozenset({CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_GATHER, CollectiveKind.BROADCAST})
+
+
+@dataclass(frozen=True)
+class _Way:
+    """Messages that pass something on without a change: the ranks, the first sending, the last receiving, its size."""
+
+    ranks: tuple[int, ...]
+    send: int
+    receive: int
+    units: int
+    data: int
+    use: int
+
+
+@dataclass
+class _Part:
+    """Ways of one data: who it came from, who has received it, and in a sum what each rank has in the end.
+
+    Contributions of ranks are bits.
+    """
+
+    units: int
+    ways: list[int] = field(default_factory=list)
+    origins: set[int] = field(default_factory=set)
+    receivers: set[int] = field(default_factory=set)
+    passing: set[int] = field(default_factory=set)
+    sums: dict[int, int] = field(default_factory=dict)
+
+
+def lift_trace(
+    trace: Trace, topology: Topology, kind: CollectiveKind, size_bytes: Fraction | None, name: str
+) -> tuple[Instance, StepSchedule]:
+    """Make a schedule of a trace, and verify it.
+
+    Parameters
+    ----------
+    trace : Trace
+        Sends and receives of every rank.
+    topology : Topology
+        The network, with as many ranks. A message takes a shortest way over links and switches.
+    kind : CollectiveKind
+        What the trace is said to do; with ``point_to_point`` every message is data of its own.
+    size_bytes : Fraction or None
+        Full buffer; by default what the sizes of the messages add up to.
+    name : str
+        Name of the instance.
+
+    Raises
+    ------
+    InputError
+        If the trace goes wrong, does not fit the network or the size, or does not do the collective in any way in which it
+        can be read.
+    """
+    if len(topology.ranks) != trace.ngpus:
+        raise InputError(f"is of {trace.ngpus} ranks, but the network has {len(topology.ranks)}")
+    replay = run_of(trace)
+    if replay.problems:
+        raise InputError(f"goes wrong: {replay.problems[0]}; see cwb check")
+    if not replay.messages:
+        raise InputError("has no message")
+    why: InputError | None = None
+    known = all(node.data >= 0 for nodes in trace.ranks for node in nodes if node.type in (SEND, RECV))
+    for rule in (_known,) if known else (_chained, _sent_on):
+        try:
+            return _Reading(trace, replay, topology, kind, size_bytes, name).schedule(rule)
+        except InputError as error:
+            why = why or error
+    assert why is not None  # noqa: S101 (both have failed)
+    raise why
+
+
+class _Reading:
+    """A trace that is read as a collective."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        replay: Replay,
+        topology: Topology,
+        kind: CollectiveKind,
+        size_bytes: Fraction | None,
+        name: str,
+    ) -> None:
+        self.trace, self.replay, self.topology, self.kind = trace, replay, topology, kind
+        self.size_bytes, self.name = size_bytes, name
+        self.ranks, self.all = trace.ngpus, (1 << trace.ngpus) - 1
+        self.nodes: list[Node] = [node for nodes in trace.ranks for node in nodes]
+        self.rank: list[int] = np.repeat(np.arange(self.ranks), np.diff(replay.starts)).tolist()
+        self.at = [0] * len(self.nodes)
+        for place, node in enumerate(replay.order):
+            self.at[node] = place
+        self.counted = all(self.nodes[node].grains for pair in replay.messages for node in pair)
+        self.adds: set[int] = set()  # ways whose end is added to what the rank has
+        self.ways = list(self._ways())
+        self.way_of = {node: number for number, way in enumerate(self.ways) for node in (way.send, way.receive)}
+
+    def schedule(self, rule: Callable[[_Reading], list[list[int]]]) -> tuple[Instance, StepSchedule]:
+        """The schedule, verified; the rule tells which ways are of one data."""
+        if self.kind is CollectiveKind.POINT_TO_POINT:
+            chunks = [[self._part([number])] for number in range(len(self.ways))]
+        else:
+            parts = [self._part(numbers) for numbers in rule(self)]
+            chunks = self._joined(parts) if rule is not _known and self.kind in _FOR_ALL else [[part] for part in parts]
+        ends = [self._ends(chunk) for chunk in chunks]
+        instance, unit = self._instance([chunk[0].units for chunk in chunks], ends)
+        columns = self._columns(chunks, ends, unit)
+        chunk_of = {number: chunk for chunk, some in enumerate(chunks) for part in some for number in part.ways}
+        messages = [
+            Message(chunk_of[number], way.ranks, number in self.adds, self.at[way.send], self.at[way.receive], 0)
+            for number, way in enumerate(self.ways)
+        ]
+        if self.kind is CollectiveKind.POINT_TO_POINT:
+            step = self._levels()
+        else:
+            step = steps_of_sums(messages) if self.kind in SUMS else steps_of_copies(messages, columns)
+        schedule = scheduled(instance, columns, messages, step)
+        report = verify(instance, schedule)
+        if not report.ok:
+            raise InputError(f"does no {self.kind.value}: {report.violations[0]}")
+        return instance, schedule
+
+    def _ways(self) -> Iterator[_Way]:
+        """Messages, with those that only pass on what came put together."""
+        receiver = dict(self.replay.messages)
+        onward: dict[int, int] = {}
+        for send, _ in self.replay.messages:
+            for before in self.before(send):
+                node = self.nodes[before]
+                if node.type == RECV and node.use == PASSED and node.data == self.nodes[send].data >= 0:
+                    onward[before] = send
+        passing = set(onward.values())
+        for first, end in self.replay.messages:
+            if first in passing:
+                continue
+            ranks, last = [self.rank[first], self.rank[end]], end
+            while last in onward:
+                last = receiver[onward[last]]
+                ranks.append(self.rank[last])
+            node = self.nodes[first]
+            units = node.grains if self.counted else node.size_bytes
+            yield _Way(tuple(ranks), first, last, units, node.data, self.nodes[last].use)
+
+    def before(self, node: int) -> Iterator[int]:
+        """Sends and receives that a node waits for, with nothing but other work between."""
+        start, place = self.replay.starts[self.rank[node]], self.places[self.rank[node]]
+        stack, seen = list(self.nodes[node].after), set[int]()
+        while stack:
+            before = start + place[stack.pop()]
+            if before in seen:
+                continue
+            seen.add(before)
+            if self.nodes[before].type in (SEND, RECV):
+                yield before
+            else:
+                stack += self.nodes[before].after
+
+    @cached_property
+    def places(self) -> list[dict[int, int]]:
+        """Where each rank's nodes are, by their numbers."""
+        return [{node.id: place for place, node in enumerate(nodes)} for nodes in self.trace.ranks]
+
+    def _part(self, numbers: list[int]) -> _Part:
+        """What ways of one data do, in order."""
+        part = _Part(self.ways[numbers[0]].units, numbers)
+        for number in numbers:
+            if self.ways[number].units != part.units:
+                here, there = (self._told(self.ways[one].send) for one in (numbers[0], number))
+                text = f"{there} seems to send the data of {here}, but its size is another"
+                raise InputError(f"{text}; expected messages that carry whole chunks")
+        carried: dict[int, int] = {}
+        ends = (node for one in numbers for node in (self.ways[one].send, self.ways[one].receive))
+        for node in sorted(ends, key=self.at.__getitem__):
+            rank, number = self.rank[node], self.way_of[node]
+            own = part.sums.get(rank, 1 << rank)
+            if self.nodes[node].type == SEND:
+                carried[number] = own
+                (part.passing if rank in part.receivers else part.origins).add(rank)
+                continue
+            came = carried.pop(number)
+            part.receivers.add(rank)
+            if self.kind in SUMS:
+                self._sum(part, number, own, came)
+        return part
+
+    def _sum(self, part: _Part, number: int, own: int, came: int) -> None:
+        """What a rank has after a part of a sum has come."""
+        way = self.ways[number]
+        adds = way.use == ADDED if way.data >= 0 else not came & own
+        if adds:
+            self.adds.add(number)
+        elif way.data < 0 and came | own != came:
+            raise InputError(f"{self._told(way.receive)} takes a sum that has a part of its own sum")
+        part.sums[way.ranks[-1]] = came | own if adds else came
+
+    def _told(self, node: int) -> str:
+        return f"rank {self.rank[node]}, node {self.nodes[node].id}"
+
+    def _joined(self, parts: list[_Part]) -> list[list[_Part]]:
+        """Parts that together are one chunk: of one size and origin, each for ranks of its own."""
+        found: list[list[_Part]] = []
+        open_: dict[object, list[int]] = defaultdict(list)
+        for part in parts:
+            key = part.units if self.kind in SUMS else (part.units, min(part.origins))
+            for chunk in open_[key]:
+                if all(part.receivers.isdisjoint(other.receivers) for other in found[chunk]):
+                    break
+            else:
+                chunk = len(found)
+                found.append([])
+                open_[key].append(chunk)
+            found[chunk].append(part)
+            if len({rank for one in found[chunk] for rank in one.receivers}) == self.ranks:
+                open_[key].remove(chunk)
+        return found
+
+    def _ends(self, chunk: list[_Part]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Who holds a chunk at first, and who needs it."""
+        everyone = tuple(range(self.ranks))
+        if self.kind in SUMS:
+            full = sorted(rank for part in chunk for rank, value in part.sums.items() if value == self.all)
+            if self.kind is CollectiveKind.ALL_REDUCE:
+                return everyone, everyone
+            return everyone, tuple(full[:1]) or (0,)
+        origins = {rank for part in chunk for rank in part.origins}
+        if len(origins) != 1:
+            names = " and ".join(f"rank {rank}" for rank in sorted(origins)[:2])
+            raise InputError(f"one message seems to carry data of {names}; only sums are of several ranks")
+        if self.kind in (CollectiveKind.ALL_GATHER, CollectiveKind.BROADCAST):
+            return (min(origins),), everyone
+        last = sorted({rank for part in chunk for rank in part.receivers - part.passing})
+        if len(last) != 1:
+            raise InputError(f"data of rank {min(origins)} ends at {len(last)} ranks; expected one")
+        return (min(origins),), (last[0],)
+
+    def _instance(
+        self, units: list[int], ends: list[tuple[tuple[int, ...], tuple[int, ...]]]
+    ) -> tuple[Instance, Fraction]:
+        """The problem, and the size of a unit."""
+        unit = self._unit(sum(units))
+        if self.kind is CollectiveKind.POINT_TO_POINT:
+            sizes: dict[tuple[int, ...], int] = defaultdict(int)
+            for count, (held, needed) in zip(units, ends, strict=True):
+                sizes[held + needed] += count
+            demands = [Demand(self.kind, count * unit, 1, pair) for pair, count in sizes.items()]
+            return Instance(self.name, self.topology, demands[0], also=tuple(demands[1:])), unit
+        ranks = None
+        if self.kind in ROOTED:
+            side = 0 if self.kind in (CollectiveKind.BROADCAST, CollectiveKind.SCATTER) else 1
+            roots = {end[side] for end in ends}
+            if len(roots) != 1:
+                raise InputError(f"{len(roots)} ranks seem to be the root of a {self.kind.value}")
+            ((root,),) = roots
+            ranks = None if root == 0 else (root, *(rank for rank in range(self.ranks) if rank != root))
+        return Instance(self.name, self.topology, Demand(self.kind, sum(units) * unit * self._whole, 1, ranks)), unit
+
+    @property
+    def _whole(self) -> Fraction:
+        """The full buffer over the data that is sent."""
+        n = self.ranks
+        if self.kind in (CollectiveKind.GATHER, CollectiveKind.SCATTER):
+            return Fraction(n, n - 1)
+        return Fraction(1, n - 1) if self.kind is CollectiveKind.ALL_TO_ALL else Fraction(1)
+
+    def _unit(self, total: int) -> Fraction:
+        """Bytes of a unit: such that every message has the size that it says."""
+        sizes = {(way.units, self.nodes[way.send].size_bytes) for way in self.ways}
+        if self.size_bytes is not None:
+            unit = self.size_bytes / (total * self._whole)
+            wrong = next((size for count, size in sorted(sizes) if max(1, ceil(count * unit)) != size), None)
+            if wrong is not None:
+                text = f"a message has {wrong:,} B, which is no part of {float(self.size_bytes):,.15g} B"
+                raise InputError(f"{text}; expected the size that the trace was made for", source="--size")
+            return unit
+        ratios = {Fraction(size, count) for count, size in sizes}
+        if len(ratios) > 1:
+            raise InputError("sizes of messages are rounded; expected the size of the collective", source="--size")
+        return ratios.pop()
+
+    def _columns(
+        self, chunks: list[list[_Part]], ends: list[tuple[tuple[int, ...], tuple[int, ...]]], unit: Fraction
+    ) -> Chunks:
+        """The chunks."""
+        units = [chunk[0].units for chunk in chunks]
+        common = gcd(*units)
+        groups = list(dict.fromkeys(group for pair in ends for group in pair))
+        place = {group: index for index, group in enumerate(groups)}
+        return Chunks(
+            np.array([count // common for count in units], dtype=np.int64),
+            unit * common,
+            tuple(groups),
+            np.array([place[held] for held, _ in ends], dtype=np.int64),
+            np.array([place[needed] for _, needed in ends], dtype=np.int64),
+            np.full(len(units), self.kind in SUMS),
+        )
+
+    def _levels(self) -> list[int]:
+        """Steps of messages: after all that they wait for."""
+        level = [0] * len(self.nodes)
+        sent = {receive: send for send, receive in self.replay.messages}
+        for node in self.replay.order:
+            start, place = self.replay.starts[self.rank[node]], self.places[self.rank[node]]
+            before = [start + place[one] for one in self.nodes[node].after]
+            if node in sent:
+                before.append(sent[node])
+            level[node] = max((level[one] + (self.nodes[one].type == RECV) for one in before), default=0)
+        return [level[way.send] for way in self.ways]
+
+
+def _known(reading: _Reading) -> list[list[int]]:
+    """Ways of one data, as the trace says."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for number, way in enumerate(reading.ways):
+        found[way.data].append(number)
+    return list(found.values())
+
+
+def _chained(reading: _Reading) -> list[list[int]]:
+    """Ways of one data, where what waits for a receive sends on what came, or adds to it."""
+    return _alike(reading, (SEND, RECV))
+
+
+def _sent_on(reading: _Reading) -> list[list[int]]:
+    """Ways of one data, where a send that waits for a receive sends on what came, and a receive only waits."""
+    return _alike(reading, (SEND,))
+
+
+def _alike(reading: _Reading, types: tuple[int, ...]) -> list[list[int]]:
+    """Ways that are joined by nodes of some types that wait for receives."""
+    parent = list(range(len(reading.ways)))
+
+    def root(number: int) -> int:
+        while parent[number] != number:
+            parent[number] = parent[parent[number]]
+            number = parent[number]
+        return number
+
+    for node, number in reading.way_of.items():
+        if reading.nodes[node].type in types:
+            for before in reading.before(node):
+                if reading.nodes[before].type == RECV:
+                    parent[root(number)] = root(reading.way_of[before])
+    found: dict[int, list[int]] = defaultdict(list)
+    for number in range(len(parent)):
+        found[root(number)].append(number)
+    return list(found.values())

@@ -1,0 +1,156 @@
+"""Traces as schedules: what went out comes back, foreign traces are read by what they wait for, and nothing is guessed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from command_line import cwb
+from cwb.core.collective import CollectiveKind
+from cwb.core.errors import InputError
+from cwb.exchange.chakra.files import file_of, read_trace
+from cwb.exchange.chakra.lift import lift_trace
+from cwb.exchange.chakra.schema import COMP, RECV, SEND
+from cwb.exchange.chakra.trace import Node, Trace, trace_of
+from cwb.exchange.msccl.flow import flow_of
+from cwb.harness import Request
+from cwb.harness.run import run
+from cwb.instances import load
+from cwb.schedules.files import read_schedule
+from cwb.schedules.verify import verify
+from families import FAMILIES
+
+#: Schedules that ranks alone cannot do, and one whose sends end in a switch.
+REFUSED = {"multicast_broadcast", "in_network_all_reduce", "group_all_gather"}
+
+
+def bare(trace):
+    """The trace as another program would write it: without what it says of its data."""
+    return Trace(tuple(tuple(n._replace(data=-1, use=0, grains=0) for n in nodes) for nodes in trace.ranks))
+
+
+def sent(trace):
+    """How many messages of which size go from rank to rank."""
+    return Counter(
+        (rank, node.peer, node.size_bytes)
+        for rank, nodes in enumerate(trace.ranks)
+        for node in nodes
+        if node.type == SEND
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in REFUSED])
+def test_families_come_back(name, tmp_path):
+    """From files, every family is the same collective again, verified, with the same bytes between ranks; and those in
+    steps with the same messages."""
+    instance, answer = FAMILIES[name]()
+    trace = trace_of(flow_of(instance, answer))
+    for rank in range(trace.ngpus):
+        (tmp_path / f"a.{rank}.et").write_bytes(file_of(trace, rank))
+    demand = instance.demand
+    again, schedule = lift_trace(
+        read_trace(tmp_path), instance.network, demand.collective, demand.size_bytes, instance.name
+    )
+    assert verify(again, schedule).ok
+    assert again.demand == demand
+    back = trace_of(flow_of(again, schedule))
+    assert back.transfers == trace.transfers
+    assert name.startswith("timed") or sent(back) == sent(trace)
+
+
+@pytest.mark.parametrize("name", [n for n in FAMILIES if n not in REFUSED | {"routed_all_to_all", "stored_gather"}])
+def test_families_are_read_by_what_waits(name):
+    """Without what cwb says of the data, the collective and the sizes of messages are enough, and the digest of the
+    instance is the same."""
+    instance, answer = FAMILIES[name]()
+    trace = bare(trace_of(flow_of(instance, answer)))
+    again, schedule = lift_trace(trace, instance.network, instance.demand.collective, None, instance.name)
+    assert trace_of(flow_of(again, schedule)).transfers == trace.transfers
+    if instance.demand.chunks == 1:
+        assert again.sha256 == instance.sha256
+
+
+def serial_ring(ranks, size_bytes):
+    """A ring's all-reduce as ASTRA-sim's converter writes it: a rank does one thing after the other, sums are work."""
+    part, found = size_bytes // ranks, []
+    for rank in range(ranks):
+        nodes, last = [], ()
+
+        def add(kind, last=last, **values):
+            nodes.append(Node(len(nodes), kind, last, **values))  # noqa: B023
+            return (len(nodes) - 1,)  # noqa: B023
+
+        for step in range(2 * ranks - 2):
+            last = add(SEND, last, peer=(rank + 1) % ranks, size_bytes=part)
+            last = add(RECV, last, peer=(rank - 1) % ranks, size_bytes=part)
+            last = add(COMP, last) if step < ranks - 1 else last
+        found.append(tuple(nodes))
+    return Trace(tuple(found))
+
+
+def test_a_foreign_ring_is_the_textbooks():
+    """Work between receive and send, and receives that wait for sends, do not change what is sent: the schedule has the
+    sends of cwb's own ring, step by step."""
+    instance = load("ring(5, bidirectional=False)")
+    again, schedule = lift_trace(serial_ring(5, 5000), instance.network, CollectiveKind.ALL_REDUCE, None, "ring")
+    assert again.demand.size_bytes == 5000
+    own = run(again, Request("ring")).answer
+
+    def rows(one):
+        columns = (one.step, one.sends.source, one.sends.target, one.sends.reduce)
+        return sorted(zip(*(column.tolist() for column in columns), strict=True))
+
+    assert rows(schedule) == rows(own)
+
+
+def test_messages_alone_keep_their_order():
+    """As point_to_point every message is data of its own, in a step after those that it waits for."""
+    network = load("ring(5, bidirectional=False)").network
+    again, schedule = lift_trace(serial_ring(5, 5000), network, CollectiveKind.POINT_TO_POINT, None, "ring")
+    assert verify(again, schedule).ok
+    assert schedule.steps == 8
+    assert len(again.demands) == 5
+    assert {demand.size_bytes for demand in again.demands} == {Fraction(8000)}
+
+
+@pytest.mark.parametrize(("kind", "size", "said"), [
+    ("all_to_all", None, "data of rank 0 ends at 0 ranks"),
+    ("reduce_scatter", None, "does no reduce_scatter"),
+    ("broadcast", None, "5 ranks seem to be the root"),
+    ("all_reduce", 6000, "--size: a message has 1,000 B, which is no part of 6,000 B"),
+])  # fmt: skip
+def test_another_collective_is_refused(kind, size, said):
+    """A trace that does not do what it is said to do, or in another size, is refused."""
+    network = load("ring(5)").network
+    with pytest.raises(InputError, match=said):
+        lift_trace(serial_ring(5, 5000), network, CollectiveKind(kind), None if size is None else Fraction(size), "x")
+
+
+def test_networks_that_do_not_fit_are_refused():
+    """Another number of ranks, and pairs without a link, are told."""
+    trace = serial_ring(5, 5000)
+    with pytest.raises(InputError, match="is of 5 ranks, but the network has 4"):
+        lift_trace(trace, load("ring(4)").network, CollectiveKind.ALL_REDUCE, None, "x")
+    with pytest.raises(InputError, match="has no link"):
+        lift_trace(trace, load("line(5)").network, CollectiveKind.ALL_REDUCE, None, "x")
+    stuck = Trace((trace.ranks[0][:-1], *trace.ranks[1:]))
+    with pytest.raises(InputError, match="goes wrong: rank 4 to rank 0"):
+        lift_trace(stuck, load("ring(5)").network, CollectiveKind.ALL_REDUCE, None, "x")
+    with pytest.raises(InputError, match="has no message"):
+        lift_trace(Trace(((Node(0, COMP),),) * 5), load("ring(5)").network, CollectiveKind.ALL_REDUCE, None, "x")
+
+
+def test_commands_go_out_and_back(tmp_path, capsys):
+    """Solved, exported, imported, checked: the instance has the digest that it began with."""
+    file, traces, back = tmp_path / "s.json", tmp_path / "traces", tmp_path / "back.json"
+    asked = ["torus(2,3)", "--collective", "all_reduce", "--size", "1 MiB"]
+    assert cwb("solve", "-q", "-m", "forestcoll", *asked, "-o", file) == 0
+    assert cwb("export", "chakra", file, "-o", traces) == 0
+    into = ["--topology", "torus(2,3)", "--size", "1 MiB", "--name", "torus(2,3)", "-o", back]
+    assert cwb("import", "chakra", traces, "--collective", "all_reduce", *into) == 0
+    assert cwb("check", back) == 0
+    assert read_schedule(back).instance.sha256 == read_schedule(file).instance.sha256
+    capsys.readouterr()
+    assert cwb("import", "chakra", traces, "--collective", "all_redcue", *into) == 2
+    assert "did you mean 'all_reduce'" in capsys.readouterr().err
