@@ -98,8 +98,11 @@ def links_of(fabric: Fabric) -> Topology:
 def fabric_of(topology: Topology) -> WiredFabric | None:
     """The fabric that an explicit network is, with its ranks innermost first; None if it is none.
 
-    Names, and what switches can do, do not count.
+    Names, and what switches hold and copy, do not count. A switch that adds is none of a fabric's: with it, a reduction
+    may end before what is proved for the fabric.
     """
+    if any(node.reduces for node in topology.nodes):
+        return None
     wires = _wires(topology)
     if wires is None or len(topology.ranks) < 2:
         return None
