@@ -172,7 +172,7 @@ def readers(folder: Path) -> dict[str, Reader]:
                            lambda file, out: [["show", file], ["solve", "-qm", "ring", file, "--json", "--time-limit", "1"]]),
         "expression": Reader(".txt", [b"torus(4,4, bandwidth='25 GiB/s')", b"dgx_a100(boxes=2)", b"RI(4)_FC(8)_SW(32)",
                                       b"circulant(12,[1,5])", b'libra(workload=gpt-3, dims="RI(4)_SW(32)")', b"jellyfish(20,4)"],
-                             lambda file, out: [["show", _argument(file)]]),
+                             lambda file, out: [["show", _argument(file), "--time-limit", "2"]]),
         "option": Reader(".txt", [b"constraints=B1 >= 2 B2; B3 <= 50 GB/s", b'constraints=["B1 + B2 <= 5 GB/s"]', b"gap=1e-3",
                                   b"total_bandwidth=500 GB/s", b"objective=perf-per-cost"],
                          lambda file, out: [["solve", "-qm", "libra-equal", "3d", "-O", _argument(file), "--time-limit", "2"]]),
@@ -190,8 +190,25 @@ def readers(folder: Path) -> dict[str, Reader]:
         "te-ccl": Reader(".json", [json.dumps(_TECCL).encode()], importing("teccl")),
     }  # fmt: skip
     if "algorithm.xml" in data:
-        found["msccl"] = Reader(".xml", [data["algorithm.xml"]], importing("msccl", "--topology", "ring(4)"))
+        to_import = importing("msccl", "--topology", "ring(4)")
+        found["msccl"] = Reader(
+            ".xml", [data["algorithm.xml"]], lambda file, out: [*to_import(file, out), ["check", file]]
+        )
+    traces = folder / "traces"
+    _quiet(["export", "chakra", str(made["ring.json"]), "-o", str(traces)])
+    if traces.is_dir():  # protobuf is there
+        found["chakra"] = Reader(".et", [path.read_bytes() for path in traces.iterdir()], _one_of(traces))
     return found
+
+
+def _one_of(traces: Path) -> Callable[[str, Path], list[list[str]]]:
+    """Put a file in the place of the first rank's in a folder of traces, and check the folder."""
+
+    def commands(file: str, out: Path) -> list[list[str]]:
+        (traces / "traces.0.et").write_bytes(Path(file).read_bytes())
+        return [["check", str(traces)], ["check", str(traces), "--topology", "ring(4)"]]
+
+    return commands
 
 
 def _small() -> bytes:
