@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import json
 import os
 import random
@@ -152,7 +153,9 @@ class Drill:
         found = []
         for pid in self.marked():
             with contextlib.suppress(OSError):
-                if b"cwb.harness.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                process = Path(f"/proc/{pid}")
+                started = b"cwb.harness.worker" in process.joinpath("cmdline").read_bytes()
+                if started or process.joinpath("comm").read_bytes() == b"cwb-run\n":  # it may be a fork
                     found.append(pid)
         return found
 
@@ -338,6 +341,43 @@ def two_at_once(drill: Drill) -> str:
     return f"{made[0]} and {made[1]} runs: {drill.equal(output)}"
 
 
+def one_output(drill: Drill) -> str:
+    """Let as many runs as there are kills write to one file, half of them through a link; it is whole, and of one."""
+    folder = drill.folder / "writers"
+    folder.mkdir()
+    answer, records = folder / "answer.json", folder / "records.jsonl"
+    (folder / "link.json").symlink_to("answer.json")
+    answer.write_text("{}")
+    names = [answer, folder / "link.json"] * (max(6, drill.kills) // 2)
+    command = [
+        sys.executable,
+        "-m",
+        "cwb",
+        "solve",
+        "-qm",
+        "ring",
+        "--collective",
+        "all_reduce",
+        "--append",
+        str(records),
+    ]
+    writers = [
+        subprocess.Popen([*command, f"ring({4 + number % 5})", "-o", str(name)], stdout=subprocess.DEVNULL)
+        for number, name in enumerate(names)
+    ]
+    statuses = Counter(writer.wait(timeout=600) for writer in writers)
+    drill.expect(f"exit statuses {dict(statuses)}", ok=statuses == {0: len(names)})
+    written = {line["answer"]["sha256"] for line in map(json.loads, records.read_text().splitlines())}
+    digest = hashlib.sha256(answer.read_bytes()).hexdigest()
+    drill.expect("the file is of none of the runs", ok=digest in written)
+    drill.expect("the link is one no longer", ok=(folder / "link.json").is_symlink())
+    check = subprocess.run([sys.executable, "-m", "cwb", "check", str(answer)], capture_output=True, check=False)
+    drill.expect(f"the file is wrong: {check.stderr!r}", ok=check.returncode == 0)
+    left = sorted(path.name for path in folder.iterdir())
+    drill.expect(f"{left} are left", ok=left == ["answer.json", "link.json", "records.jsonl"])
+    return f"{len(names)} writers of {len(written)} different files, {len(left)} names, the file is one of them"
+
+
 def dask(drill: Drill) -> str:
     """Run on four Dask workers and kill one of them."""
     from distributed import LocalCluster
@@ -372,6 +412,7 @@ DRILLS: dict[str, Callable[[Drill], str]] = {
     "bad": bad_methods,
     "corrupted": corrupted,
     "two": two_at_once,
+    "writers": one_output,
     "dask": dask,
 }
 
