@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 from ..core.errors import ExitStatus, located
 from ..core.units import UnitKind, parse
 from .compare_progress import comparison_on_stderr
+from .edits import network_edits
 from .options import parse_duration, plugged
 from .streams import echo
 
@@ -61,6 +63,7 @@ _REASONS = 5
     help="local, dask://HOST:PORT, slurm, slurm:NAME=VALUE,… or slurm-local.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@network_edits
 @plugged
 def compare(
     suite: str,
@@ -74,6 +77,7 @@ def compare(
     memory: str | None,
     executor: str,
     quiet: bool,
+    edits: tuple[tuple[str, str], ...],
 ) -> int:
     """Run every cell of SUITE, a TOML file or the name of a shipped suite.
 
@@ -95,7 +99,8 @@ def compare(
         parse_duration(time_limit, "--time-limit"), _memory(memory), parse_duration(grace, "--grace") or 0.0
     )
     settings = Settings(limits, retry, executor, jobs)
-    plan, ledger = cells(with_seeds(load_suite(suite), seeds)), output / "records.jsonl"
+    planned, ledger = cells(with_seeds(load_suite(suite), seeds)), output / "records.jsonl"
+    plan = [replace(cell, edits=edits) for cell in planned] if edits else planned
     if dry_run:
         _print_plan(*plan_of(plan, ledger, settings))
         return ExitStatus.OK

@@ -9,6 +9,7 @@ import click
 
 from ..core.errors import InputError, located
 from ..core.files import write_whole
+from .edits import load_edited, network_edits
 from .options import limited, parse_options, plugged
 from .streams import echo
 
@@ -26,6 +27,7 @@ MAX_PRINTED = 2000
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File to write: .lp or .mps.")
 @click.option("--print", "printed", is_flag=True, help="Print the model as an LP file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the size as one JSON object on stdout.")
+@network_edits
 @limited
 @plugged
 def formulate(
@@ -38,6 +40,7 @@ def formulate(
     output: Path | None,
     printed: bool,
     as_json: bool,
+    edits: tuple[tuple[str, str], ...],
 ) -> None:
     """Build the model FORMULATION of INSTANCE and print its size, or write it.
 
@@ -50,14 +53,13 @@ def formulate(
     from ..exchange.models import FORMATS, write_model
     from ..harness import registry
     from ..harness.demand import with_demand
-    from ..instances import load
     from ..solvers.matrix import compile_matrix
 
     if output is not None and output.suffix not in FORMATS:
         raise InputError(f"a file that ends in {output.suffix!r}; expected {' or '.join(FORMATS)}", source="--output")
     declared = registry.formulation(formulation)
     with located(source=instance):
-        posed = with_demand(load(instance), collective, data, chunks)
+        posed = with_demand(load_edited(instance, edits), collective, data, chunks)
         model = declared.build(posed, **parse_options(options))
     size = compile_matrix(model).size
     if printed:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .edits import load_edited, network_edits
 from .options import limited
 from .streams import console
 
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what")
+@network_edits
 @limited
-def show(what: str) -> None:
+def show(what: str, edits: tuple[tuple[str, str], ...]) -> None:
     """Show an instance, a model, a formulation or a named topology.
 
     WHAT is an instance as 'cwb solve' takes it, or a name that 'cwb list models', 'cwb list formulations' or
@@ -32,28 +34,30 @@ def show(what: str) -> None:
     cwb show torus
     """
     printed = console()
-    for part in _parts(what):
+    for part in _parts(what, edits):
         printed.print(part)
 
 
-def _parts(what: str) -> list[RenderableType]:
+def _parts(what: str, edits: tuple[tuple[str, str], ...]) -> list[RenderableType]:
     """Find out what is meant, and give what there is to print."""
     from ..harness import registry
 
-    if what in registry.names():
+    if what in registry.names() and not edits:
         return describe_method(registry.get(what))
-    if what in registry.formulation_names():
+    if what in registry.formulation_names() and not edits:
         return describe_formulation(registry.formulation(what))
-    from ..instances import generators, load
+    from ..instances import generators
     from ..instances.loader import shipped
     from .options import telling_on_stderr
     from .show_instance import describe_instance
 
     made = generators.describe(what) if what in generators.names() else None
     described: list[RenderableType] = [] if made is None else [made.signature, made.summary]
-    if made is None or what in shipped():  # a name may be both: the instance first, then how its network is made
+    if (
+        made is None or edits or what in shipped()
+    ):  # a name may be both: the instance first, then how its network is made
         with telling_on_stderr():
-            return [*describe_instance(load(what)), *described]
+            return [*describe_instance(load_edited(what, edits)), *described]
     return described
 
 

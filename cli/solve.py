@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from ..core.errors import ExitStatus, InputError, located
 from ..core.files import write_whole
+from .edits import network_edits
 from .options import (
     libraries_on_stderr,
     log_of_solver,
@@ -90,6 +91,7 @@ MAX_PRINTED_EDGES = 100_000
     help="Draw the network with --sensitivity into this file, .svg, .pdf or .png.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@network_edits
 @plugged
 @click.pass_context
 def solve(
@@ -117,6 +119,7 @@ def solve(
     sensitive: bool,
     picture: Path | None,
     quiet: bool,
+    edits: tuple[tuple[str, str], ...],
 ) -> int:
     """Solve INSTANCE with one method and verify the answer.
 
@@ -126,6 +129,7 @@ def solve(
     \b
     cwb solve --model libra instances/4d.json
     cwb solve --model ring "torus(8,8)" --collective all_reduce --size "1 GiB" -o s.json
+    cwb solve --model bfb "torus(4,4)" --collective all_gather --without-link 0:1 --link 2:3=25GB/s
     cwb solve --model libra gpt-3-4d -O total_bandwidth="500 GB/s" -O objective=perf-per-cost --json
     """
     from ..core.record import append_record
@@ -155,7 +159,7 @@ def solve(
         request = replace(request, log_file=log)
         kept = None if write_model is None else LastModel(write_model)
         listener = Listener(progress) if kept is None else Listener(progress, handed=kept)
-        cell = Cell(instance, request, collective, size, chunks)
+        cell = Cell(instance, request, collective, size, chunks, edits=edits)
         done = run_loading(cell, listener=listener)
         found = studied(cell, done, progress, explained=explained, sensitive=sensitive, picture=picture)
     record = found.noted(done.record)

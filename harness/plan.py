@@ -43,6 +43,8 @@ class Cell:
         What is asked instead of what the instance says.
     memory_bytes : int, optional
         Most memory that the run may hold.
+    edits : sequence of pairs of str
+        Changes of the network, each an option and its text (:class:`~cwb.instances.edits.Edit`).
     """
 
     instance: str
@@ -51,6 +53,7 @@ class Cell:
     size: str | None = None
     chunks: int | None = None
     memory_bytes: int | None = None
+    edits: Sequence[tuple[str, str]] = ()
 
     def __str__(self) -> str:
         request = self.request
@@ -58,7 +61,8 @@ class Cell:
         options = [f"{name}={value}" for name, value in request.options.items()]
         seed = [f"seed={request.seed}"] if request.seed else []
         own = [f"{name}={value}" for name, value in request.solver_options.items()]
-        return " ".join([request.model, request.solver, *own, self.instance, *asked, *options, *seed])
+        edits = [part for edit in self.edits for part in edit]
+        return " ".join([request.model, request.solver, *own, self.instance, *edits, *asked, *options, *seed])
 
 
 def cells(suite: Suite) -> list[Cell]:

@@ -17,6 +17,7 @@ from ..core.errors import CwbError, InputError
 from ..core.instance import Instance, plain
 from ..core.record import RunRecord
 from ..core.watch import watched
+from ..instances.edits import Edit, edited
 from . import registry
 from .clock import WallClock
 from .demand import with_demand
@@ -63,6 +64,7 @@ class Task:
     def from_json(cls, data: Mapping[str, Any]) -> Task:
         """Read what :meth:`to_json` wrote."""
         cell: dict[str, Any] = {**data["cell"], "request": Request(**data["cell"]["request"])}
+        cell["edits"] = tuple((option, text) for option, text in cell["edits"])
         return cls(Cell(**cell), data["key"], data["known"], data["grace_s"], data["record"])
 
 
@@ -101,7 +103,7 @@ def tasks(
     plan = [limits.of(cell) for cell in plan]
     problems: dict[tuple[Any, ...], list[int]] = {}
     for index, cell in enumerate(plan):
-        asked = cell.instance, cell.collective, cell.size, cell.chunks, cell.request.time_limit_s
+        asked = cell.instance, cell.collective, cell.size, cell.chunks, cell.request.time_limit_s, tuple(cell.edits)
         problems.setdefault(asked, []).append(index)
     made: dict[int, Task] = {}
     for indices in problems.values():
@@ -135,8 +137,9 @@ def settled(task: Task, instance: Instance | CwbError | None) -> Task:
 
 
 def loaded(cell: Cell) -> Instance:
-    """Load the instance of a cell, with the collective that is asked for, and take its digest."""
-    instance = with_demand(instances.load(cell.instance), cell.collective, cell.size, cell.chunks)
+    """Load the instance of a cell, with its changes and the collective that is asked for, and take its digest."""
+    network = edited(instances.load(cell.instance), [Edit(*edit) for edit in cell.edits])
+    instance = with_demand(network, cell.collective, cell.size, cell.chunks)
     instance.sha256  # noqa: B018 (kept by the instance, so that nobody waits for it later)
     return instance
 

@@ -1,0 +1,51 @@
+"""``--ranks``, ``--without-link`` and ``--link``: changes of a network on the command line, for every command alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ..core.instance import Instance
+
+
+def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the three options; the command gets them as ``edits``, texts of pairs of an option and its value."""
+
+    @click.option("--ranks", metavar="RANKS", help="Keep these ranks of the network alone, such as 0-3 or 0,2,8-11.")
+    @click.option(
+        "--without-link", "without", multiple=True, metavar="A:B", help="Take the links between two nodes away."
+    )
+    @click.option(
+        "--link",
+        "links",
+        multiple=True,
+        metavar="A:B=RATE",
+        help="Give the links between two nodes another bandwidth (a:b=25GB/s), and latency (a:b=25GB/s,1us), or add them.",
+    )
+    @wraps(command)
+    def with_edits(
+        *args: Any, ranks: str | None, without: tuple[str, ...], links: tuple[str, ...], **kwargs: Any
+    ) -> Any:
+        given = [("--without-link", text) for text in without] + [("--link", text) for text in links]
+        given += [] if ranks is None else [("--ranks", ranks)]
+        return command(*args, edits=tuple(given), **kwargs)
+
+    return with_edits
+
+
+def load_edited(what: str, edits: tuple[tuple[str, str], ...]) -> Instance:
+    """Load an instance and change its network.
+
+    Raises
+    ------
+    InputError
+        If there is none, or a change names nothing of its network.
+    """
+    from ..instances import load
+    from ..instances.edits import Edit, edited
+
+    return edited(load(what), [Edit(*edit) for edit in edits])

@@ -1,0 +1,173 @@
+"""Changes of a network that are written on the command line: some ranks alone, links taken away, slower or added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ..core.collective import Demand
+from ..core.errors import InputError, located, shown
+from ..core.instance import Instance
+from ..core.network_views import links_of
+from ..core.topology import Link, NodeKind, Topology
+from ..core.units import UnitKind, parse
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change.
+
+    Parameters
+    ----------
+    option : str
+        ``--ranks`` keeps the ranks of a text such as ``0-3,8``; ``--without-link`` takes all links between two nodes away,
+        ``a:b``; ``--link`` gives them a bandwidth, and a latency if there is one, ``a:b=25GB/s,1us``, or adds a link in
+        each direction where there is none.
+    text : str
+        What is given for it. Nodes are named, or told by their rank.
+    """
+
+    option: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.option} {self.text}"
+
+
+def edited(instance: Instance, edits: Iterable[Edit]) -> Instance:
+    """Change the network of an instance; a fabric is expanded into links first.
+
+    Links are changed before ranks are left out, whatever the order. What is left of the ranks is numbered anew, and
+    switches without links are left out, too.
+
+    Parameters
+    ----------
+    instance : Instance
+        What is changed.
+    edits : iterable of Edit
+        The changes.
+
+    Returns
+    -------
+    Instance
+        Named after the changes.
+
+    Raises
+    ------
+    InputError
+        If a change names nothing of the network, or the instance belongs to a fabric.
+    """
+    edits = sorted(edits, key=lambda edit: edit.option == "--ranks")
+    if not edits:
+        return instance
+    if instance.workloads or instance.transformers or instance.cost_model or instance.design:
+        raise InputError(
+            "an instance with workloads, prices or a design; expected one of links", source=edits[0].option
+        )
+    network = instance.network if isinstance(instance.network, Topology) else links_of(instance.network)
+    demand, also = instance.demand, instance.also
+    for edit in edits:
+        with located(source=edit.option):
+            if edit.option == "--ranks":
+                kept = _ranks(edit.text, len(network.ranks))
+                demand = None if demand is None else _of_ranks(demand, kept)
+                also = tuple(_of_ranks(each, kept) for each in also)
+                network = _restricted(network, kept)
+            elif edit.option == "--without-link":
+                network = _without(network, edit.text)
+            else:
+                network = _with(network, edit.text)
+    name = " ".join([instance.name, *map(str, edits)])
+    return replace(instance, name=name, network=network, demand=demand, also=also)
+
+
+def _ranks(text: str, count: int) -> list[int]:
+    """Ranks of a text, in ascending order."""
+    found: set[int] = set()
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not (low.isdecimal() and (high.isdecimal() or not dash)) or len(part) > 20:
+            raise InputError(f"{shown(part)} is no range of ranks; expected such as 0-3,8")
+        first, last = int(low), int(high or low)
+        if not first <= last < count:
+            raise InputError(
+                f"{shown(part)} is out of range; expected ranks from 0 to {count - 1:,}, in ascending order"
+            )
+        found.update(range(first, last + 1))
+    if len(found) < 2:
+        raise InputError(f"{shown(text)} is a single rank; expected at least 2")
+    return sorted(found)
+
+
+def _of_ranks(demand: Demand, kept: Sequence[int]) -> Demand:
+    """The demand with its ranks numbered anew."""
+    if demand.ranks is None:
+        return demand
+    number = {rank: place for place, rank in enumerate(kept)}
+    for rank in demand.ranks:
+        if rank not in number:
+            raise InputError(f"leaves out rank {rank} of the collective; expected all of its ranks")
+    return replace(demand, ranks=tuple(number[rank] for rank in demand.ranks))
+
+
+def _restricted(network: Topology, kept: Sequence[int]) -> Topology:
+    """These ranks, and the switches that still have links."""
+    away = set(network.ranks) - {network.ranks[rank] for rank in kept}
+    links = tuple(link for link in network.links if link.source not in away and link.target not in away)
+    used = {end for link in links for end in (link.source, link.target)}
+    nodes = (n for n in network.nodes if n.name not in away and (n.kind is NodeKind.COMPUTE or n.name in used))
+    return Topology(tuple(nodes), links)
+
+
+def _without(network: Topology, text: str) -> Topology:
+    ends = _ends(network, text)
+    links = tuple(link for link in network.links if {link.source, link.target} != ends)
+    if len(links) == len(network.links):
+        raise InputError(f"{shown(text)}: there is no link between them; expected two nodes that are linked")
+    return Topology(network.nodes, links)
+
+
+def _with(network: Topology, text: str) -> Topology:
+    pair, equals, given = text.rpartition("=")
+    if not equals:
+        raise InputError(f"{shown(text)} has no bandwidth; expected such as a:b=25GB/s or a:b=25GB/s,1us")
+    rate, comma, delay = given.partition(",")
+    ends = _ends(network, pair)
+    bandwidth_Bps = parse(rate, UnitKind.RATE, allow_zero=False)
+    latency_s = parse(delay, UnitKind.TIME) if comma else None
+    links = tuple(
+        _like(link, bandwidth_Bps, latency_s) if {link.source, link.target} == ends else link for link in network.links
+    )
+    if not any({link.source, link.target} == ends for link in links):
+        one, other = sorted(ends, key=network.node_index.__getitem__)
+        new = (Link(a, b, bandwidth_Bps, latency_s or Fraction(0)) for a, b in ((one, other), (other, one)))
+        links = (*links, *new)
+    return Topology(network.nodes, links)
+
+
+def _like(link: Link, bandwidth_Bps: Fraction, latency_s: Fraction | None) -> Link:
+    return replace(link, bandwidth_Bps=bandwidth_Bps, latency_s=link.latency_s if latency_s is None else latency_s)
+
+
+def _ends(network: Topology, text: str) -> set[str]:
+    """The two nodes of a text, which a colon separates; there may be others in their names."""
+    for place in (k for k, letter in enumerate(text) if letter == ":"):
+        one, other = _node(network, text[:place]), _node(network, text[place + 1 :])
+        if one is not None and other is not None and one != other:
+            return {one, other}
+    raise InputError(f"{shown(text)} does not name two nodes; expected such as {_example(network)}")
+
+
+def _node(network: Topology, text: str) -> str | None:
+    """A node by its name, or by its rank."""
+    text = text.strip()
+    if text in network.node_index:
+        return text
+    known = text.isdecimal() and len(text) < 10 and int(text) < len(network.ranks)
+    return network.ranks[int(text)] if known else None
+
+
+def _example(network: Topology) -> str:
+    link = network.links[0] if network.links else None
+    return "a:b" if link is None else shown(f"{link.source}:{link.target}")

@@ -1,0 +1,114 @@
+"""Changes of networks: what they leave, and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from cwb import instances
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import InputError
+from cwb.instances.edits import Edit, edited
+
+GB = 10**9
+
+
+def changed(text, *edits):
+    """An instance with changes."""
+    return edited(instances.load(text), [Edit(*edit) for edit in edits])
+
+
+def rates(network):
+    """GB/s of every link by the names of its ends."""
+    return {(link.source, link.target): link.bandwidth_Bps / GB for link in network.links}
+
+
+def test_some_ranks_alone():
+    """Ranks that are kept have the links among them and to switches; a switch without any is left out."""
+    network = changed("a100(2)", ("--ranks", "0-2,5")).network
+    assert network.ranks == ("box0.gpu0", "box0.gpu1", "box0.gpu2", "box0.gpu5")
+    assert set(network.switches) == {"box0.nvswitch", "ib0", "ib1"}
+    assert len(network.links) == 16
+    assert changed("torus(4,4)", ("--ranks", "0-3")).network.links == instances.load("ring(4)").network.links
+
+
+def test_links_are_taken_away_in_both_directions():
+    """All links between two nodes go, by name or by rank, also parallel ones."""
+    assert len(changed("ring(4)", ("--without-link", "0:1")).network.links) == 6
+    assert len(changed("parallel(ring(4), 3)", ("--without-link", "0:1")).network.links) == 18
+    by_rank = changed("h100(2)", ("--without-link", "0:box0.nvswitch")).network
+    assert by_rank == changed("h100(2)", ("--without-link", "box0.gpu0:box0.nvswitch")).network
+
+
+def test_links_are_changed_or_added():
+    """A link keeps its latency unless there is one; where there is none, one is added in each direction."""
+    network = changed("ring(4)", ("--link", "0:1=25GB/s"), ("--link", "0:2=1 GB/s, 3 us")).network
+    assert (rates(network)["0", "1"], rates(network)["1", "0"], rates(network)["1", "2"]) == (25, 25, 50)
+    assert network.links[0].latency_s == Fraction(1, 2 * 10**6)
+    assert [(link.source, link.target) for link in network.links[8:]] == [("0", "2"), ("2", "0")]
+    assert {link.latency_s for link in network.links[8:]} == {Fraction(3, 10**6)}
+    one_way = changed("ring(4, false)", ("--link", "1:0=5GB/s")).network
+    assert rates(one_way)["0", "1"] == 5
+    assert len(one_way.links) == 4
+
+
+def test_links_come_before_ranks():
+    """Links are told by the ranks of the whole network, in whatever order the options are."""
+    edits = ("--ranks", "1-3"), ("--link", "2:3=7GB/s")
+    network = changed("complete(5)", *edits).network
+    assert rates(network)["2", "3"] == 7
+    assert changed("complete(5)", *reversed(edits)) == changed("complete(5)", *edits)
+
+
+def test_a_fabric_is_expanded_and_the_name_says_it():
+    """Changes of a fabric are those of its links; the name has them, and the digest differs."""
+    instance = changed("RI(4)_FC(2)", ("--without-link", "npu0:npu1"))
+    assert instance.name == "RI(4)_FC(2) --without-link npu0:npu1"
+    assert len(instance.network.links) == 22
+    assert instance.sha256 != instances.load("RI(4)_FC(2)").sha256
+    plain = instances.load("ring(4)")
+    assert edited(plain, []) is plain
+
+
+def test_process_groups_are_numbered_anew():
+    """The ranks of a collective are those that are kept, by their new numbers."""
+    demand = Demand(CollectiveKind.ALL_REDUCE, Fraction(8), 1, (3, 5))
+    instance = instances.load("complete(6)").with_changes(demand=demand)
+    assert edited(instance, [Edit("--ranks", "3-5")]).demand.ranks == (0, 2)
+    with pytest.raises(InputError, match="--ranks: leaves out rank 5 of the collective; expected all of its ranks"):
+        edited(instance, [Edit("--ranks", "0-4")])
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (("--ranks", "0-9"), "--ranks: '0-9' is out of range; expected ranks from 0 to 3, in ascending order"),
+        (("--ranks", "2-1"), "--ranks: '2-1' is out of range"),
+        (("--ranks", "1"), "--ranks: '1' is a single rank; expected at least 2"),
+        (("--ranks", ""), "--ranks: '' is no range of ranks; expected such as 0-3,8"),
+        (("--ranks", "a"), "--ranks: 'a' is no range of ranks"),
+        (("--ranks", "-1"), "--ranks: '-1' is no range of ranks"),
+        (("--without-link", "0:2"), "--without-link: '0:2': there is no link between them"),
+        (("--without-link", "0-1"), "--without-link: '0-1' does not name two nodes; expected such as '0:1'"),
+        (("--without-link", "0:0"), "--without-link: '0:0' does not name two nodes"),
+        (("--without-link", "0:nobody"), "does not name two nodes"),
+        (("--link", "0:1"), "--link: '0:1' has no bandwidth; expected such as a:b=25GB/s or a:b=25GB/s,1us"),
+        (("--link", "0:1=25"), "--link: '25' has no unit; expected a bandwidth with its unit"),
+        (("--link", "0:1=0GB/s"), "--link: '0GB/s' must be greater than zero"),
+        (("--link", "0:1=5GB/s,1"), "--link: '1' has no unit; expected a time with its unit"),
+        (("--link", "0:7=5GB/s"), "--link: '0:7' does not name two nodes"),
+    ],
+)
+def test_refuses(edit, message):
+    """What names nothing of the network is refused with the option, the value and what was expected."""
+    with pytest.raises(InputError) as caught:
+        changed("ring(4)", edit)
+    assert message in str(caught.value)
+
+
+def test_a_design_stays_a_fabric():
+    """Links of an instance whose dimensions are designed cannot be changed."""
+    with pytest.raises(
+        InputError, match="--ranks: an instance with workloads, prices or a design; expected one of links"
+    ):
+        changed("4d", ("--ranks", "0-3"))
