@@ -81,7 +81,6 @@ def unkept(model: Callable[[], Any]) -> None:
 def unlimited(seconds: float) -> None:
     """Keep nothing: there is no limit."""
     del seconds
-    return None
 
 
 def unknown() -> int | None:
