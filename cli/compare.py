@@ -30,7 +30,19 @@ _REASONS = 5
 
 
 @click.command()
-@click.argument("suite")
+@click.argument("suite", required=False)
+@click.option("--models", metavar="NAMES", help="In place of a suite: methods, such as ring,tacos,forestcoll.")
+@click.option("--instances", metavar="NAMES", help="Instances of --models, such as 'torus(4,4),my.json'.")
+@click.option("--collectives", metavar="NAMES", help="Of --instances.  [default: their own, else all_reduce]")
+@click.option(
+    "--sizes",
+    metavar="SIZES",
+    help="Of --collectives: '1MiB,1GiB'; 1KiB..1GiB is every fourth, 1KiB..1GiB*2 every second.",
+)
+@click.option("--solvers", metavar="NAMES", help="Of --models that call one.  [default: highs]")
+@click.option(
+    "--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="Of --models; a list is tried in turn."
+)
 @click.option(
     "--output",
     "-o",
@@ -66,7 +78,13 @@ _REASONS = 5
 @network_edits
 @plugged
 def compare(
-    suite: str,
+    suite: str | None,
+    models: str | None,
+    instances: str | None,
+    collectives: str | None,
+    sizes: str | None,
+    solvers: str | None,
+    options: tuple[str, ...],
     output: Path,
     dry_run: bool,
     retry: tuple[str, ...],
@@ -79,7 +97,7 @@ def compare(
     quiet: bool,
     edits: tuple[tuple[str, str], ...],
 ) -> int:
-    """Run every cell of SUITE, a TOML file or the name of a shipped suite.
+    """Run every cell of SUITE, a TOML file or the name of a shipped suite, or what --models and --instances say.
 
     A suite is a grid of instances, models, solvers, options and seeds. Every run has a process of its own and leaves a
     record, also one that fails. What has a record already is not run again: started once more, a comparison goes on
@@ -88,22 +106,26 @@ def compare(
     \b
     cwb compare suites/paper-libra.toml -o results/
     cwb compare smoke --dry-run
+    cwb compare --models ring,tacos,forestcoll --instances "torus(4,4),dgx1()" --sizes 1KiB..1GiB
     cwb compare scaling --retry limit --time-limit "10 min"
     """
     from ..harness.plan import cells
     from ..harness.suite import Settings, plan_of, run_cells
     from ..harness.suite_file import load_suite, with_seeds
     from ..harness.task import Limits
+    from .grid import Asked, suite_of
 
     limits = Limits(
         parse_duration(time_limit, "--time-limit"), _memory(memory), parse_duration(grace, "--grace") or 0.0
     )
     settings = Settings(limits, retry, executor, jobs)
-    planned, ledger = cells(with_seeds(load_suite(suite), seeds)), output / "records.jsonl"
+    asked = Asked(models, instances, collectives, sizes, solvers, options)
+    with asked.located():
+        chosen = load_suite(suite) if suite is not None and not asked.given else suite_of(suite, asked)
+        planned, ledger = cells(with_seeds(chosen, seeds)), output / "records.jsonl"
     plan = [replace(cell, edits=edits) for cell in planned] if edits else planned
     if dry_run:
-        _print_plan(*plan_of(plan, ledger, settings))
-        return ExitStatus.OK
+        return _print_plan(*plan_of(plan, ledger, settings))
     with comparison_on_stderr(quiet=quiet) as (progress, watch):
         comparison = run_cells(plan, ledger, progress, settings, watch)
     echo(summary(comparison, ledger))
@@ -117,14 +139,23 @@ def _memory(text: str | None) -> int | None:
         return int(parse(text, UnitKind.SIZE, allow_zero=False))
 
 
-def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> None:
-    """Print a line for each run; those that have a record are marked, and those whose instance is not loaded."""
+def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> int:
+    """Print a line for each run; what is recorded, wrong or not supported is marked. Exit status 2 if anything is wrong."""
     keys = {task.key for task in due}
+    counts: Counter[str] = Counter()
     for task in everything:
-        unknown = "" if task.known["instance_sha256"] else "  [not loaded]"
-        echo(f"{task.cell}{unknown if task.key in keys else '  [recorded]'}")
-    recorded = f", {len(everything) - len(due)} of them recorded" if len(due) < len(everything) else ""
-    echo(f"{len(everything)} runs planned{recorded}", err=True)
+        mark = "" if task.key in keys else "recorded"
+        if mark:
+            counts["recorded"] += 1
+        elif task.record is not None:
+            mark = f"{task.record['status']}: {task.record['message']}"
+            counts["wrong" if task.record["status"] == "error" else task.record["status"]] += 1
+        elif not task.known["instance_sha256"]:
+            mark = "not loaded"
+        echo(f"{task.cell}  [{mark}]" if mark else str(task.cell))
+    told = "".join(f", {count} of them {what}" for what, count in sorted(counts.items()))
+    echo(f"{len(everything)} runs planned{told}", err=True)
+    return ExitStatus.BAD_INPUT if counts["wrong"] else ExitStatus.OK
 
 
 def summary(comparison: SuiteResult, ledger: Path) -> str:

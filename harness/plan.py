@@ -17,6 +17,7 @@ from typing import Any
 
 from ..core.errors import InputError, SolverUnavailable, located
 from ..core.method import Kind as MethodKind
+from ..core.text import did_you_mean
 from ..core.units import UnitKind, parse
 from ..instances.loader import shipped
 from . import registry
@@ -131,7 +132,8 @@ def _models(grid: GridFile) -> list[str]:
             known = [*registry.names(), *declared]
             if wanted.startswith("kind="):
                 known = [f"kind={kind.value}" for kind in MethodKind]
-            raise InputError(f"unknown {wanted!r}; expected one of {', '.join(known)}", place=f"models[{index}]")
+            hint = did_you_mean(wanted, known)
+            raise InputError(f"unknown {wanted!r}; expected one of {', '.join(known)}{hint}", place=f"models[{index}]")
         found = {n: None for n in found if n not in matching} if left_out else found | dict.fromkeys(matching)
     if not found:
         raise InputError("every model is left out again; expected at least one", place="models")
@@ -146,8 +148,11 @@ def _solvers(grid: GridFile) -> list[str]:
         chosen = [pattern] if pattern.startswith("pyomo:") else registry.solver_names()
         matching = [name for name in chosen if fnmatchcase(name, pattern) and registry.solver(name)]
         if not matching:
-            known = ", ".join((*registry.solver_names(), "pyomo:NAME"))
-            raise InputError(f"unknown {pattern!r}; expected one of {known}", place=f"solvers[{index}]")
+            known = (*registry.solver_names(), "pyomo:NAME")
+            hint = did_you_mean(pattern, known)
+            raise InputError(
+                f"unknown {pattern!r}; expected one of {', '.join(known)}{hint}", place=f"solvers[{index}]"
+            )
         found |= dict.fromkeys(name for name in matching if name == pattern or registry.solver(name).installed().ok)
     if not found:
         raise InputError("no solver of these is installed", place="solvers")
@@ -187,7 +192,10 @@ def _instances(suite: Suite, grid: GridFile) -> list[str]:
         if "(" not in name and ("*" in name or "?" in name):
             matching = [candidate for candidate in shipped() if fnmatchcase(candidate, name)]
             if not matching:
-                raise InputError(f"{name!r} matches no shipped instance", place=f"instances[{index}]")
+                raise InputError(
+                    f"{name!r} matches no shipped instance; expected one of {', '.join(shipped())}",
+                    place=f"instances[{index}]",
+                )
             found |= dict.fromkeys(matching)
             continue
         unused -= set(_IN_BRACES.findall(name))
