@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from command_line import cwb
 from cwb.cli.grid import Asked, sizes, split, suite_of
 from cwb.harness.plan import cells
-
-from command_line import cwb
 
 
 def test_names_between_commas() -> None:

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import click
 import cwb
 import pytest
 from cwb import solvers
+from cwb.cli.grid import Asked, suite_of
 from cwb.cli.main import cwb as program
 from cwb.cli.main import run
 from cwb.cli.options import parse_duration, parse_options
@@ -121,11 +123,17 @@ def check_formulate(params: dict[str, object]) -> None:
     registry.formulation(str(params["formulation"])).posed(instance, parse_options(params["options"]))
 
 
+def check_compare(params: dict[str, object]) -> None:
+    """The suite, or the methods and instances in its place, exist."""
+    asked = Asked(**{each.name: params[each.name] for each in fields(Asked)})
+    cells(suite_of(None, asked) if params["suite"] is None else load_suite(str(params["suite"])))
+
+
 CHECKS = {
     "solve": check_solve,
     "formulate": check_formulate,
     "show": check_show,
-    "compare": lambda params: cells(load_suite(params["suite"])),
+    "compare": check_compare,
     "table": lambda params: TABLES[params["name"]],
     "plot": lambda params: str(params["name"]).endswith(SCHEDULES) or PLOTS[params["name"]],
 }
