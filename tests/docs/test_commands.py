@@ -23,6 +23,7 @@ from cwb.cli.main import run
 from cwb.cli.options import parse_duration, parse_options
 from cwb.core.errors import ExitStatus, InputError, located
 from cwb.core.fields import validated
+from cwb.core.network_views import taken
 from cwb.harness import registry
 from cwb.harness.demand import with_demand
 from cwb.harness.plan import cells
@@ -101,8 +102,9 @@ def check_solve(params: dict[str, object]) -> None:
         options = validated(lambda: method.options.model_validate(parse_options(params["options"])))
     asked = (params["collective"], params["size"], params["chunks"])
     instance = with_demand(load(str(params["instance"])), *asked)
-    assert method.supports(instance) is None
-    method.pose(instance, options)
+    seen, reason = taken(method.supports, instance)
+    assert reason is None
+    method.pose(seen, options)
     parse_duration(params["time_limit"], "--time-limit")
 
 
