@@ -3,12 +3,14 @@
     python benchmarks/limits.py                                  # everything: hours
     python benchmarks/limits.py --limits 5 --busy 0 --moments    # every method once
     python benchmarks/limits.py --only teccl-milp sccl --limits 2 5
+    python benchmarks/limits.py --page docs/limits.md -o limits.jsonl    # the table of the page: half an hour
     python benchmarks/limits.py --smoke                          # a few seconds
 
-Each cell is one process of ``cwb solve``. The table says by how many seconds it was over its limit, by the wall and by
-its own processor time after the limit (which other processes do not prolong), what the verifier took of them, and
-whether a record and a file were left. Ctrl-C is sent when the process has used so many seconds of the processor,
-and the limit is that moment.
+Each cell is one process of ``cwb solve``. The table says by how many seconds it was over its limit, all counted: by the
+wall and by its own processor time after the limit (which other processes do not prolong), what the verifier and the
+file took of them, and whether a record and a file were left. Ctrl-C is sent when the process has used so many seconds
+of the processor, and the limit is that moment. With ``-o`` every cell is written to a file as it comes, and those that
+are in the file are not run again.
 """
 
 from __future__ import annotations
@@ -121,6 +123,10 @@ FORMULATIONS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
 #: A cell that is not over by so many seconds is left to itself no longer.
 PATIENCE_S = 60.0
 
+#: Of the page: limits, processes beside, when Ctrl-C comes in parts of the largest limit, and where the table is.
+PAGE_LIMITS, PAGE_BUSY, MOMENTS = (2.0, 5.0), 8, (0.2, 0.5, 0.9)
+MARKS = ("<!-- begin: python benchmarks/limits.py --page docs/limits.md -->", "<!-- end -->")
+
 #: Seconds that a run may go on after its limit or Ctrl-C on a quiet machine.
 ALLOWED_S = 2.0
 
@@ -164,9 +170,9 @@ class Measured:
     file: bool
     message: str
 
-    def late_s(self, *, by_cpu: bool) -> float:
-        """Seconds over the limit, without those of the verifier and of the file."""
-        return (self.over_cpu_s if by_cpu else self.over_s) - self.verified_s - self.written_s
+    def late_s(self, *, by_cpu: bool = False) -> float:
+        """Seconds over the limit, those of the verifier and of the file included; beside others its own alone."""
+        return max(0.0, self.over_cpu_s if by_cpu or self.cell.busy else self.over_s)
 
 
 def measure(cell: Cell) -> Measured:
@@ -256,6 +262,8 @@ def beside(number: int) -> Iterator[None]:
 def cells(arguments: argparse.Namespace) -> list[Cell]:
     """What is asked for: every name with every limit and load, and with Ctrl-C at every moment."""
     names = arguments.only or [*METHODS, *FORMULATIONS]
+    if arguments.page:
+        return [cell for name in names for cell in on_page(name)]
     found = []
     for busy in arguments.busy:
         for name in names:
@@ -263,6 +271,48 @@ def cells(arguments: argparse.Namespace) -> list[Cell]:
                 found += [Cell(name, limit, busy) for limit in arguments.limits]
             found += [Cell(name, max(arguments.limits), busy, moment) for moment in arguments.moments]
     return found
+
+
+def on_page(name: str) -> list[Cell]:
+    """The cells of a row of the page: two limits, one of them beside others, and Ctrl-C at three moments."""
+    moments = [Cell(name, PAGE_LIMITS[-1], 0, moment) for moment in MOMENTS]
+    return [*(Cell(name, limit, 0) for limit in PAGE_LIMITS), Cell(name, PAGE_LIMITS[-1], PAGE_BUSY), *moments]
+
+
+def written_page(page: Path, measured: Sequence[Measured]) -> None:
+    """Put the table between the marks of the page; a cell that was not measured is empty."""
+    known = {m.cell: m for m in measured}
+    rows = [
+        f"| | {' | '.join(f'{limit:g} s' for limit in PAGE_LIMITS)} "
+        f"| {PAGE_LIMITS[-1]:g} s, {PAGE_BUSY} processes beside | Ctrl-C | ends with |",
+        f"|---|{'---|' * (len(PAGE_LIMITS) + 3)}",
+    ]
+    for name in (*METHODS, *FORMULATIONS):
+        found = [known.get(cell) for cell in on_page(name)]
+        limits, moments = found[: len(PAGE_LIMITS) + 1], [m for m in found[len(PAGE_LIMITS) + 1 :] if m]
+        last = max(moments, key=Measured.late_s, default=None)
+        statuses = sorted({m.status for m in found if m})
+        rows.append(f"| `{name}` | {' | '.join(map(over, (*limits, last)))} | {', '.join(statuses)} |")
+    before, begin, rest = page.read_text().partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    if not (begin and end):
+        raise SystemExit(f"{page}: expected {' and '.join(MARKS)}")
+    page.write_text("\n".join([f"{before}{begin}\n", *rows, f"\n{end}{after}"]))
+
+
+def over(m: Measured | None) -> str:
+    """By how much a cell was late, as the page says it."""
+    if m is None:
+        return ""
+    return ("-" if not m.late_s() else f"{m.late_s():.1f}") + ("" if m.record else ", no record")
+
+
+def earlier(path: Path | None) -> list[Measured]:
+    """What a file has of an earlier run."""
+    if path is None or not path.exists():
+        return []
+    rows = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+    return [Measured(**{**row, "cell": Cell(**row["cell"])}) for row in rows]
 
 
 def table(measured: Sequence[Measured]) -> Iterator[str]:
@@ -291,20 +341,23 @@ def main() -> int:
         "--moments",
         nargs="*",
         type=float,
-        default=[0.2, 0.5, 0.9],
+        default=MOMENTS,
         help="when Ctrl-C comes, parts of the largest limit",
     )
-    parser.add_argument("--output", "-o", type=Path, help="write what was measured to this JSONL file, as it comes")
+    parser.add_argument("--output", "-o", type=Path, help="JSONL file with what was measured, as it comes; it goes on")
+    parser.add_argument("--page", type=Path, help="what the table of this page needs, which is written into it")
     parser.add_argument("--by-cpu", action="store_true", help="judge by processor time: other work is on the machine")
     parser.add_argument("--smoke", action="store_true", help="one limit and one Ctrl-C, of two models")
     arguments = parser.parse_args()
     if arguments.smoke:
         arguments.only, arguments.limits, arguments.busy, arguments.moments = ["sccl", "teccl/milp"], [2.0], [0], [0.75]
         arguments.by_cpu = True
-    done: list[Measured] = []
-    lines = table([])
-    print("\n".join(lines), flush=True)
+    done = earlier(arguments.output)
+    known = {m.cell for m in done}
+    print("\n".join(table([])), flush=True)
     for cell in cells(arguments):
+        if cell in known:
+            continue
         with beside(cell.busy):
             m = measure(cell)
         done.append(m)
@@ -312,7 +365,9 @@ def main() -> int:
         if arguments.output:
             with arguments.output.open("a") as stream:
                 stream.write(json.dumps({**m.__dict__, "cell": m.cell.__dict__}) + "\n")
-    late = [m for m in done if not m.record or m.late_s(by_cpu=arguments.by_cpu or m.cell.busy > 0) > ALLOWED_S]
+    if arguments.page:
+        written_page(arguments.page, done)
+    late = [m for m in done if not m.record or m.late_s(by_cpu=arguments.by_cpu) > ALLOWED_S]
     print(f"{len(done)} cells; {len(late)} were over by more than {ALLOWED_S:g} s or left no record")
     for m in late:
         print(f"  {m.cell}: {m.status}, {m.message}")

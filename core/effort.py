@@ -22,6 +22,9 @@ MOST_COLUMNS = 5_000_000
 #: What a column of a model takes at least, with its part of the rows.
 COLUMN_BYTES, COLUMN_S = 1200, 2e-6
 
+#: Seconds that what is to come may take after the user has asked to stop.
+STOPPED_S = 2.0
+
 #: What a send takes, and each link of its path, to be made, verified, simulated and written.
 SEND_BYTES, SEND_S = 200, 1.4e-6
 HOP_BYTES, HOP_S = 30, 1e-6
@@ -108,4 +111,6 @@ def _beyond(take: str, to: str, size: float, seconds: float) -> str:
         return f"{take} some {size / 2**30:,.1f} GiB of memory {to}, and {spare / 2**30:,.1f} GiB are left"
     if left is not None and seconds > left:
         return f"{take} some {seconds:,.1f} s {to}, and {left:,.1f} s are left"
+    if budget.stop.is_set() and seconds > STOPPED_S:
+        return f"{take} some {seconds:,.1f} s {to}, and the run was stopped"
     return ""

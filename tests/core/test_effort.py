@@ -47,6 +47,13 @@ def test_what_takes_more_than_is_left_is_refused() -> None:
         require_schedulable(100_000)
     with spending(short):
         require_buildable(1000, "8 epochs")
+    stopped = Budget()
+    stopped.stop.set()
+    with (
+        spending(stopped),
+        pytest.raises(OutOfTime, match=r"some 240.0 s to verify and write, and the run was stopped"),
+    ):
+        require_schedulable(100_000_000)
 
 
 def test_time_is_kept_for_what_comes_after_the_method() -> None:
