@@ -131,14 +131,16 @@ def _counts(text: str) -> tuple[int, ...]:
 def _problem(spec: str, collective: str | None) -> tuple[Instance, CollectiveKind]:
     """The machine and the collective."""
     from ..core.collective import CollectiveKind
+    from ..core.network_views import seen_otherwise
     from ..core.topology import Topology
     from ..harness.demand import with_demand
     from ..instances import load
 
     with telling_on_stderr(), located(source=spec):
         posed = with_demand(load(spec), collective, None, None)
+        posed = posed if isinstance(posed.network, Topology) else seen_otherwise(posed) or posed
         if not isinstance(posed.network, Topology):
-            raise InputError("has dimensions without links; expected a network of nodes and links")
+            raise InputError("is to be trained on; expected a network and a collective")
         if posed.demand is None or posed.also:
             raise InputError("expected one collective; --collective names it")
     if posed.demand.collective is CollectiveKind.POINT_TO_POINT:
@@ -221,4 +223,5 @@ def _show(folder: Path, chosen: Selection, found: Candidates) -> None:
         echo(f"{len(chosen.left_out)} left out; select.json says why", err=True)
     if found.why_ended:
         echo(f"{found.why_ended}; the choice is among those that were run", err=True)
-    echo(f"{folder}: {len(chosen.ranges)} files in algorithms/, for {chosen.dialect.name}", err=True)
+    count = len(chosen.ranges)
+    echo(f"{folder}: {count} file{'s' if count > 1 else ''} in algorithms/, for {chosen.dialect.name}", err=True)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
 
-from ..core.answers import is_same
+from ..core.answers import ChunkOrders, is_same
 from ..core.budget import Progress, silent
 from ..core.collective import CollectiveKind, Demand
 from ..core.errors import CwbError, InputError, located
@@ -24,19 +25,21 @@ from ..core.pipelining import PIECES
 from ..core.record import RunRecord
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
+from ..schedules.chunk_orders import lowered
 from ..schedules.completion import completion_of
 from ..schedules.files import Written
 from ..schedules.simulate.pipeline import Pipeline, pipeline
+from ..schedules.verify import verify
 from . import registry
 from .clock import WallClock
 from .fastest import SAME, sizes_between
 from .request import Request
-from .run import run
+from .run import FinishedRun, run
 
 #: What is run if nobody says what: methods that end in seconds on a machine of some boxes.
 DEFAULT_MODELS = (
     "ring, direct, rhd, bruck, dbt, knomial, torus-rings, shifted-ring, swing, bfb, multitree, c-cube, tto, blink, "
-    "forestcoll k=1, forestcoll k=2, forestcoll k=4, forestcoll, tacos, pccl"
+    "forestcoll k=1, forestcoll k=2, forestcoll k=4, forestcoll, blueconnect, themis, tacos, pccl"
 )
 
 #: Chunks of a rank's part, if nobody says how many.
@@ -277,14 +280,24 @@ def candidates(choice: Choice, progress: Progress = silent) -> Candidates:
             result.left_out.setdefault(label, str(error))
             continue
         result.records.append(done.record)
-        if not isinstance(done.answer, Written) or not done.record.verified or done.instance is None:
+        if (made := _schedule(done)) is None:
             result.left_out.setdefault(label, done.record.message or f"{done.record.status}, no schedule")
             continue
-        if isinstance(done.answer, TreePacking):
+        if isinstance(made[1], TreePacking):
             trees.add(label := str(item))
-        unit = choice.ranks if choice.kind in _PARTS else 1
-        result.add(Candidate(label, item, chunks, done.instance, done.answer, unit, done.record))
+        result.add(Candidate(label, item, chunks, *made, choice.ranks if choice.kind in _PARTS else 1, done.record))
     return result
+
+
+def _schedule(done: FinishedRun) -> tuple[Instance, Written] | None:
+    """The verified schedule of a run; orders of chunks as sends on the links of their fabric."""
+    if done.instance is None or not done.record.verified:
+        return None
+    if isinstance(done.answer, ChunkOrders):
+        with suppress(InputError):
+            made = lowered(done.instance, done.answer)
+            return made if verify(*made).ok else None
+    return (done.instance, done.answer) if isinstance(done.answer, Written) else None
 
 
 def different(found: Candidates, choice: Choice) -> list[Candidate]:

@@ -19,8 +19,8 @@ NETWORKS = {
     "complete(4)": "FC(4)",
     "star(6)": "SW(6)",
     "torus(4,4)": "RI(4)_RI(4)",
-    "torus(2,3)": "RI(2)_FC(3)",
-    "hypercube(3)": "RI(2)_RI(2)_RI(2)",
+    "torus(2,3)": "FC(2)_FC(3)",
+    "hypercube(3)": "FC(2)_FC(2)_FC(2)",
     "ring(4)": "RI(4)",
     "fabric('RI(4)_FC(3)_SW(2)', bandwidth=['80 GiB/s', '30 GiB/s', '7.25 GiB/s'], latency=['1 us', '2 us', '3 us'])":
     "RI(4)_FC(3)_SW(2)",
@@ -32,7 +32,7 @@ def test_networks_of_blocks_are_found(spec, tmp_path):
     """Dimensions are those of the network, and the file, read again, is the same network to 12 decimals."""
     network = load(spec).network
     found = dimensions_of(network)
-    assert "_".join(f"{one.block}({one.size})" for one in found) == NETWORKS[spec]
+    assert "_".join(f"{one.block.value}({one.size})" for one in found) == NETWORKS[spec]
     path = tmp_path / "network.yml"
     path.write_text(network_text(found))
     again = network_from_text(import_astra(path)["network"])
@@ -64,7 +64,11 @@ def test_a_folder_that_astra_sim_runs(tmp_path):
     system = json.loads((folder / "system.json").read_text())
     assert system["all-gather-implementation-custom"] == ["traces/mine"]
     assert json.loads((folder / "memory.json").read_text()) == {"memory-type": "NO_MEMORY_EXPANSION"}
-    assert (folder / "network.yml").read_text().startswith("topology: [ Ring, Ring ]\nnpus_count: [ 2, 2 ]\n")
+    assert (
+        (folder / "network.yml")
+        .read_text()
+        .startswith("topology: [ FullyConnected, FullyConnected ]\nnpus_count: [ 2, 2 ]\n")
+    )
     assert cwb("check", folder / "traces", "--topology", "torus(2,2)") == 0
     assert read_trace(folder / "traces").ngpus == 4
     for rank in range(4):
