@@ -66,9 +66,9 @@ def picture_of(run: Run, kind: str | None, mode: str | None) -> Picture:
     from ..reports.plots import PLOTS, get
     from ..schedules.files import ScheduleFile, Written
     from .inputs import keyword_names
-    from .runs import mode_named
+    from .runs import mode_named, sent
 
-    answer = run.schedule
+    problem, answer = (run.problem, run.schedule) if isinstance(run.schedule, BandwidthPlan) else sent(run, None)
     chosen = kind or ("libra-allocation" if isinstance(answer, BandwidthPlan) else KINDS[0])
     known = (*KINDS, *PLOTS) if isinstance(answer, Written) else tuple(PLOTS)
     if chosen not in known:
@@ -79,7 +79,7 @@ def picture_of(run: Run, kind: str | None, mode: str | None) -> Picture:
     def draw(form: str) -> bytes:
         if chosen in PLOTS or not isinstance(answer, Written):
             return get(chosen)([run], form)
-        read = ScheduleFile(run.problem, answer, run.proved_by, {"model": run.model}, run.metrics.get("pieces"))
+        read = ScheduleFile(problem, answer, run.proved_by, {"model": run.model}, run.metrics.get("pieces"))
         with keyword_names():
             return drawn(read, chosen, simulated, form)
 

@@ -212,7 +212,7 @@ def simulate(
     from ..schedules.completion import completion_of, mode_of
     from ..schedules.simulate import simulate as simulated
 
-    instance, played = answered(run, answer)
+    instance, played = sent(run, answer)
     chosen = mode_of(played) if mode is None else mode_named(mode)
     if isinstance(played, TreePacking) and "pieces" not in settings:
         settings["pieces"] = completion_of(instance, played).pieces or 1
@@ -254,6 +254,21 @@ def answered(run: Run | ScheduleFile | Spec, answer: Answer | None) -> tuple[Ins
     if answer is None:
         raise InputError(f"expected what cwb.solve gives, or an answer beside {type(run).__name__}", source="answer")
     return load(run), answer
+
+
+def sent(run: Run | ScheduleFile | Spec, answer: Answer | None) -> tuple[Instance, Answer]:
+    """As :func:`answered`, with orders of chunks written as sends on the links of their fabric.
+
+    Raises
+    ------
+    InputError
+        If it is an instance alone, or there are too many sends.
+    """
+    from ..core.answers import ChunkOrders
+    from ..schedules.chunk_orders import lowered
+
+    instance, found = answered(run, answer)
+    return lowered(instance, found) if isinstance(found, ChunkOrders) else (instance, found)
 
 
 def explain(

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .inputs import Spec, load
-from .runs import Run, answered
+from .runs import Run, sent
 
 if TYPE_CHECKING:
     from ..core.answers import Answer
     from ..core.instance import Instance
+    from ..core.topology import Topology
 
 
 def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
@@ -33,15 +34,14 @@ def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
     Raises
     ------
     InputError
-        If there are no links: in a fabric without bandwidths, or an answer that sends nothing.
+        If an answer sends nothing.
     """
     from ..exchange.networkx_graphs import network_graph, schedule_graph
-    from ..schedules.simulate.network import network_of
 
     if (found := _answer_of(spec, instance)) is not None:
         return schedule_graph(*found)
     known = load(spec)
-    return network_graph(network_of(known), known.name)
+    return network_graph(_links_of(known), known.name)
 
 
 def links(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
@@ -66,11 +66,10 @@ def links(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
         As of :func:`to_networkx`.
     """
     from ..exchange.frames import links_frame, loads_frame
-    from ..schedules.simulate.network import network_of
 
     if (found := _answer_of(spec, instance)) is not None:
         return loads_frame(*found)
-    return links_frame(network_of(load(spec)))
+    return links_frame(_links_of(load(spec)))
 
 
 def sends(spec: Run | Answer, instance: Spec = None) -> Any:
@@ -97,7 +96,7 @@ def sends(spec: Run | Answer, instance: Spec = None) -> Any:
     from ..exchange.frames import sends_frame
 
     if (found := _answer_of(spec, instance)) is None:
-        posed, answer = answered(spec, None)
+        posed, answer = sent(spec, None)
         return sends_frame(answer, posed)
     return sends_frame(*found)
 
@@ -108,11 +107,22 @@ def _answer_of(spec: Any, instance: Spec) -> tuple[Answer, Instance | None] | No
     from ..schedules.files import ScheduleFile, Written
 
     if isinstance(spec, Run | ScheduleFile):
-        posed, answer = answered(spec, None)
+        posed, answer = sent(spec, None)
         return answer, posed
-    if isinstance(spec, Written | BandwidthPlan | BoundOnly | ChunkOrders):
-        return spec, None if instance is None else load(instance)
-    return None
+    if not isinstance(spec, Written | BandwidthPlan | BoundOnly | ChunkOrders):
+        return None
+    if instance is None:
+        return spec, None
+    posed, answer = sent(instance, spec)
+    return answer, posed
+
+
+def _links_of(instance: Instance) -> Topology:
+    """The network of an instance; a fabric is expanded into links."""
+    from ..core.fabric import Fabric
+    from ..core.network_views import links_of
+
+    return links_of(instance.network) if isinstance(instance.network, Fabric) else instance.network
 
 
 def records(*paths: str | Path) -> Any:

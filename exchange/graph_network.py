@@ -88,17 +88,18 @@ def site_names(graph: Graph) -> dict[str, str]:
 def _node(site: Site, name: str, defaults: Defaults) -> dict[str, Any]:
     """A rank, or a switch with what it can do."""
     node: dict[str, Any] = {"name": name}
-    said, fields = site.fields.get("kind"), site.fields
+    fields, said = site.fields, None if site.fields.get("kind") is None else str(site.fields["kind"])
     if said is not None and said not in [kind.value for kind in NodeKind]:
         raise InputError(f"{shown(said)}; expected compute or switch", place=f"node {name}.kind")
     if any(fnmatchcase(name, pattern) for pattern in defaults.switches):
         return {**node, "kind": "switch", "buffer": "0 B"}
     if (said or str(fields.get("type")).lower()) == NodeKind.SWITCH.value:
         node["kind"] = NodeKind.SWITCH.value
-    if (multicast := fields.get("multicast")) is not None:
-        if str(multicast) not in (*_TRUE, *_FALSE):
-            raise InputError(f"{shown(multicast)}; expected true or false", place=f"node {name}.multicast")
-        node["multicast"] = str(multicast) in _TRUE
+    for flag in ("multicast", "reduces"):
+        if (value := fields.get(flag)) is not None:
+            if str(value) not in (*_TRUE, *_FALSE):
+                raise InputError(f"{shown(value)}; expected true or false", place=f"node {name}.{flag}")
+            node[flag] = str(value) in _TRUE
     if (held := fields.get("buffer_bytes")) is not None:
         node["buffer"] = f"{held} B"
     if (buffer := fields.get("buffer")) is not None:

@@ -142,7 +142,7 @@ def from_node_link(data: Any, name: str) -> Graph:
         raise InputError("missing, but required", place="edges")
     about = data.get("graph")
     title = about.get("name") if isinstance(about, dict) else None
-    graph = _graph(str(title or name), data["nodes"], "nodes", links, "edges")
+    graph = _graph(title if isinstance(title, str) and title else name, data["nodes"], "nodes", links, "edges")
     return replace(graph, directed=data.get("directed") is True)
 
 
@@ -171,7 +171,8 @@ def _json_text(text: str, name: str) -> Graph:
 def _node(entry: Any, place: str, key: str) -> Site:
     if not isinstance(entry, dict) or not isinstance(entry.get(key), str | int):
         raise InputError(f"expected a node with {key}", place=place)
-    name = entry.get("label") or entry.get("name") or entry[key]
+    labels = (entry.get("label"), entry.get("name"), entry[key])
+    name = next((label for label in labels if isinstance(label, str | int) and label), entry[key])
     found = None
     if isinstance(entry.get("pos"), list) and len(entry["pos"]) == 2:
         found = _place(entry["pos"][1], entry["pos"][0], place)

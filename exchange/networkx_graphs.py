@@ -87,8 +87,8 @@ def network_graph(topology: Topology, name: str) -> Any:
     Returns
     -------
     networkx.MultiDiGraph
-        Nodes in the same order, with ``kind``, and ``rank`` of ranks; of switches ``multicast``, and ``buffer_bytes``
-        of nodes that hold only so much. Edges with ``link``, which is their key too, ``bandwidth_Bps`` and
+        Nodes in the same order, with ``kind``, and ``rank`` of ranks; of switches ``multicast`` and ``reduces``, and
+        ``buffer_bytes`` of nodes that hold only so much. Edges with ``link``, which is their key too, ``bandwidth_Bps`` and
         ``latency_s``.
     """
     import networkx as nx
@@ -98,7 +98,7 @@ def network_graph(topology: Topology, name: str) -> Any:
     for index, node in enumerate(topology.nodes):
         fields: dict[str, Any] = {"kind": node.kind.value}
         if node.kind is NodeKind.SWITCH:
-            fields["multicast"] = node.multicast
+            fields |= {"multicast": node.multicast, "reduces": node.reduces}
         else:
             fields["rank"] = ranks[index]
         if node.buffer_bytes is not None:

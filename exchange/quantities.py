@@ -82,7 +82,7 @@ def is_quantity(name: str) -> bool:
 def _said(fields: Mapping[str, Any], kind: UnitKind, unit: str | None) -> Iterator[tuple[str, Any, str | None]]:
     """Fields of this kind with their values and the units that their names say."""
     for name, value in fields.items():
-        if value is None or value == "":
+        if value is None or (isinstance(value, str) and not value):
             continue
         if name in (RAW, OF_MODULE):
             said = "b/s" if name == RAW else unit

@@ -7,12 +7,15 @@ from fractions import Fraction
 
 import cwb
 import networkx as nx
+import numpy as np
 import pandas as pd
 import pytest
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
 from cwb.core.topology import Link
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 LINKS = [
     Link("a", "b", Fraction(25 * 10**9), Fraction(7, 10**7)),
@@ -138,3 +141,33 @@ def test_wrong_input_is_one_line_in_words_of_python(spec, said, message):
         cwb.load(spec, **said)
     assert "\n" not in str(caught.value)
     assert "--" not in str(caught.value)
+
+
+values = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.fractions() | st.decimals(allow_nan=False) | st.text() | st.binary()
+    | st.lists(st.integers(), max_size=3) | st.dictionaries(st.text(), st.integers(), max_size=2) | st.complex_numbers()
+    | st.sampled_from(["25 GB/s", "1 us", "0 B", "switch", np.float64("nan"), np.int8(3), pd.NaT, pd.NA, -0.0, 10**400])
+)  # fmt: skip
+fields = st.dictionaries(
+    st.sampled_from(["bandwidth", "capacity_Gbps", "weight", "delay (us)", "LinkSpeedRaw", "dist", "count", "link"])
+    | st.text(),
+    values,
+    max_size=3,
+)
+
+
+@settings(max_examples=50)
+@given(st.lists(fields, min_size=1, max_size=3), fields | st.fixed_dictionaries({}, optional=dict.fromkeys(
+    ("kind", "multicast", "buffer", "buffer_bytes", "type", "label", "pos", "Latitude", "Longitude"), values)))  # fmt: skip
+def test_whatever_is_said_is_an_instance_or_one_line(edges, node):
+    """Attributes and cells of any names, types and values give a network, or one line that says what is wrong."""
+    graph = nx.MultiGraph()
+    graph.add_node("a", **{str(name): value for name, value in node.items()})
+    for number, said in enumerate(edges):
+        graph.add_edge("a", number, **said)
+    rows = [{"source": "a", "target": str(number), **said} for number, said in enumerate(edges)]
+    for spec in (graph, pd.DataFrame(rows), nx.node_link_data(graph, edges="edges")):
+        try:
+            assert cwb.load(spec).npus > 0
+        except InputError as error:
+            assert "\n" not in str(error) or any("\n" in name for said in (*edges, node) for name in said)

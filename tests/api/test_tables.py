@@ -62,13 +62,25 @@ def test_units_are_in_the_names(runs):
 
 
 def test_what_sends_nothing_is_refused():
-    """A plan of bandwidths has no links and no sends, and says so."""
+    """A plan of bandwidths sends nothing, and says so."""
     plan = cwb.solve("4d", "libra-equal")
     for call in (cwb.sends, cwb.links, cwb.to_networkx):
         with pytest.raises(InputError, match="BandwidthPlan has no sends; expected a schedule"):
             call(plan)
-    with pytest.raises(InputError, match="expected an explicit network of nodes and links"):
-        cwb.links("4d")
+
+
+def test_fabrics_have_links_and_orders_have_sends():
+    """A fabric is its links, and the orders of chunks in it are sends over them, which can be simulated and drawn."""
+    assert len(cwb.links("RI(4)_FC(3)")) == cwb.to_networkx("RI(4)_FC(3)").number_of_edges() == 4 * 3 * (2 + 2)
+    run = cwb.solve(
+        "fabric('RI(4)_FC(3)', bandwidth=['100 GB/s', '50 GB/s'])", "themis", collective="all_reduce", size="1 MiB"
+    )
+    assert cwb.verify(run).ok
+    table = cwb.sends(run)
+    assert set(table["source"]) == {f"npu{rank}" for rank in range(12)}
+    assert cwb.sends(run.schedule, run.problem).equals(table)
+    assert cwb.simulate(run).completion_s > 0
+    assert "<svg" in run.plot()._repr_svg_()
 
 
 def test_records(runs, tmp_path):

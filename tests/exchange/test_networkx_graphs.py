@@ -29,7 +29,9 @@ def topologies(draw):
     found = draw(st.lists(names, min_size=2, max_size=5, unique=True))
     kinds = [NodeKind.COMPUTE, *(draw(st.sampled_from(NodeKind)) for _ in found[1:])]
     nodes = [
-        Node(name, kind, draw(st.booleans()), draw(st.none() | sizes)) if kind is NodeKind.SWITCH else Node(name)
+        Node(name, kind, draw(st.booleans()), draw(st.none() | sizes), draw(st.booleans()))
+        if kind is NodeKind.SWITCH
+        else Node(name)
         for name, kind in zip(found, kinds, strict=True)
     ]
     ends = draw(st.lists(st.permutations(found), min_size=1, max_size=8))
