@@ -23,8 +23,8 @@ BOXES = [
 ROW, GAP, EDGE = 74, 10, 8
 
 
-def main() -> None:
-    """Write the picture."""
+def svg() -> str:
+    """The picture."""
     height = 7 * ROW + 6 * GAP + 2 * EDGE
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {900 + 2 * EDGE} {height}" role="img"'
@@ -45,8 +45,8 @@ def main() -> None:
         lines += [
             f'<text x="{x:g}" y="{y + 19 + 17 * i:g}" font-size="13">{part}</text>' for i, part in enumerate(parts)
         ]
-    Path(__file__).with_suffix(".svg").write_text("\n".join([*lines, "</svg>", ""]), encoding="utf-8")
+    return "\n".join([*lines, "</svg>", ""])
 
 
 if __name__ == "__main__":
-    main()
+    Path(__file__).with_suffix(".svg").write_text(svg(), encoding="utf-8")

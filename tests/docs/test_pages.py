@@ -98,7 +98,7 @@ def test_notebooks_are_shipped_without_output(root):
 def test_every_method_and_option_is_documented(name, pages):
     """Every method has a row in the list of methods, and each of its options one on a page that names it."""
     page = "\n".join(text for file, text in pages.items() if file.startswith("docs/methods/") and name in text)
-    assert re.search(rf"^\| `{name}` \|", pages["docs/methods/index.md"], flags=re.MULTILINE)
+    assert re.search(rf"^\| \[`{name}`\]\(", pages["docs/methods/index.md"], flags=re.MULTILINE)
     for option in registry.get(name).options.model_fields:
         assert re.search(rf"^\| `{option}` \|", page, flags=re.MULTILINE), option
 

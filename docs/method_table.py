@@ -1,0 +1,200 @@
+"""Write the tables of methods into the page that helps to choose one: ``python docs/method_table.py``.
+
+Kind, summary, networks and collectives are what the registry's methods say and take; where a method comes from, what it
+proves and how far it has been run stands here. ``tests/docs/test_choosing.py`` compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cwb.cli.takers import Probes
+from cwb.core.method import Kind, Method
+from cwb.harness import registry
+from cwb.instances import load
+
+PAGE = Path(__file__).parent / "methods" / "index.md"
+
+#: Where the tables stand in the page.
+BEGIN, END = "<!-- tables: written by python docs/method_table.py -->\n", "<!-- end of the tables -->\n"
+
+#: Where a method comes from.
+REFERENCE, PAPER, OWN, TEXTBOOK, REBUILT = "reference", "paper", "own", "textbook", "reconstruction"
+
+
+@dataclass(frozen=True)
+class About:
+    """What a method's declaration does not say.
+
+    Parameters
+    ----------
+    page : str
+        Its section, relative to the page.
+    origin : str
+        Where it comes from.
+    instance : str
+        A large instance that it has answered.
+    seconds : float, optional
+        Its own time there on one or two cores; of one that takes no time, with writing the schedule and verifying it.
+    proves : str
+        What it proves of its answer; by default what its kind says.
+    """
+
+    page: str
+    origin: str
+    instance: str
+    seconds: float | None = None
+    proves: str = ""
+
+
+#: Headings with their methods, in the order of the page; a sentence says what the methods of a heading are for.
+GROUPS: dict[tuple[str, str], dict[str, About]] = {
+    (
+        "Dividing bandwidth",
+        "The network is still to be built: how much bandwidth should every dimension have? "
+        "Which topology to build is another question, of [`cwb find-topology`](topology-finder.md).",
+    ): {
+        "libra": About("libra.md", REFERENCE, "gpt-3-4d", 0.02),
+        "libra-codesign": About("libra.md#parallelization-and-network-together-libra-codesign", PAPER, "msft-1t-hp-4d"),
+        "libra-equal": About("libra.md#the-baseline-libra-equal", REFERENCE, "gpt-3-4d"),
+    },
+    (
+        "Trees for large data",
+        "Throughput counts, and latency does not: trees from every rank, or from one. "
+        "Begin with `forestcoll`; the others are baselines, or fit one machine.",
+    ): {
+        "forestcoll": About("forestcoll.md", REFERENCE, "a100(boxes=1024)", 205),
+        "forestcoll-allreduce": About("forestcoll.md#reduce-scatter-and-all-reduce", PAPER, "a100(boxes=2)", 1.4),
+        "forestcoll-lp": About("forestcoll.md", PAPER, "torus(6,6)", 0.1),
+        "blink": About("blink.md", REBUILT, "torus(8,8)", 0.1, "most trees from its root"),
+        "blink-switch": About("blink.md", REBUILT, "a100(boxes=4)", 0.03, "most trees from its root"),
+        "multitree": About("multitree.md", REBUILT, "torus(16,16)", 1.7),
+        "c-cube": About("ccube.md", REBUILT, "dgx1()", 0.003),
+        "tto": About("tto.md", REBUILT, "mesh(10,10)", 0.1),
+    },
+    (
+        "Schedules in time",
+        "Every send has its time, so latency, small data and unequal links count. "
+        "`teccl` proves its schedules up to some hundred ranks; `tacos` and `pccl` go on to thousands.",
+    ): {
+        "teccl": About("teccl-search.md", REFERENCE, "torus(8,8,8)", 8.3),
+        "teccl-all-to-all": About("teccl.md#teccl-all-to-all", REFERENCE, "torus(6,6,6)", 15.7),
+        "teccl-milp": About("teccl.md#teccl-milp", PAPER, "dgx1()", 0.06),
+        "teccl-lp": About("teccl.md#teccl-lp", PAPER, "dgx1()", 0.4),
+        "teccl-astar": About("teccl.md#teccl-astar", PAPER, "dgx1()", 0.2),
+        "tacos": About("tacos.md", REFERENCE, "mesh(64,64)", 13.6, "the optimum where a bound is met"),
+        "pccl": About("pccl.md", PAPER, "mesh(10,10,10)", 15.3, "the optimum where a bound is met"),
+        "ten-ilp": About("ten.md", REBUILT, "torus(4,4)", 0.8),
+        "sccl": About("sccl.md", REBUILT, "dgx1()", 0.04, "the fewest steps"),
+        "taccl": About("taccl.md", REBUILT, "dgx1()", 6.3),
+        "spff": About("spff.md", REBUILT, "torus(8,8)", 0.6),
+    },
+    (
+        "Direct-connect networks",
+        "Ranks are joined by links without switches: breadth-first broadcasts have the fewest steps, and on many "
+        "networks the best bandwidth at once.",
+    ): {
+        "bfb": About("bfb.md#bfb", PAPER, "hypercube(10)", 0.02, "the best breadth-first broadcast"),
+        "bfb-lp": About("bfb.md#bfb-lp", PAPER, "torus(16,16)", 3.7, "the best breadth-first broadcast"),
+        "bfb-chunked": About("bfb.md#bfb-chunked", PAPER, "torus(8,8)", 0.7),
+        "bfb-heterogeneous": About("bfb.md#bfb-heterogeneous", PAPER, "torus(8,8)", 1.9),
+        "all-to-all-mcf": About("mcf.md", PAPER, "torus(8,8)", 1.0),
+    },
+    (
+        "Fabrics of dimensions",
+        "The network is written in blocks, such as `RI(4)_FC(8)_SW(32)`, and chunks pass through one dimension after "
+        "the other.",
+    ): {
+        "blueconnect": About("multirail.md#blueconnect", REBUILT, "RI(16)_FC(8)_SW(4)", 0.02),
+        "themis": About("multirail.md#themis", REBUILT, "RI(16)_FC(8)_SW(4)", 0.03),
+        "themis-lp": About("multirail.md#themis-lp", OWN, "RI(16)_FC(8)_SW(4)", 0.002),
+    },
+    (
+        "Wide-area networks",
+        "Sites with slow, unequal links, among which a few trees carry an all-reduce.",
+    ): {
+        "mtree": About("mtree.md", OWN, "gscale", 0.6),
+        "mtree-repair": About("mtree-repair.md", OWN, "gscale"),
+        "gost": About("mtree.md#what-the-text-says-and-what-not", PAPER, "gscale", 0.2),
+        "topoadopt": About("wan-baselines.md", REBUILT, "gscale", 5.4),
+        "blink-wan": About("wan-baselines.md", REBUILT, "gscale", 0.3),
+        "single-tree": About("wan-baselines.md", TEXTBOOK, "gscale", 0.02, "the widest tree"),
+        "wan-ring": About("wan-baselines.md", TEXTBOOK, "torus(4,4)", 0.01, "the widest ring, up to 20 sites"),
+        "plink": About("wan-baselines.md", REBUILT, "gscale", 0.4),
+        "psld": About("wan-baselines.md", REBUILT, "gscale", 0.004),
+    },
+    (
+        "Textbook algorithms",
+        "Baselines that libraries ship.",
+    ): {
+        name: About(
+            f"textbook.md#{name}", PAPER if name in ("torus-rings", "shifted-ring") else TEXTBOOK, instance, time
+        )
+        for name, instance, time in (
+            ("ring", "torus(16,16)", 0.5),
+            ("direct", "torus(16,16)", 1.3),
+            ("rhd", "torus(16,16)", 0.8),
+            ("bruck", "torus(16,16)", 1.6),
+            ("dbt", "torus(16,16)", 0.3),
+            ("knomial", "torus(16,16)", 0.2),
+            ("torus-rings", "torus(16,16)", 1.4),
+            ("shifted-ring", "circulant(n=256, offsets=[1,3])", 0.6),
+            ("swing", "torus(16,16)", 1.0),
+        )
+    },
+}
+
+#: What a method proves of its answers, by its kind.
+PROVES = {Kind.EXACT: "the optimum", Kind.RELAXATION: "a bound", Kind.HEURISTIC: ""}
+
+HEADINGS = ("method", "problem", "collectives", "networks", "kind", "proves", "reached", "solver", "origin")
+
+
+def tables() -> str:
+    """The tables with their headings, in Markdown."""
+    probes = Probes()
+    lines: list[str] = []
+    for (heading, sentence), methods in GROUPS.items():
+        lines += [f"### {heading}", "", *sentences(sentence), ""]
+        lines += [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
+        lines += [f"| {' | '.join(cells(registry.get(name), about, probes))} |" for name, about in methods.items()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def cells(method: Method, about: About, probes: Probes) -> Iterator[str]:
+    """The row of a method."""
+    taken = probes.taken(method)
+    yield f"[`{method.name}`]({about.page})"
+    yield method.summary
+    yield taken.of_collectives()
+    yield " and ".join(taken.networks)
+    yield method.kind.value
+    yield about.proves or PROVES[method.kind] or "nothing"
+    yield reached(about)
+    yield "one of three" if method.needs_solver else "none"
+    yield about.origin
+
+
+def reached(about: About) -> str:
+    """Size of the instance, its name, and the time."""
+    time = "" if about.seconds is None else f", {about.seconds:g} s"
+    return f"{load(about.instance).npus:,}: `{about.instance}`{time}"
+
+
+def sentences(text: str) -> list[str]:
+    """One sentence a line."""
+    return re.split(r"(?<=[.?]) ", text)
+
+
+def written(page: str) -> str:
+    """The page with the tables as they are now."""
+    before, _, rest = page.partition(BEGIN)
+    return f"{before}{BEGIN}\n{tables()}\n{END}{rest.partition(END)[2]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

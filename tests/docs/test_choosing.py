@@ -1,0 +1,59 @@
+"""The page that helps to choose a method: its tables and its figure are what their scripts make today."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cwb.harness import registry
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    """Run the script that writes the tables, without writing."""
+    return runpy.run_path(str(DOCS / "method_table.py"))
+
+
+def test_every_method_has_one_row(script: dict[str, Any]) -> None:
+    """Every method stands under one heading, and a class of origin that the page explains."""
+    listed = [name for methods in script["GROUPS"].values() for name in methods]
+    assert sorted(listed) == sorted(registry.METHODS)
+    page = script["PAGE"].read_text(encoding="utf-8")
+    for methods in script["GROUPS"].values():
+        for about in methods.values():
+            assert f"| `{about.origin}` |" in page
+
+
+def test_the_tables_are_what_the_script_writes(script: dict[str, Any]) -> None:
+    """The page has the tables as the methods declare themselves today."""
+    page = script["PAGE"].read_text(encoding="utf-8")
+    assert script["written"](page) == page, "run python docs/method_table.py"
+
+
+@pytest.mark.parametrize("name", ["choose", "architecture"])
+def test_figures_are_what_their_scripts_draw(name: str) -> None:
+    """The figure in the repository is that of its command."""
+    drawn = runpy.run_path(str(DOCS / "images" / f"{name}.py"))["svg"]()
+    assert (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8") == drawn
+
+
+def test_the_figure_leads_to_methods() -> None:
+    """Every method that the figure names is there, and no text is wider than its box."""
+    figure = runpy.run_path(str(DOCS / "images" / "choose.py"))
+    for question, what, methods in figure["QUESTIONS"]:
+        assert set(methods) <= set(registry.METHODS)
+        assert max(map(len, question.split("|"))) <= 29
+        assert len(what) <= 30
+        assert len(" · ".join(methods)) <= 30
+
+
+def test_the_page_is_linked() -> None:
+    """README and the front page of the documentation lead to it."""
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"\[[Cc]hoose a method\]\(docs/methods/index\.md\)", readme)
+    assert re.search(r"\[[Cc]hoose a method\]\(methods/index\.md\)", (DOCS / "index.md").read_text(encoding="utf-8"))
