@@ -93,6 +93,8 @@ def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
                 constraint._data = {key: ArrayRow(found, component, key) for key in found.keys}
                 constraint._constructed = True
         m.add_component(rule.__name__, constraint)
+        if constraint.is_constructed():
+            constraint._rule = None  # no longer needed, and a function in a function cannot be pickled
         return constraint
 
     return declare

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import reduce
 from itertools import islice
 from types import SimpleNamespace
@@ -78,6 +79,17 @@ def test_rows_by_arrays_are_the_rows_one_by_one():
         assert array_rows(fast.component(name)) is not None, name
         assert array_rows(slow.component(name)) is None
     assert dense(fast) == dense(slow)
+
+
+def test_a_model_can_be_pickled():
+    """What comes out of a pickle has the same rows, by arrays still, though their rules are functions in functions."""
+    m = network(conservation)
+    again = pickle.loads(pickle.dumps(m))
+    assert array_rows(again.balance) is not None
+    same, other = compile_matrix(m), compile_matrix(again)
+    assert (same.A != other.A).nnz == 0
+    assert (same.row_lower.tolist(), same.row_upper.tolist()) == (other.row_lower.tolist(), other.row_upper.tolist())
+    assert str(again.total[1].expr) == str(m.total[1].expr)
 
 
 def test_a_row_is_written_out_when_somebody_looks():
