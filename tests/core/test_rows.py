@@ -84,7 +84,7 @@ def test_rows_by_arrays_are_the_rows_one_by_one():
 def test_a_model_can_be_pickled():
     """What comes out of a pickle has the same rows, by arrays still, though their rules are functions in functions."""
     m = network(conservation)
-    again = pickle.loads(pickle.dumps(m))
+    again = pickle.loads(pickle.dumps(m))  # noqa: S301 - its own
     assert array_rows(again.balance) is not None
     same, other = compile_matrix(m), compile_matrix(again)
     assert (same.A != other.A).nnz == 0
