@@ -127,6 +127,8 @@ class Candidate:
         Bytes of the full buffer for a byte of the runtimes' size.
     record : RunRecord
         Of its run.
+    also : tuple of Candidate
+        Others of the same program.
     """
 
     label: str
@@ -136,6 +138,7 @@ class Candidate:
     answer: Written
     unit: int
     record: RunRecord
+    also: tuple[Candidate, ...] = ()
     _known: dict[int, float] = field(default_factory=dict)
 
     @property
@@ -149,7 +152,7 @@ class Candidate:
         return int(self.instance.demand.size_bytes / self.unit) if self.instance.demand else 0
 
     def seconds(self, size: int) -> float:
-        """Completion time at a size.
+        """Completion time at a size, of the fastest of those with its program.
 
         Raises
         ------
@@ -157,8 +160,12 @@ class Candidate:
             If there is none in the one model of time.
         """
         if size not in self._known:
-            self._known[size] = self._seconds(size)
+            self._known[size] = min([self._seconds(size), *(other.seconds(size) for other in self.also)])
         return self._known[size]
+
+    def joined(self, other: Candidate) -> Candidate:
+        """Both as one, which costs what the faster one does."""
+        return replace(self, also=(*self.also, other), _known={})
 
     @cached_property
     def _line(self) -> Pipeline | None:

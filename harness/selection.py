@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from ..core.errors import InputError
@@ -14,7 +15,7 @@ from ..exchange.msccl.lower import Target, lower
 from ..exchange.msccl.program import Algorithm
 from ..exchange.nccl_tuner import algorithm_of, tuner_text
 from ..schedules.completion import OF_FORESTS, OF_SCHEDULES
-from .fastest import at_most, fastest, sizes_between
+from .fastest import Span, at_most, fastest, sizes_between
 from .select import Candidate, Candidates, Choice, different
 
 SCHEMA = "cwb-select/1"
@@ -134,6 +135,8 @@ def _range(one: Chosen) -> dict[str, Any]:
 def selected(choice: Choice, found: Candidates, target: Target, most: int | None = None) -> Selection:
     """Choose the fastest candidate for every size whose program fits the runtime.
 
+    Candidates of the same program, such as one whose chunks are joined and one without chunks, count as one.
+
     Parameters
     ----------
     choice : Choice
@@ -150,39 +153,44 @@ def selected(choice: Choice, found: Candidates, target: Target, most: int | None
     InputError
         If nothing is left.
     """
-    left_out, programs = dict(found.left_out), dict[int, Algorithm]()
+    left_out, programs = dict(found.left_out), dict[Candidate, Algorithm]()
     some = different(found, choice)
     most = most or LOADED.get(target.dialect.name, MOST_FILES)
     while some:
         spans = at_most([one.seconds for one in some], choice.first, choice.last, most)
-        misfit = next((some[s.curve] for s in spans if not _fits(some[s.curve], target, programs, left_out)), None)
-        if misfit is None:
-            ranges = tuple(
-                Chosen(
-                    span.first,
-                    span.last,
-                    some[span.curve],
-                    for_sizes(
-                        programs[id(some[span.curve])],
-                        f"{choice.kind.value}-{number}-{some[span.curve].item.model}",
-                        span.first,
-                        span.last,
-                        target.dialect,
-                    ),
-                )
-                for number, span in enumerate(spans, start=1)
-            )
+        winners = [some[curve] for curve in dict.fromkeys(span.curve for span in spans)]
+        misfit = next((one for one in winners if not _fits(one, target, programs, left_out)), None)
+        if misfit is not None:
+            some.remove(misfit)
+            continue
+        twins = next(
+            (pair for pair in combinations(winners, 2) if len({programs[one].gpus for one in pair}) == 1), None
+        )
+        if twins is None:
+            ranges = tuple(_ranges(choice, target.dialect, [(span, some[span.curve]) for span in spans], programs))
             return Selection(choice, target.dialect, ranges, tuple(some), left_out | found.left_out)
-        some.remove(misfit)
+        joined = twins[0].joined(twins[1])
+        programs[joined] = programs[twins[0]]
+        some[some.index(twins[0])] = joined
+        some.remove(twins[1])
     why = "; ".join(f"{label}: {text}" for label, text in list((left_out | found.left_out).items())[:3])
     raise InputError(f"no schedule of {choice.kind.value} can be used" + (f" ({why}, ...)" if why else ""))
 
 
-def _fits(one: Candidate, target: Target, programs: dict[int, Algorithm], left_out: dict[str, str]) -> bool:
+def _ranges(
+    choice: Choice, dialect: Dialect, spans: list[tuple[Span, Candidate]], programs: Mapping[Candidate, Algorithm]
+) -> Iterator[Chosen]:
+    """The program of each range of sizes."""
+    for number, (span, one) in enumerate(spans, start=1):
+        name = f"{choice.kind.value}-{number}-{one.item.model}"
+        yield Chosen(span.first, span.last, one, for_sizes(programs[one], name, span.first, span.last, dialect))
+
+
+def _fits(one: Candidate, target: Target, programs: dict[Candidate, Algorithm], left_out: dict[str, str]) -> bool:
     """Make the program of a candidate, unless it is there; what does not fit is told."""
-    if id(one) not in programs:
+    if one not in programs:
         try:
-            programs[id(one)] = lower(flow_of(one.instance, one.answer), target)
+            programs[one] = lower(flow_of(one.instance, one.answer), target)
         except InputError as error:
             left_out[one.label] = str(error)
             return False

@@ -168,3 +168,22 @@ def test_a_folder_that_has_files_is_not_touched(cwb: Cwb, tmp_path: Path) -> Non
     status, _, err = cwb("select", "ring(4)", "--collective", "all_gather", "-o", str(tmp_path))
     assert (status, len(err.splitlines())) == (2, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_schedules_of_one_program_are_one(cwb: Cwb, tmp_path: Path) -> None:
+    """Chunks that are sent alike are one chunk of a program, so that there are no two files with the same program."""
+    folder = tmp_path / "chosen"
+    asked = ["select", "hypercube(3)", "--collective", "reduce_scatter", "--models", "bfb", "--chunks", "1, 4"]
+    assert cwb(*asked, "-o", str(folder), "--quiet")[0] == 0
+    found = json.loads((folder / "select.json").read_text())
+    assert len(found["ranges"]) == 1
+    assert len(found["curves"]) == 1
+
+
+def test_fabrics_are_compared_by_their_links(cwb: Cwb, tmp_path: Path) -> None:
+    """A network of dimensions is taken as links, and orders of chunks as sends on them."""
+    folder = tmp_path / "chosen"
+    asked = ["select", "RI(4)_FC(2)", "--collective", "all_reduce", "--models", "themis", "--chunks", "2"]
+    assert cwb(*asked, "-o", str(folder), "--quiet")[0] == 0
+    found = json.loads((folder / "select.json").read_text())
+    assert {one["model"] for one in found["ranges"]} == {"themis"}

@@ -20,6 +20,8 @@ from cwb.instances import load
 from cwb.schedules.files import read_schedule
 from cwb.schedules.verify import verify
 from families import FAMILIES
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 #: Schedules that ranks alone cannot do, and one whose sends end in a switch.
 REFUSED = {"multicast_broadcast", "in_network_all_reduce", "group_all_gather"}
@@ -154,3 +156,50 @@ def test_commands_go_out_and_back(tmp_path, capsys):
     capsys.readouterr()
     assert cwb("import", "chakra", traces, "--collective", "all_redcue", *into) == 2
     assert "did you mean 'all_reduce'" in capsys.readouterr().err
+
+
+PLAIN = {
+    name: trace_of(flow_of(*FAMILIES[name]())) for name in ("ring_all_reduce", "binomial_broadcast", "reduce_trees")
+}
+
+
+@st.composite
+def changed(draw):
+    """A right trace with a few changes, with or without what cwb says of the data."""
+    name = draw(st.sampled_from(sorted(PLAIN)))
+    trace = PLAIN[name] if draw(st.booleans()) else bare(PLAIN[name])
+    ranks = [list(nodes) for nodes in trace.ranks]
+    for _ in range(draw(st.integers(1, 3))):
+        nodes = ranks[draw(st.integers(0, len(ranks) - 1))]
+        if not nodes:
+            continue
+        place = draw(st.integers(0, len(nodes) - 1))
+        node = nodes[place]
+        match draw(st.integers(0, 5)):
+            case 0:
+                nodes[place] = node._replace(after=node.after[1:])
+            case 1:
+                nodes[place] = node._replace(after=(*node.after, draw(st.integers(0, len(nodes) - 1))))
+            case 2:
+                nodes[place] = node._replace(data=draw(st.integers(-1, 3)), use=draw(st.integers(0, 2)))
+            case 3:
+                nodes[place] = node._replace(grains=draw(st.integers(0, 3)))
+            case 4:
+                nodes[place] = node._replace(type=COMP)
+            case _:
+                del nodes[place]
+    return FAMILIES[name]()[0], Trace(tuple(tuple(nodes) for nodes in ranks))
+
+
+@settings(max_examples=60)
+@given(changed())
+def test_any_change_is_a_verified_schedule_or_refused(found):
+    """Whatever a trace says, it becomes a schedule that the verifier takes, or an error of one line."""
+    instance, trace = found
+    for kind in (instance.demand.collective, CollectiveKind.POINT_TO_POINT):
+        try:
+            again, schedule = lift_trace(trace, instance.network, kind, None, "x")
+        except InputError as error:
+            assert "\n" not in str(error)
+        else:
+            assert verify(again, schedule).ok
