@@ -2,17 +2,22 @@
 
     python benchmarks/licences.py                   # what 'pip install cwb' needs, and what those need
     python benchmarks/licences.py --extra scip      # and what an extra needs
-    python benchmarks/licences.py --requirements    # NAME==VERSION lines, for an auditor such as pip-audit
+    python benchmarks/licences.py --requirements    # NAME==VERSION lines, for an auditor
+    python benchmarks/licences.py --audit           # known vulnerabilities of these versions, by pip-audit
 
-Exit status 1 if a package that cwb needs without extras has a licence that is not permissive, or none, or is missing.
-Nothing is asked of the network.
+Exit status 1 if a package that cwb needs without extras has a licence that is not permissive, or none, or is missing;
+with ``--audit``, if a version is known to be vulnerable, or nothing is known of it. Only the audit asks the network, and
+needs pip-audit, which is no dependency of cwb.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from importlib import metadata
 
@@ -73,15 +78,33 @@ def needed(extras: set[str]) -> list[Package]:
     return [package for name, package in sorted(found.items()) if name != "cwb"]
 
 
+def audit(requirements: str) -> int:
+    """Give the versions to pip-audit; its exit status."""
+    program = shutil.which("pip-audit")
+    if program is None:
+        print("pip-audit is not installed; expected 'pip install pip-audit'", file=sys.stderr)
+        return 1
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write(requirements)
+        file.flush()
+        return subprocess.run(
+            [program, "--strict", "--no-deps", "--disable-pip", "-r", file.name], check=False
+        ).returncode
+
+
 def main() -> int:
     """Print the packages, and tell whether all that are needed are permissive."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--extra", action="append", default=[], metavar="NAME", help="an extra of cwb, such as scip")
     parser.add_argument("--requirements", action="store_true", help="NAME==VERSION, a line for each")
+    parser.add_argument("--audit", action="store_true", help="known vulnerabilities, by pip-audit")
     asked = parser.parse_args()
     packages = needed({"", *asked.extra})
+    requirements = "".join(f"{p.name}=={p.version}\n" for p in packages if p.version != "missing")
+    if asked.audit:
+        return audit(requirements)
     if asked.requirements:
-        print(*(f"{p.name}=={p.version}" for p in packages if p.version != "missing"), sep="\n")
+        print(requirements, end="")
         return 0
     width = max(len(p.name) for p in packages)
     core = {package.name for package in needed(set())}
