@@ -202,11 +202,12 @@ def readers(folder: Path) -> dict[str, Reader]:
 
 
 def _one_of(traces: Path) -> Callable[[str, Path], list[list[str]]]:
-    """Put a file in the place of the first rank's in a folder of traces, and check the folder."""
+    """Put a file in the place of the first rank's in a folder of traces; check the folder, and import it."""
 
     def commands(file: str, out: Path) -> list[list[str]]:
         (traces / "traces.0.et").write_bytes(Path(file).read_bytes())
-        return [["check", str(traces)], ["check", str(traces), "--topology", "ring(4)"]]
+        into = ["--topology", "ring(4)", "--collective", "all_reduce", "-o", str(out / "out.json")]
+        return [["check", str(traces), "--topology", "ring(4)"], ["import", "chakra", str(traces), *into]]
 
     return commands
 

@@ -42,6 +42,7 @@ def cwb(capsys: pytest.CaptureFixture[str]) -> Cwb:
     return command
 
 
+@pytest.mark.slow
 def test_a_folder_is_ready_to_use(cwb: Cwb, tmp_path: Path) -> None:
     """Files follow each other without holes and overlaps, pass the check of folders, and have their schedules beside."""
     folder = tmp_path / "chosen"
