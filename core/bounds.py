@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from .display import Shown
 from .instance import plain
 
 
-@dataclass(frozen=True)
-class SolverBound:
+@dataclass(frozen=True, repr=False)
+class SolverBound(Shown):
     """A bound that rests on the word of a solver."""
 
     solver: str
@@ -21,8 +22,8 @@ class SolverBound:
         return {"certificate": "solver", "solver": self.solver, "version": self.version}
 
 
-@dataclass(frozen=True)
-class SupportingLine:
+@dataclass(frozen=True, repr=False)
+class SupportingLine(Shown):
     """Multipliers that prove ``time_weight * T(B) + cost_weight * C(B) >= value`` for every allowed B.
 
     A maximum is at least any average of its arguments. With shares of every collective over the dimensions, and of
@@ -52,8 +53,8 @@ class SupportingLine:
     multipliers: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class LagrangianCertificate:
+@dataclass(frozen=True, repr=False)
+class LagrangianCertificate(Shown):
     """Supporting lines of the attainable (time, cost) pairs; together they bound the objective from below.
 
     Time alone is bounded by a line of weights (1, 0). Time times cost is bounded by the smallest product over the
@@ -69,8 +70,8 @@ class LagrangianCertificate:
         return {"certificate": "lagrangian", **plain(self)}
 
 
-@dataclass(frozen=True)
-class SweepCertificate:
+@dataclass(frozen=True, repr=False)
+class SweepCertificate(Shown):
     """Certificates for every parallelization tried: the smallest of their bounds holds for all of them.
 
     Parameters
@@ -89,8 +90,8 @@ class SweepCertificate:
         }
 
 
-@dataclass(frozen=True)
-class CutCertificate:
+@dataclass(frozen=True, repr=False)
+class CutCertificate(Shown):
     """A set of nodes whose outgoing links must carry what the others need of it.
 
     The time is at least the bytes that ranks outside need and only ranks inside can give (data that only they have, or
@@ -110,8 +111,8 @@ class CutCertificate:
         return {"certificate": "cut", "nodes": list(self.nodes)}
 
 
-@dataclass(frozen=True)
-class DistanceCertificate:
+@dataclass(frozen=True, repr=False)
+class DistanceCertificate(Shown):
     """A pair of ranks that data must travel between: the time is at least the latency of the fastest path.
 
     Parameters
@@ -128,8 +129,8 @@ class DistanceCertificate:
         return {"certificate": "distance", "source": self.source, "target": self.target}
 
 
-@dataclass(frozen=True)
-class DimensionWeights:
+@dataclass(frozen=True, repr=False)
+class DimensionWeights(Shown):
     """Weights of the dimensions of a fabric that bound a multi-rail collective.
 
     The busiest dimension works at least as long as any weighted average of all dimensions does, and that is at least
@@ -148,8 +149,8 @@ class DimensionWeights:
         return {"certificate": "dimension-weights", **plain(self)}
 
 
-@dataclass(frozen=True)
-class PartitionCertificate:
+@dataclass(frozen=True, repr=False)
+class PartitionCertificate(Shown):
     """Disjoint sets of nodes that an all-reduce must connect twice.
 
     Let p be the number of sets with a rank of the group. Every byte enters sets at least ``2 (p - 1)`` times: before
@@ -175,8 +176,8 @@ class PartitionCertificate:
         return {"certificate": "partition", "parts": [list(part) for part in self.parts]}
 
 
-@dataclass(frozen=True)
-class TreePrices:
+@dataclass(frozen=True, repr=False)
+class TreePrices(Shown):
     """Prices of links, and of a tree, that bound an all-reduce along trees: dual values of their packing.
 
     It speaks of trees, each with a rate r_T, that reduce to a root and broadcast from it: at most ``trees`` of them,
@@ -229,8 +230,8 @@ class TreePrices:
         }
 
 
-@dataclass(frozen=True)
-class LengthCertificate:
+@dataclass(frozen=True, repr=False)
+class LengthCertificate(Shown):
     """Lengths of links that bound an all-to-all: dual values of the maximum concurrent flow.
 
     A byte from s to t passes links whose lengths sum to at least the distance d(s, t), and in a time T a link passes at
@@ -249,8 +250,8 @@ class LengthCertificate:
         return {"certificate": "lengths", "lengths": list(self.lengths)}
 
 
-@dataclass(frozen=True)
-class EpochDistance:
+@dataclass(frozen=True, repr=False)
+class EpochDistance(Shown):
     """A pair of nodes that a chunk must travel between, on a grid of epochs.
 
     A schedule takes at least the delays of the fastest path.
@@ -269,8 +270,8 @@ class EpochDistance:
         return {"certificate": "epoch-distance", "source": self.source, "target": self.target}
 
 
-@dataclass(frozen=True)
-class EpochCut:
+@dataclass(frozen=True, repr=False)
+class EpochCut(Shown):
     """A set of nodes that many chunks must enter, on a grid of epochs.
 
     Take the chunks from outside that are needed inside; with a ``sink``, those that the sink needs and whose source is
@@ -305,8 +306,8 @@ class EpochCut:
         }
 
 
-@dataclass(frozen=True)
-class EpochChain:
+@dataclass(frozen=True, repr=False)
+class EpochChain(Shown):
     """A set of nodes and a sink inside: what enters the set late must still pass the links of the sink.
 
     Of the n chunks from outside that the sink needs, the links that enter the set cannot have brought m before some
@@ -331,8 +332,8 @@ class EpochChain:
         return {"certificate": "epoch-chain", "nodes": list(self.nodes), "sink": self.sink}
 
 
-@dataclass(frozen=True)
-class EpochFlow:
+@dataclass(frozen=True, repr=False)
+class EpochFlow(Shown):
     """A sink that too little can flow to in one epoch less: a maximum flow in the network over time.
 
     The chunks that the sink needs flow from (source, 0) to (sink, K) over nodes at indices; nodes that can store hold
@@ -358,8 +359,8 @@ class EpochFlow:
         return {"certificate": "epoch-flow", "sink": self.sink, "epochs": self.epochs}
 
 
-@dataclass(frozen=True)
-class EpochPrices:
+@dataclass(frozen=True, repr=False)
+class EpochPrices(Shown):
     """Prices of links in blocks of epochs that refute a number of epochs where chunks may be split.
 
     Dual values of the flow over time.
@@ -384,8 +385,8 @@ class EpochPrices:
         return {"certificate": "epoch-prices", "starts": list(self.starts), "prices": [list(p) for p in self.prices]}
 
 
-@dataclass(frozen=True)
-class EpochWindowPrices:
+@dataclass(frozen=True, repr=False)
+class EpochWindowPrices(Shown):
     """Prices of windows of links that refute a number of epochs where chunks are whole and copied.
 
     In a schedule, any ``window`` epochs in a row take at most ``capacity`` starts on a link. A window that has a price
@@ -422,8 +423,8 @@ class EpochWindowPrices:
         }
 
 
-@dataclass(frozen=True)
-class EpochPartition:
+@dataclass(frozen=True, repr=False)
+class EpochPartition(Shown):
     """Disjoint sets of ranks that an all-reduce of whole chunks must connect twice.
 
     On a grid of epochs, without switches.
