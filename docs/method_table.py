@@ -57,7 +57,7 @@ GROUPS: dict[tuple[str, str], dict[str, About]] = {
         "The network is still to be built: how much bandwidth should every dimension have? "
         "Which topology to build is another question, of [`cwb find-topology`](topology-finder.md).",
     ): {
-        "libra": About("libra.md", REFERENCE, "gpt-3-4d", 0.02),
+        "libra": About("libra.md", REFERENCE, "gpt-3-4d", 0.01),
         "libra-codesign": About("libra.md#parallelization-and-network-together-libra-codesign", PAPER, "msft-1t-hp-4d"),
         "libra-equal": About("libra.md#the-baseline-libra-equal", REFERENCE, "gpt-3-4d"),
     },
@@ -150,7 +150,7 @@ GROUPS: dict[tuple[str, str], dict[str, About]] = {
 #: What a method proves of its answers, by its kind.
 PROVES = {Kind.EXACT: "the optimum", Kind.RELAXATION: "a bound", Kind.HEURISTIC: ""}
 
-HEADINGS = ("method", "problem", "collectives", "networks", "kind", "proves", "reached", "solver", "origin")
+HEADINGS = ("method", "problem", "takes", "kind, origin", "reached")
 
 
 def tables() -> str:
@@ -170,13 +170,11 @@ def cells(method: Method, about: About, probes: Probes) -> Iterator[str]:
     taken = probes.taken(method)
     yield f"[`{method.name}`]({about.page})"
     yield method.summary
-    yield taken.of_collectives()
-    yield " and ".join(taken.networks)
-    yield method.kind.value
-    yield about.proves or PROVES[method.kind] or "nothing"
+    yield f"{taken.of_collectives()}; {' and '.join(taken.networks)}"
+    proves = about.proves or PROVES[method.kind]
+    kind = f"{method.kind.value}: {proves}" if proves else method.kind.value
+    yield f"{kind}; {'solver; ' if method.needs_solver else ''}{about.origin}"
     yield reached(about)
-    yield "one of three" if method.needs_solver else "none"
-    yield about.origin
 
 
 def reached(about: About) -> str:
