@@ -9,7 +9,7 @@ import click
 from ..api.pictures import KINDS, OF_TREES, PAGE, drawn
 from ..core.errors import InputError, located
 from ..core.files import write_whole
-from .table import RECORDS
+from .table import selected, selecting
 
 #: Simulation modes; not taken from their class, which would load numpy.
 MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share", "shares")
@@ -18,6 +18,7 @@ MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share", "shares"
 @click.command()
 @click.argument("name", metavar="NAME|SCHEDULE", required=False)
 @click.argument("records", nargs=-1, type=click.Path(path_type=Path))
+@selecting
 @click.option("--kind", type=click.Choice(KINDS), help="Picture of a schedule.  [default: heatmap]")
 @click.option(
     "--mode",
@@ -36,6 +37,8 @@ MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share", "shares"
 def plot(
     name: str | None,
     records: tuple[Path, ...],
+    where: tuple[str, ...],
+    only: str | None,
     kind: str | None,
     mode: str | None,
     trees: tuple[int, ...],
@@ -59,10 +62,11 @@ def plot(
     if name is not None and name.endswith((".json", ".json.gz")):
         if records:
             raise InputError("a schedule is drawn from its own file alone; expected no records", source=str(records[0]))
+        if where or only:
+            raise InputError("only for plots of records, not for a schedule", source="--where" if where else "--only")
         plot_schedule(Path(name), kind, mode, output, trees, places)
         return
     from ..reports.plots import PLOTS, get, picture_format
-    from ..reports.records import load_records
 
     if name is None:
         raise InputError(f"which plot? expected one of {', '.join(PLOTS)}, or a schedule file")
@@ -73,7 +77,7 @@ def plot(
     if output is None:
         raise InputError("give the file to write: a .svg, .pdf or .png", source="-o")
     form = picture_format(output)
-    write_whole(output, draw(load_records(records or RECORDS), form))
+    write_whole(output, draw(selected(records, where, only), form))
 
 
 def plot_schedule(

@@ -1,8 +1,8 @@
-r"""Tables as LaTeX with booktabs and siunitx.
+r"""Tables as LaTeX with booktabs, siunitx and longtable.
 
-What is written is a ``tabular`` for the paper's own ``table`` environment; the preamble needs ``\usepackage{booktabs}``
-and ``\usepackage{siunitx}``, nothing else. It is plain ASCII: a name in letters that pdfTeX's standard fonts lack would
-not compile.
+What is written is a ``table`` with its caption and label, or a ``longtable`` where it has more rows than a page; the
+preamble needs ``\usepackage{booktabs}``, ``\usepackage{longtable}`` and ``\usepackage{siunitx}``, nothing else. It is
+plain ASCII: a name in letters that pdfTeX's standard fonts lack would not compile.
 """
 
 from __future__ import annotations
@@ -55,19 +55,22 @@ _ACCENTS = {
 _DOCUMENT = r"""\documentclass{article}
 \usepackage[paperwidth=%(width)dmm,paperheight=%(height)dmm,margin=10mm]{geometry}
 \usepackage{booktabs}
+\usepackage{longtable}
 \usepackage{siunitx}
 \pagestyle{empty}
-\setlength{\parindent}{0pt}
+\setlength{\LTcapwidth}{\linewidth}
 \begin{document}
-\centering
-\footnotesize
-%(title)s\par\medskip
-%(tabular)s\end{document}
+%(table)s\end{document}
 """
 
+#: Lines of a table that fit on a page; one of more is broken over several.
+LINES_OF_A_PAGE = 45
 
 #: TeX knows no length beyond 5.7 m.
 _MAX_MM = 5000
+
+#: Room for a caption, and the height of a page whose table goes on.
+_LEAST_WIDTH_MM, _HEIGHT_MM = 110, 297
 
 
 def escape(text: str) -> str:
@@ -91,15 +94,40 @@ def _escape_character(character: str) -> str:
 
 
 def render(table: Table) -> str:
-    """Write a table as a ``tabular``."""
+    """Write a table with its caption and label, in parts where it is longer than a page."""
+    named = rf"\caption{{{escape(table.spec.title)}}}\label{{tab:{table.spec.name}}}"
+    columns, head, body = _columns(table), _headings(table), _body(table)
+    if not is_long(table):
+        tabular = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *head, r"\midrule", *body, r"\end{tabular}"]
+        return "\n".join([r"\begin{table}", r"\centering", r"\footnotesize", named, *tabular, r"\end{table}"]) + "\n"
+    again = [r"\toprule", *head, r"\midrule"]
+    first = [rf"{named} \\", *again, r"\endfirsthead"]
+    goes_on = [r"\midrule", _line([_spanning(len(table.headed), "continued on the next page")]), r"\endfoot"]
+    parts = [r"\begingroup", r"\footnotesize", rf"\begin{{longtable}}{{{columns}}}"]
+    parts += [*first, *again, r"\endhead", *goes_on, r"\endlastfoot"]
+    return "\n".join([*parts, *body, r"\end{longtable}", r"\endgroup"]) + "\n"
+
+
+def is_long(table: Table) -> bool:
+    """Whether a table is longer than a page."""
+    return len(table.rows) + len(table.footers) + len(_note_lines(table)) > LINES_OF_A_PAGE
+
+
+def _columns(table: Table) -> str:
     spec, width = table.spec, len(table.keys)
-    columns = [_number_column(table, g, c) for g in range(len(spec.groups)) for c in range(len(spec.columns))]
     keys = [_key_column(table, index) for index in range(width)]
-    lines = [rf"\begin{{tabular}}{{{''.join([*keys, *columns])}}}", r"\toprule", *_headings(table), r"\midrule"]
+    return "".join(
+        keys + [_number_column(table, g, c) for g in range(len(spec.groups)) for c in range(len(spec.columns))]
+    )
+
+
+def _body(table: Table) -> list[str]:
+    """Rows, footers and notes."""
+    width, lines = len(table.keys), list[str]()
     previous: tuple[str, ...] | None = None
     for row in table.rows:
         labels = table.label_texts(row)
-        if previous is not None and labels[0] != previous[0]:
+        if previous is not None and labels[:1] != previous[:1]:
             lines.append(r"\addlinespace")
         lines.append(_line([*_labels(table, labels, previous), *_cells(row)]))
         previous = labels
@@ -109,19 +137,17 @@ def render(table: Table) -> str:
     lines.append(r"\bottomrule")
     if table.notes:
         lines.append(r"\addlinespace")
-    lines += [_line([_spanning(width + len(columns), text)]) for text in _note_lines(table)]
-    lines.append(r"\end{tabular}")
-    return "\n".join(lines) + "\n"
+    return lines + [_line([_spanning(len(table.headed), text)]) for text in _note_lines(table)]
 
 
 def standalone(table: Table) -> str:
-    """Write a whole document with nothing but the table, on paper of its size."""
-    rows = len(table.rows) + len(table.footers) + len(_note_lines(table))
+    """Write a whole document with nothing but the table: on paper of its width, and of its height up to that of A4."""
+    lines = len(table.rows) + len(table.footers) + len(_note_lines(table))
+    width = max(_LEAST_WIDTH_MM, 25 + sum(map(_width_mm, _column_texts(table))))
     return _DOCUMENT % {
-        "width": min(_MAX_MM, 25 + sum(map(_width_mm, _column_texts(table)))),
-        "height": min(_MAX_MM, 50 + 4 * rows),
-        "title": escape(table.spec.title),
-        "tabular": render(table),
+        "width": min(_MAX_MM, width),
+        "height": _HEIGHT_MM if is_long(table) else 70 + 9 * lines // 2,
+        "table": render(table),
     }
 
 

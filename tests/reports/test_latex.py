@@ -145,6 +145,17 @@ def test_compiles(name: str, wide: list[RunRecord], tmp_path: Path) -> None:
     assert "Overfull" not in compile_document(standalone(build(get(name), wide)), tmp_path)
 
 
+def test_long_tables_go_over_pages(make_record: Make, make_metrics: Callable[..., Any], tmp_path: Path) -> None:
+    """A table of more lines than a page has is a longtable on pages of A4's height, with its heading on each."""
+    records = [make_record(f"n{i}-4d", total=100, metrics=make_metrics(i + 1.0, 2.0, 3.0)) for i in range(150)]
+    document = standalone(build(get("summary"), records))
+    assert "paperheight=297mm" in document
+    assert document.count(r"\toprule") == 2
+    said = compile_document(document, tmp_path)
+    assert "Overfull" not in said
+    assert re.search(r"table\.pdf \([3-5] pages", said)
+
+
 def test_hostile_names_compile(make_record: Make, make_metrics: Callable[..., Any], tmp_path: Path) -> None:
     """Names with every character that TeX minds, and numbers of every size, compile as well.
 

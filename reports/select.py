@@ -1,0 +1,216 @@
+"""A part of the records, and another form of a finished table."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ..core.errors import InputError
+from ..core.record import RunRecord
+from ..core.text import did_you_mean, printable
+from .labels import label_text, natural
+from .marks import MISSING
+from .spec import Column, ColumnGroup, Key, Label
+from .table import Row, Table, TableCell
+
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_CONDITION = re.compile(r"\s*(?P<field>[^<>=!\s]+)\s*(?P<sign><=|>=|!=|=|<|>)\s*(?P<value>.*?)\s*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a field of a record has to be.
+
+    Parameters
+    ----------
+    field : str
+        Name of a field, with those inside it after dots: ``seconds.total``.
+    sign : str
+        ``=`` and ``!=`` compare text, and patterns such as ``torus*``; the others compare numbers.
+    value : str
+        What it is compared with.
+    """
+
+    field: str
+    sign: str
+    value: str
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """Read one, such as ``model=ring`` or ``seconds.total<1``.
+
+        Raises
+        ------
+        InputError
+            If it is none, or no record has such a field.
+        """
+        found = _CONDITION.fullmatch(text)
+        if found is None:
+            raise InputError(f"{text!r} is no condition; expected one such as model=ring or seconds.total<1")
+        condition = cls(found["field"], found["sign"], found["value"])
+        known = RunRecord.__dataclass_fields__
+        if (name := condition.field.partition(".")[0]) not in known:
+            raise InputError(
+                f"no record has a field {name!r}; expected one of {', '.join(known)}{did_you_mean(name, known)}"
+            )
+        if condition.sign in _COMPARED and _number(condition.value) is None:
+            raise InputError(f"{condition.value!r} is no number; expected one after {condition.sign!r}")
+        return condition
+
+    def holds(self, record: RunRecord) -> bool:
+        """Whether a record meets it; one without the field meets ``!=`` alone."""
+        value: Any = record
+        for name in self.field.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+        if self.sign in _COMPARED:
+            number, other = _number(value), _number(self.value)
+            return number is not None and other is not None and _COMPARED[self.sign](number, other)
+        same = value is not None and (fnmatchcase(_text(value), self.value) or _equal(value, self.value))
+        return same if self.sign == "=" else not same
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return None if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _equal(value: Any, text: str) -> bool:
+    number, other = _number(value), _number(text)
+    return number is not None and number == other
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def chosen(
+    records: Sequence[RunRecord], conditions: Iterable[Condition], models: Sequence[str] = ()
+) -> list[RunRecord]:
+    """The records that meet all conditions, and are of one of the models, or of patterns of them.
+
+    Raises
+    ------
+    InputError
+        If none does.
+    """
+    asked = list(conditions)
+    kept = [record for record in records if all(condition.holds(record) for condition in asked)]
+    if models:
+        kept = [record for record in kept if any(fnmatchcase(record.model, pattern) for pattern in models)]
+    if not kept:
+        there = sorted({record.model for record in records})
+        hint = did_you_mean(models[0], there) if models else ""
+        asked_for = " and ".join(["--where"] * bool(asked) + ["--only"] * bool(models))
+        raise InputError(
+            f"none of {len(records)} records is left; their models are {', '.join(there)}{hint}", source=asked_for
+        )
+    return kept
+
+
+def with_columns(table: Table, names: Sequence[str]) -> Table:
+    """The table with these columns alone, in this order; labels stay as they are unless some are named.
+
+    Raises
+    ------
+    InputError
+        If there is no such column.
+    """
+    spec = table.spec
+    keys = [i for name in names for i, key in enumerate(spec.keys) if _is_named(key, name)]
+    columns = [c for name in names for c, column in enumerate(spec.columns) if _is_named(column, name)]
+    for name in names:
+        if not any(_is_named(item, name) for item in (*spec.keys, *spec.columns)):
+            raise _unknown(name, (*spec.keys, *spec.columns))
+    columns = columns or list(range(len(spec.columns)))
+    return replace(
+        table,
+        spec=replace(spec, columns=tuple(spec.columns[c] for c in columns)),
+        shown=tuple(keys) or table.shown,
+        rows=tuple(
+            replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in table.rows
+        ),
+        footers=tuple(
+            replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in table.footers
+        ),
+    )
+
+
+def pivoted(table: Table, asked: str) -> Table:
+    """The table with the values of one label beside one another: ``method×size`` has a row for each method.
+
+    Other labels that differ stay before the rows'. Without another choice by :func:`with_columns`, the first column of
+    numbers is shown.
+
+    Raises
+    ------
+    InputError
+        If there are no such labels, or the columns are in groups already.
+    """
+    names = [name.strip() for name in re.split(r"×|\*|,| x ", asked)]
+    if len(names) != 2 or not all(names):
+        raise InputError(f"{asked!r} is no pair of columns; expected one such as method×size")
+    if len(table.spec.groups) > 1:
+        raise InputError(f"the columns of {table.spec.name} are in groups already; expected another table")
+    spec = table.spec
+    row_key, column_key = (_key(spec.keys, name) for name in names)
+    others = [
+        i for i in table.shown if i not in (row_key, column_key) and len({row.labels[i] for row in table.rows}) > 1
+    ]
+    places = [*others, row_key]
+    values = sorted({row.labels[column_key] for row in table.rows}, key=natural)
+    found: dict[tuple[Label, ...], dict[Label, Row]] = {}
+    for row in table.rows:
+        cells = found.setdefault(tuple(row.labels[i] for i in places), {})
+        if row.labels[column_key] in cells:
+            raise InputError(f"two rows have the same {asked}; expected --where to leave one of them")
+        cells[row.labels[column_key]] = row
+    groups = tuple(ColumnGroup(str(value), _heading(spec.keys[column_key], value)) for value in values)
+    made = replace(spec, keys=tuple(spec.keys[i] for i in places), groups=groups, footers=())
+    rows = tuple(_across(labels, cells, values, len(spec.columns)) for labels, cells in found.items())
+    missing = any(len(cells) < len(values) for cells in found.values())
+    notes = table.notes + ((f"{MISSING.text} {MISSING.meaning}.",) if missing else ())
+    return Table(made, tuple(range(len(places))), rows, (), tuple(dict.fromkeys(notes)))
+
+
+def _across(labels: tuple[Label, ...], cells: Mapping[Label, Row], values: Sequence[Label], count: int) -> Row:
+    """One row of a pivoted table."""
+    nothing = tuple(TableCell(MISSING.text) for _ in range(count))
+    parts = [cells.get(value) for value in values]
+    return Row(
+        labels,
+        tuple(nothing if part is None else part.cells[0] for part in parts),
+        tuple("missing" if part is None else part.statuses[0] for part in parts),
+    )
+
+
+def _heading(key: Key, value: Label) -> str:
+    return printable(label_text(key, value))
+
+
+def _key(keys: Sequence[Key], name: str) -> int:
+    for index, key in enumerate(keys):
+        if _is_named(key, name):
+            return index
+    raise _unknown(name, keys)
+
+
+def _is_named(item: Key | Column, name: str) -> bool:
+    """Whether a name is that in CSV files, or the heading."""
+    return name.lower() in (item.name.lower(), item.heading.lower())
+
+
+def _unknown(name: str, items: Sequence[Key | Column]) -> InputError:
+    known = [item.name for item in items]
+    hint = did_you_mean(name, [*known, *(item.heading.lower() for item in items)])
+    return InputError(f"no column {name!r}; expected one of {', '.join(known)}{hint}")

@@ -1,0 +1,122 @@
+"""A part of the records, and other forms of a table: conditions, columns, pivots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cwb.core.errors import InputError
+from cwb.core.record import RunRecord
+from cwb.reports.formats import FORMATS
+from cwb.reports.select import Condition, chosen, pivoted, with_columns
+from cwb.reports.table import Table, build
+from cwb.reports.tables import get
+
+Make = Callable[..., RunRecord]
+
+
+@pytest.fixture
+def records(make_record: Make, make_metrics: Callable[..., Any]) -> list[RunRecord]:
+    """LIBRA's records of two instances and three budgets, of which one is missing."""
+    return [
+        make_record(name, total=total, metrics=make_metrics(total / 100, 2.0, 3.0), seconds={"solve": total / 100})
+        for name in ("gpt-3-4d", "dlrm-4d")
+        for total in (100, 200, 300)
+        if (name, total) != ("dlrm-4d", 300)
+    ]
+
+
+@pytest.fixture
+def table(records: list[RunRecord]) -> Table:
+    """Every run of them."""
+    return build(get("summary"), records)
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ("instance=gpt-3-4d", 3),
+        ("instance=*-4d", 5),
+        ("instance != gpt*", 2),
+        ("seconds.solve<=2", 4),
+        ("seconds.solve > 2", 1),
+        ("seconds.solve = 2.0", 2),
+        ("verified=true", 5),
+        ("options.nothing!=1", 5),
+        ("seed>=0", 5),
+    ],
+)
+def test_conditions(condition: str, count: int, records: list[RunRecord]) -> None:
+    """Fields, also those inside others, are compared as text, patterns, numbers or truth."""
+    assert len(chosen(records, [Condition.parse(condition)])) == count
+
+
+@pytest.mark.parametrize(
+    ("condition", "problem"),
+    [
+        ("instance", "'instance' is no condition; expected one such as model=ring"),
+        ("=ring", "'=ring' is no condition"),
+        ("modl=ring", r"no record has a field 'modl'; expected one of .*; did you mean 'model'\?"),
+        ("seconds.total<soon", "'soon' is no number; expected one after '<'"),
+    ],
+)
+def test_what_is_no_condition(condition: str, problem: str) -> None:
+    """A wrong condition is told with what is expected."""
+    with pytest.raises(InputError, match=problem):
+        Condition.parse(condition)
+
+
+def test_methods_by_name_or_pattern(records: list[RunRecord]) -> None:
+    """Records of one method, or of several by a pattern, are left; none is an error that names those that there are."""
+    assert chosen(records, [], ["lib*"]) == records
+    with pytest.raises(
+        InputError, match=r"--only: none of 5 records is left; their models are libra; did you mean 'libra'"
+    ):
+        chosen(records, [], ["libr"])
+    with pytest.raises(InputError, match=r"--where and --only: none of 5 records"):
+        chosen(records, [Condition.parse("seed=7")], ["libra"])
+
+
+def test_columns(table: Table) -> None:
+    """Columns are chosen by their names in CSV files or their headings, and stand in the order that was asked for."""
+    made = with_columns(table, ["total_s", "Objective"])
+    assert [item.heading for item in made.headed] == [*(key.heading for key in table.keys), "Total", "Objective"]
+    assert [cell.text for cell in made.rows[0].cells[0]] == [table.rows[0].cells[0][i].text for i in (4, 0)]
+    assert [key.name for key in with_columns(table, ["method"]).keys] == ["method"]
+    with pytest.raises(
+        InputError, match=r"no column 'objctive'; expected one of instance, .*; did you mean 'objective'\?"
+    ):
+        with_columns(table, ["objctive"])
+
+
+def test_pivots(table: Table) -> None:
+    """Values of one label are columns, of another one rows; a cell that no run is of has a mark that is explained."""
+    made = pivoted(with_columns(table, ["objective"]), "method×instance")
+    assert len(made.spec.groups) == len({row.labels[0] for row in table.rows})
+    assert [key.name for key in made.keys] == ["method"]
+    cells = sum(cell.value is not None for row in made.rows for group in row.cells for cell in group)
+    assert cells == sum(row.cells[0][0].value is not None for row in table.rows)
+    for form in FORMATS.values():
+        assert form(made)
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ("method", "'method' is no pair of columns; expected one such as method×size"),
+        ("method×sze", r"no column 'sze'; expected one of .*; did you mean 'size'\?"),
+        ("solver×seed", "two rows have the same solver×seed"),
+    ],
+)
+def test_what_is_no_pivot(asked: str, problem: str, table: Table) -> None:
+    """A pivot that there is not is told with what is expected."""
+    table = with_columns(table, ["solver", "seed"]) if "seed" in asked else table
+    with pytest.raises(InputError, match=problem):
+        pivoted(table, asked)
+
+
+def test_groups_are_not_pivoted(records: list[RunRecord]) -> None:
+    """A table whose columns are in groups is no table for a pivot."""
+    with pytest.raises(InputError, match="in groups already"):
+        pivoted(build(get("libra-perf"), records), "instance×total")
