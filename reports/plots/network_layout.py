@@ -54,7 +54,7 @@ def layout(topology: Topology) -> Layout:
         switches = tuple(place[node] for node in nodes if node not in ranks)
         key = (len(nodes), wires, switches)
         if key not in known:
-            known[key] = _shape(len(nodes), wires, switches)
+            known[key] = shape_of(len(nodes), wires, switches)
         shapes.append(known[key])
     # Standing boxes go side by side, at most so many that the whole is not much wider than high.
     widths, heights = (max((float(np.ptp(shape[:, i])) for shape in shapes), default=0) + _BETWEEN for i in (0, 1))
@@ -79,13 +79,13 @@ def _boxes(topology: Topology) -> dict[str, tuple[int, ...]]:
     return {name: tuple(nodes) for name, nodes in boxes.items()}
 
 
-def _shape(count: int, wires: frozenset[tuple[int, int]], switches: tuple[int, ...]) -> Floats:
+def shape_of(count: int, wires: frozenset[tuple[int, int]], switches: tuple[int, ...]) -> Floats:
     """Place the nodes of one box round its middle.
 
     On a circle round its switches if they are all that ranks are wired to.
     """
     if count > _MOST or count < 3 or all(a in switches or b in switches for a, b in wires):
-        return _circle(count, switches)
+        return circle_of(count, switches)
     far = _distances(count, wires)
     found = min((_majorized(far, start) for start in range(_STARTS)), key=lambda shape: _stress(shape, far))
     found = _cleared(found, wires)
@@ -96,7 +96,7 @@ def _shape(count: int, wires: frozenset[tuple[int, int]], switches: tuple[int, .
     return np.asarray(found * np.where(first > 0, [-1.0, 1.0], [1.0, -1.0]), dtype=np.float64)
 
 
-def _circle(count: int, switches: tuple[int, ...]) -> Floats:
+def circle_of(count: int, switches: tuple[int, ...]) -> Floats:
     """Place ranks in order on a circle, clockwise from the top, and switches in a row in its middle."""
     around = np.array([node for node in range(count) if node not in switches], dtype=np.int64)
     turn = 2 * pi * np.arange(len(around)) / max(len(around), 1)

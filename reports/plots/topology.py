@@ -1,0 +1,304 @@
+"""A network: ranks as circles, switches as squares, and links as wide as they are fast."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.errors import InputError
+from ...core.schedule import Floats
+from ...core.topology import Topology
+from ...core.units import TIMES, amount
+from .look import COLOURS, COLUMN_IN, new_figure, short
+from .topology_layout import Places, places_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: More nodes, or pairs of nodes with links, cannot be distinguished.
+NODES, PAIRS = 640, 6000
+
+#: Radius of a node at most, in inches and in distances between neighbours.
+_RADIUS_IN, _RADIUS = 0.095, 0.3
+
+#: Width of the fastest link and of the slowest one, in points.
+_WIDEST, _THINNEST = 2.6, 0.45
+
+#: Names are written from this size on, in points.
+_LEGIBLE = 3.4
+
+#: Size of names, in points.
+_SMALL = 4.5
+
+#: What names are written on, since links pass them.
+_PLATE: Any = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+
+#: Arcs that a link may take so that it keeps off other nodes.
+_BENDS = (0.0, 0.12, -0.12, 0.25, -0.25)
+
+#: Rates that have a colour and a line in the legend each; others are grey.
+_CLASSES = 6
+
+_ORDER = (0, 4, 2, 3, 1, 5)
+
+
+def draw(title: str, topology: Topology) -> Figure:
+    """Draw a network.
+
+    Parameters
+    ----------
+    title : str
+        What it is.
+    topology : Topology
+        Nodes and links; those of a pair of nodes are one line of their summed bandwidth.
+
+    Raises
+    ------
+    InputError
+        If it is too large to be looked at.
+    """
+    pairs = _pairs(topology)
+    if len(topology.nodes) > NODES or len(pairs) > PAIRS:
+        raise InputError(
+            f"{len(topology.nodes):,} nodes with {len(pairs):,} linked pairs; expected at most {NODES} and {PAIRS:,} in a picture"
+        )
+    where = places_of(topology)
+    classes, arcs = _classes(pairs), _arcs(pairs, where)
+    spread = np.concatenate([np.array(list(where.at.values())), *arcs.values()])
+    low, high = spread.min(axis=0) - 0.8, spread.max(axis=0) + 0.9
+    spacing_in = min(0.5, COLUMN_IN / float(high[0] - low[0]))
+    radius = min(_RADIUS, _RADIUS_IN / spacing_in)
+    rows = -(-len(classes) // 2) + _one_way(pairs)
+    figure = new_figure(0.42 + (high[1] - low[1]) * spacing_in + 0.13 * rows)
+    axes = figure.subplots()
+    axes.set_axis_off()
+    axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    _draw_links(axes, pairs, arcs, classes)
+    _draw_boxes(axes, where, spacing_in)
+    _draw_nodes(axes, topology, where, radius, spacing_in)
+    figure.legend(
+        handles=_legend(pairs, classes), loc="outside lower center", ncols=2, handlelength=1.6, columnspacing=1
+    )
+    figure.suptitle(f"{short(title, 54)}\n{_counts(topology)}", size=7)
+    return figure
+
+
+#: Bandwidths there and back, latency there and back, and number of links of a pair of nodes.
+_Pair = tuple[Fraction, Fraction, Fraction, Fraction, int]
+
+
+def _pairs(topology: Topology) -> dict[tuple[int, int], _Pair]:
+    """Linked pairs of nodes, the lower one first."""
+    found: dict[tuple[int, int], list[Any]] = {}
+    for (a, b), link in zip(topology.link_ends, topology.links, strict=True):
+        there = a < b
+        entry = found.setdefault((min(a, b), max(a, b)), [Fraction(0), Fraction(0), Fraction(0), Fraction(0), 0])
+        entry[0 if there else 1] += link.bandwidth_Bps
+        place = 2 if there else 3
+        entry[place] = max(entry[place], link.latency_s)
+        entry[4] += 1
+    return {pair: (*entry,) for pair, entry in found.items()}
+
+
+def _one_way(pairs: dict[tuple[int, int], _Pair]) -> bool:
+    return any(there != back for there, back, *_ in pairs.values())
+
+
+def _classes(pairs: dict[tuple[int, int], _Pair]) -> dict[tuple[Fraction, Fraction], tuple[str, float]]:
+    """Colour and width of each bandwidth and latency, the fastest first; grey where there are too many."""
+    kinds = sorted({_kind(pair) for pair in pairs.values()}, reverse=True)
+    crowd = min(1.0, (60 / max(1, len(pairs))) ** 0.5)
+    top = kinds[0][0] if kinds else Fraction(1)
+    return {
+        kind: (
+            COLOURS[_ORDER[index]] if len(kinds) <= _CLASSES else "#777777",
+            max(_THINNEST, crowd * _WIDEST * float(kind[0] / top) ** 0.5),
+        )
+        for index, kind in enumerate(kinds)
+    }
+
+
+def _kind(pair: _Pair) -> tuple[Fraction, Fraction]:
+    return max(pair[0], pair[1]), max(pair[2], pair[3])
+
+
+def _legend(
+    pairs: dict[tuple[int, int], _Pair], classes: dict[tuple[Fraction, Fraction], tuple[str, float]]
+) -> list[Any]:
+    """What widths and colours mean; of many classes the fastest, one between, and the slowest."""
+    from matplotlib.lines import Line2D
+
+    count = Counter(_kind(pair) for pair in pairs.values())
+    shown = list(classes)
+    if len(shown) > _CLASSES:
+        shown = [shown[0], shown[len(shown) // 2], shown[-1]]
+    handles = [
+        Line2D(
+            [], [], color=classes[kind][0], linewidth=classes[kind][1], label=f"{_told(kind)}: {count[kind]:,} pairs"
+        )
+        for kind in shown
+    ]
+    if _one_way(pairs):
+        arrow = "one way, or slower back"
+        handles.append(Line2D([], [], color="#222222", linewidth=0.8, marker=">", markersize=3, label=arrow))
+    return handles
+
+
+def _told(kind: tuple[Fraction, Fraction]) -> str:
+    return f"{float(kind[0]) / 1e9:.4g} GB/s, {amount(kind[1], TIMES)}"
+
+
+def _counts(topology: Topology) -> str:
+    parts = [
+        (len(topology.ranks), "ranks"),
+        (len(topology.switches), "switches"),
+        (len(topology.links), "directed links"),
+    ]
+    return ", ".join(f"{count:,} {name}" for count, name in parts if count)
+
+
+def _arcs(pairs: dict[tuple[int, int], _Pair], where: Places) -> dict[tuple[int, int], Floats]:
+    """The line of each pair; within a box it keeps off other nodes."""
+    nodes = list(where.at)
+    at = np.array([where.at[node] for node in nodes])
+    place = {node: index for index, node in enumerate(nodes)}
+    box_of = {node: name for name, members in where.boxes.items() for node in members}
+    return {(a, b): _arc(at, place[a], place[b], bent=a in box_of and box_of[a] == box_of.get(b)) for a, b in pairs}
+
+
+def _draw_links(
+    axes: Axes,
+    pairs: dict[tuple[int, int], _Pair],
+    lines: dict[tuple[int, int], Floats],
+    classes: dict[tuple[Fraction, Fraction], tuple[str, float]],
+) -> None:
+    """Draw a line for each pair, the slow ones last; one with an arrow where the way back is slower."""
+    from matplotlib.collections import LineCollection
+
+    order = sorted(pairs, key=lambda pair: (-classes[_kind(pairs[pair])][1], pair))
+    arcs = [lines[pair] for pair in order]
+    styles = [classes[_kind(pairs[pair])] for pair in order]
+    crowd = 0.85 if len(order) <= 120 else 0.6
+    axes.add_collection(
+        LineCollection(
+            arcs,
+            colors=[colour for colour, _ in styles],
+            linewidths=[width for _, width in styles],
+            alpha=crowd,
+            capstyle="round",
+            zorder=1,
+        )
+    )
+    for pair, arc, (colour, width) in zip(order, arcs, styles, strict=True):
+        there, back = pairs[pair][:2]
+        if there != back:
+            ahead = arc if there > back else arc[::-1]
+            step = (len(ahead) * 3) // 5
+            axes.annotate(
+                "",
+                tuple(ahead[step]),
+                tuple(ahead[step - 1]),
+                arrowprops={
+                    "arrowstyle": "-|>,head_length=0.25,head_width=0.12",
+                    "color": colour,
+                    "linewidth": width / 2,
+                },
+                zorder=2,
+            )
+
+
+def _arc(at: Floats, source: int, target: int, *, bent: bool) -> Floats:
+    """A line, or the least bent arc that keeps off all other nodes."""
+    others = np.delete(at, [source, target], axis=0)
+    (a, b), (c, d) = at[source], at[target]
+    t = np.linspace(0, 1, 25)[:, None]
+    best, room = np.array([at[source], at[target]]), -1.0
+    for bend in _BENDS if bent else ():
+        middle = np.array([(a + c) / 2 + bend * (d - b), (b + d) / 2 - bend * (c - a)])
+        arc = (1 - t) ** 2 * at[source] + 2 * t * (1 - t) * middle + t**2 * at[target]
+        clear = float(np.sqrt(((arc[:, None] - others) ** 2).sum(axis=2)).min()) if len(others) else np.inf
+        if clear > room:
+            best, room = arc, clear
+        if clear > 1.2 * _RADIUS:
+            break
+    return np.asarray(best, dtype=np.float64)
+
+
+def _draw_boxes(axes: Axes, where: Places, spacing_in: float) -> None:
+    """Draw a frame round every box, with its name."""
+    from matplotlib.patches import FancyBboxPatch
+
+    if len(where.boxes) == 1:
+        return
+    for name, nodes in where.boxes.items():
+        x, y = zip(*(where.at[node] for node in nodes), strict=True)
+        low, high = (min(x) - 0.55, min(y) - 0.55), (max(x) + 0.55, max(y) + 0.55)
+        frame = FancyBboxPatch(
+            low,
+            high[0] - low[0],
+            high[1] - low[1],
+            boxstyle="round,pad=0,rounding_size=0.3",
+            facecolor="none",
+            edgecolor="#AAAAAA",
+            linewidth=0.6,
+            zorder=0,
+        )
+        axes.add_patch(frame)
+        if _fits(name.strip(), (high[0] - low[0]) * spacing_in):
+            axes.text(
+                low[0] + 0.1,
+                high[1] + 0.03,
+                name.strip(),
+                size=_SMALL,
+                color="#555555",
+                va="bottom",
+                zorder=6,
+                bbox=_PLATE,
+            )
+
+
+def _fits(name: str, room_in: float) -> bool:
+    """Whether a name in small letters fits into so many inches."""
+    return len(name) * 0.62 * _SMALL <= 72 * room_in
+
+
+def _draw_nodes(axes: Axes, topology: Topology, where: Places, radius: float, spacing_in: float) -> None:
+    """Draw ranks as circles with their numbers, and switches as filled squares, with names where they fit."""
+    from matplotlib.patches import Circle, Rectangle
+
+    ranks = {node: rank for rank, node in enumerate(topology.rank_nodes)}
+    size = min(5.0, 72 * radius * spacing_in * 0.85)
+    for node, (x, y) in where.at.items():
+        if node in ranks:
+            axes.add_patch(Circle((x, y), radius, facecolor="white", edgecolor="#222222", linewidth=0.6, zorder=4))
+            if size >= _LEGIBLE:
+                axes.text(x, y, str(ranks[node]), size=size, ha="center", va="center_baseline", zorder=5)
+            continue
+        corner = (x - radius, y - radius)
+        axes.add_patch(Rectangle(corner, 2 * radius, 2 * radius, facecolor="#444444", edgecolor="#222222", zorder=4))
+    _name_rows(axes, topology, where, radius, spacing_in)
+
+
+def _name_rows(axes: Axes, topology: Topology, where: Places, radius: float, spacing_in: float) -> None:
+    """Name the switches above the boxes, or their row as a whole where names do not fit."""
+    placed = {node for nodes in where.boxes.values() for node in nodes}
+    rows: dict[float, list[int]] = {}
+    for node in where.at:
+        if node not in placed:
+            rows.setdefault(where.at[node][1], []).append(node)
+    for y, row in rows.items():
+        row.sort(key=lambda node: where.at[node][0])
+        apart = where.at[row[1]][0] - where.at[row[0]][0] if len(row) > 1 else 8.0
+        names = {node: topology.nodes[node].name for node in row}
+        if not all(_fits(name, 0.95 * apart * spacing_in) for name in names.values()):
+            first, last = topology.nodes[min(row)].name, topology.nodes[max(row)].name
+            names = {row[0]: short(f"{len(row)} switches, {first} to {last}", 48)}
+        for node, name in names.items():
+            x, align = (where.at[node][0], "center") if len(names) == len(row) else (where.at[node][0] - radius, "left")
+            axes.text(
+                x, y + radius + 0.12, name, size=_SMALL, ha=align, va="bottom", color="#333333", zorder=6, bbox=_PLATE
+            )

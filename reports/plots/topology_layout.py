@@ -1,0 +1,165 @@
+"""Places of all nodes of a network: boxes of ranks with their own switches, and the other switches in rows above."""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+
+import numpy as np
+
+from ...core.network_views import fabric_of
+from ...core.schedule import Floats
+from ...core.topology import Topology
+from .network_layout import circle_of, shape_of
+
+#: Larger networks of links alone are read as no fabric, and larger boxes are drawn as circles.
+_MOST = 256
+
+#: Space between boxes, between rows of switches above them and within a box, and between switches of a row at least, in
+#: distances between neighbours.
+_BETWEEN, _ROW, _ROW_INSIDE, _APART = 1.6, 2.4, 1.6, 1.2
+
+#: Boxes are so arranged that the picture is about so much wider than high.
+_ASPECT = 1.3
+
+
+class Places:
+    """Where nodes are.
+
+    Parameters
+    ----------
+    at : dict of int to pair of float
+        Right and up of every node, by its position in the topology.
+    boxes : dict of str to tuple of int
+        Nodes of each box by its name; names of boxes that have none of their own begin with a space.
+    """
+
+    def __init__(self, at: dict[int, tuple[float, float]], boxes: dict[str, tuple[int, ...]]) -> None:
+        self.at = at
+        self.boxes = boxes
+
+
+def places_of(topology: Topology) -> Places:
+    """Place the nodes of a network, the same for the same network."""
+    boxes, tiers = _boxes(topology), _tiers(topology)
+    inside = {node for nodes in boxes.values() for node in nodes}
+    rows = [[node for node in tier if node not in inside] for tier in tiers[1:]]
+    at: dict[int, tuple[float, float]] = {}
+    shapes = [_shape(topology, nodes, tiers) for nodes in boxes.values()]
+    widths, heights = (max(float(np.ptp(shape[:, i])) for shape in shapes) + _BETWEEN for i in (0, 1))
+    columns = ceil(sqrt(_ASPECT * len(shapes) * heights / widths))
+    columns = max(columns, round(max(map(len, rows), default=0) * _APART / widths))
+    columns = ceil(len(shapes) / ceil(len(shapes) / max(1, columns)))  # as many rows, none much shorter
+    for index, (nodes, shape) in enumerate(zip(boxes.values(), shapes, strict=True)):
+        row, column = divmod(index, columns)
+        for node, (x, y) in zip(nodes, shape.tolist(), strict=True):
+            at[node] = (x + column * widths, y - row * heights)
+    _place_above(topology, at, [row for row in rows if row], _ROW, columns * widths)
+    return Places(at, boxes)
+
+
+def _tiers(topology: Topology) -> list[list[int]]:
+    """Nodes by the links between them and the nearest rank: first the ranks, then the switches at ranks, and so on."""
+    near = _neighbours(topology)
+    found, seen = [list(topology.rank_nodes)], set(topology.rank_nodes)
+    while found[-1]:
+        found.append(sorted({other for node in found[-1] for other in near[node]} - seen))
+        seen.update(found[-1])
+    rest = [node for node in range(len(topology.nodes)) if node not in seen]
+    return [*found[:-1], rest] if rest else found[:-1]
+
+
+def _neighbours(topology: Topology) -> list[set[int]]:
+    near: list[set[int]] = [set() for _ in topology.nodes]
+    for a, b in topology.link_ends:
+        near[a].add(b)
+        near[b].add(a)
+    return near
+
+
+def _boxes(topology: Topology) -> dict[str, tuple[int, ...]]:
+    """Ranks with the switches of their box: by the first part of names, or by the first switch of each rank."""
+    box = _by_names(topology) or _by_switches(topology)
+    found: dict[str, list[int]] = {}
+    for node in sorted(box):
+        found.setdefault(box[node], []).append(node)
+    return {name: tuple(nodes) for name, nodes in found.items()}
+
+
+def _by_names(topology: Topology) -> dict[int, str]:
+    """Boxes of nodes such as ``box0.gpu3``; none if a rank has no such name."""
+    if not all("." in name for name in topology.ranks):
+        return {}
+    known = {name.partition(".")[0] for name in topology.ranks}
+    parts = ((node, each.name.partition(".")) for node, each in enumerate(topology.nodes))
+    return {node: prefix for node, (prefix, dot, _) in parts if dot and prefix in known}
+
+
+def _by_switches(topology: Topology) -> dict[int, str]:
+    """Ranks at the same first switch, with this switch if it has no others."""
+    first: dict[int, int] = {}
+    ranks = set(topology.rank_nodes)
+    for a, b in topology.link_ends:
+        if a in ranks and b not in ranks:
+            first.setdefault(a, b)
+    if len(set(first.values())) > len(ranks) // 2:
+        return dict.fromkeys(range(len(topology.nodes)) if not topology.switches else ranks, "")
+    box = {rank: f" {topology.nodes[first[rank]].name}" if rank in first else "" for rank in ranks}
+    near = _neighbours(topology)
+    for switch in set(first.values()):
+        if len({box[other] for other in near[switch] & ranks}) == 1:
+            box[switch] = f" {topology.nodes[switch].name}"
+    return box
+
+
+def _shape(topology: Topology, nodes: tuple[int, ...], tiers: list[list[int]]) -> Floats:
+    """Place the nodes of one box: on a grid or a circle if they are one, in rows if switches are linked, by links."""
+    place, ranks = {node: index for index, node in enumerate(nodes)}, set(topology.rank_nodes)
+    wires = frozenset((place[a], place[b]) for a, b in topology.link_ends if a in place and b in place)
+    switches = tuple(place[node] for node in nodes if node not in ranks)
+    if len(nodes) == len(topology.nodes) and not switches and 8 < len(nodes) <= _MOST:
+        fabric = fabric_of(topology)
+        if fabric is not None and len(fabric.sizes) > 1:
+            return _grid(fabric.sizes)
+    if any(a in switches and b in switches for a, b in wires):
+        rows = [[node for node in tier if node in place] for tier in tiers]
+        at = {node: (float(index), 0.0) for index, node in enumerate(rows[0])}
+        _place_above(topology, at, [row for row in rows[1:] if row], _ROW_INSIDE, len(rows[0]))
+        return np.array([at[node] for node in nodes])
+    if len(wires) == len(nodes) * (len(nodes) - 1):
+        return circle_of(len(nodes), ())
+    return shape_of(len(nodes), wires, switches)
+
+
+def _grid(sizes: tuple[int, ...]) -> Floats:
+    """Coordinates right and down, each along the side that is shorter so far; a large third one in rows of blocks."""
+    number = np.arange(int(np.prod(sizes)))
+    places, side = np.zeros((len(number), 2)), [1.0, 1.0]
+    for d, size in enumerate(sizes):
+        coordinate, number = number % size, number // size
+        gap = 0.8 if d > 1 else 0.0
+        columns = size
+        if d > 1 and size > 4:
+            columns = max(1, round(sqrt(_ASPECT * size * side[1] / side[0])))
+            columns = ceil(size / ceil(size / columns))
+        elif side[0] > side[1]:
+            columns = 1
+        places[:, 0] += coordinate % columns * (side[0] + gap)
+        places[:, 1] -= coordinate // columns * (side[1] + gap)
+        side = [columns * (side[0] + gap), ceil(size / columns) * (side[1] + gap)]
+    return places
+
+
+def _place_above(
+    topology: Topology, at: dict[int, tuple[float, float]], rows: list[list[int]], step: float, width: float
+) -> None:
+    """Put rows of switches above what has a place, each switch near what it is linked to."""
+    near = _neighbours(topology)
+    x, y = zip(*at.values(), strict=True)
+    middle, top = (min(x) + max(x)) / 2, max(y)
+    for row in rows:
+        top += step
+        pulls = {node: [at[other][0] for other in near[node] if other in at] for node in row}
+        row.sort(key=lambda node: (round(float(np.mean(pulls[node] or [middle])) / 2), node))
+        apart = max(_APART, min(3.0, width / len(row)))
+        for index, node in enumerate(row):
+            at[node] = (middle + (index - (len(row) - 1) / 2) * apart, top)
