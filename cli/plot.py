@@ -1,7 +1,8 @@
-"""``cwb plot``: records, or a schedule, to a picture."""
+"""``cwb plot``: records, a schedule, or a network, to a picture."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -9,14 +10,18 @@ import click
 from ..api.pictures import KINDS, OF_TREES, PAGE, drawn
 from ..core.errors import InputError, located
 from ..core.files import write_whole
+from .edits import load_edited, network_edits
 from .table import selected, selecting
 
 #: Simulation modes; not taken from their class, which would load numpy.
 MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share", "shares")
 
+#: Bytes of a file that tell what it is.
+_HEAD = 65536
+
 
 @click.command()
-@click.argument("name", metavar="NAME|SCHEDULE", required=False)
+@click.argument("name", metavar="NAME|SCHEDULE|NETWORK", required=False)
 @click.argument("records", nargs=-1, type=click.Path(path_type=Path))
 @selecting
 @click.option("--kind", type=click.Choice(KINDS), help="Picture of a schedule.  [default: heatmap]")
@@ -34,6 +39,7 @@ MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share", "shares"
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), help="A .svg, .pdf or .png file; of a schedule also .html."
 )
+@network_edits
 def plot(
     name: str | None,
     records: tuple[Path, ...],
@@ -44,12 +50,13 @@ def plot(
     trees: tuple[int, ...],
     places: Path | None,
     output: Path | None,
+    edits: tuple[tuple[str, str], ...],
 ) -> None:
-    """Draw the plot NAME from RECORDS, or a picture of the schedule in a .json or .json.gz file.
+    """Draw the plot NAME from RECORDS, a picture of the SCHEDULE in a .json or .json.gz file, or a NETWORK.
 
-    RECORDS are JSONL files, or folders of them (./results). Without NAME the known plots are listed. A schedule's
-    picture is written beside it unless -o says where; an .html file is a page with the heat map and the Gantt chart
-    to zoom into, which needs nothing else.
+    RECORDS are JSONL files, or folders of them (./results). Without NAME the known plots are listed. The picture of a
+    file is written beside it unless -o says where; an .html file is a page with the heat map and the Gantt chart of a
+    schedule to zoom into, which needs nothing else. NETWORK is an instance as 'cwb solve' takes it.
 
     \b
     cwb plot libra-allocation results/ -o allocation.svg
@@ -58,7 +65,16 @@ def plot(
     cwb plot schedule.json -o schedule.html
     cwb plot forest.json --kind network --tree 3 -o tree.pdf
     cwb plot plan.json --kind map -o trees.svg
+    cwb plot my-topology.json
+    cwb plot "h100(4)" --without-link box0.gpu0:ib0 -o h100.svg
     """
+    of_schedule = (("--kind", kind), ("--mode", mode), ("--tree", trees or None), ("--places", places))
+    if name is not None and not records and is_network(name):
+        refuse(of_schedule)
+        plot_network(name, output, edits)
+        return
+    if edits:
+        raise InputError("only for the picture of a network", source=edits[0][0])
     if name is not None and name.endswith((".json", ".json.gz")):
         if records:
             raise InputError("a schedule is drawn from its own file alone; expected no records", source=str(records[0]))
@@ -69,15 +85,79 @@ def plot(
     from ..reports.plots import PLOTS, get, picture_format
 
     if name is None:
-        raise InputError(f"which plot? expected one of {', '.join(PLOTS)}, or a schedule file")
+        raise InputError(f"which plot? expected one of {', '.join(PLOTS)}, a schedule file or a network")
     draw = get(name)
-    for option, given in (("--kind", kind), ("--mode", mode), ("--tree", trees or None), ("--places", places)):
-        if given is not None:
-            raise InputError("only for the picture of a schedule, a .json or .json.gz file", source=option)
+    refuse(of_schedule)
     if output is None:
         raise InputError("give the file to write: a .svg, .pdf or .png", source="-o")
     form = picture_format(output)
     write_whole(output, draw(selected(records, where, only), form))
+
+
+def refuse(given: Iterable[tuple[str, object]]) -> None:
+    """Refuse options that are those of the picture of a schedule alone.
+
+    Raises
+    ------
+    InputError
+        If one is given.
+    """
+    for option, value in given:
+        if value is not None:
+            raise InputError("only for the picture of a schedule, a .json or .json.gz file", source=option)
+
+
+def is_network(name: str) -> bool:
+    """Whether a text names an instance, and neither a plot nor a schedule file."""
+    from ..core.fabric import looks_like_fabric
+    from ..instances.expression import is_expression
+    from ..instances.generators import GENERATORS
+    from ..instances.loader import shipped
+    from ..reports.plots import PLOTS
+
+    if name in PLOTS or name.endswith(".json.gz"):
+        return False
+    if name.endswith(".json"):
+        return Path(name).is_file() and not _begins_as_schedule(Path(name))
+    return looks_like_fabric(name) or is_expression(name) or name in GENERATORS or name in shipped()
+
+
+def _begins_as_schedule(path: Path) -> bool:
+    """Whether a file has no network before it says that it is a schedule, as files of schedules say first."""
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD)
+    return b'"cwb-schedule' in head or b'"network"' not in head
+
+
+def plot_network(what: str, output: Path | None, edits: tuple[tuple[str, str], ...]) -> None:
+    """Draw the network of an instance; by default that of a file beside it.
+
+    Raises
+    ------
+    InputError
+        If it cannot be loaded or is too large to be looked at, or the picture cannot be written.
+    """
+    from ..core.fabric import Fabric, expanded_size
+    from ..core.network_views import links_of
+    from ..reports.plots import picture_format
+    from ..reports.plots.look import look, to_bytes
+    from ..reports.plots.topology import check_size, draw
+
+    if output is None and what.endswith(".json"):
+        output = Path(what).with_suffix(".svg")
+    if output is None:
+        raise InputError("give the file to write: a .svg, .pdf or .png", source="-o")
+    form = picture_format(output)
+    with located(source=what):
+        instance = load_edited(what, edits)
+        network = instance.network
+        if isinstance(network, Fabric):
+            nodes, links = expanded_size(network)
+            check_size(nodes, links // 2)
+            network = links_of(network)
+        with look():
+            content = to_bytes(draw(instance.name, network), form)
+    write_whole(output, content)
 
 
 def plot_schedule(

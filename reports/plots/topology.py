@@ -62,10 +62,7 @@ def draw(title: str, topology: Topology) -> Figure:
         If it is too large to be looked at.
     """
     pairs = _pairs(topology)
-    if len(topology.nodes) > NODES or len(pairs) > PAIRS:
-        raise InputError(
-            f"{len(topology.nodes):,} nodes with {len(pairs):,} linked pairs; expected at most {NODES} and {PAIRS:,} in a picture"
-        )
+    check_size(len(topology.nodes), len(pairs))
     where = places_of(topology)
     classes, arcs = _classes(pairs), _arcs(pairs, where)
     spread = np.concatenate([np.array(list(where.at.values())), *arcs.values()])
@@ -85,6 +82,20 @@ def draw(title: str, topology: Topology) -> Figure:
     )
     figure.suptitle(f"{short(title, 54)}\n{_counts(topology)}", size=7)
     return figure
+
+
+def check_size(nodes: int, pairs: int) -> None:
+    """Refuse a network that is too large to be looked at.
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
+    if nodes > NODES or pairs > PAIRS:
+        raise InputError(
+            f"{nodes:,} nodes with {pairs:,} linked pairs; expected at most {NODES} and {PAIRS:,} in a picture"
+        )
 
 
 #: Bandwidths there and back, latency there and back, and number of links of a pair of nodes.

@@ -190,3 +190,37 @@ def test_figure_5_1(tmp_path):
     assert len(largest) == 16
     for network, algorithm in (("ring", "ring"), ("fully connected", "direct")):
         assert largest[network, algorithm] == min(load for (name, _), load in largest.items() if name == network)
+
+
+def test_a_network(tmp_path):
+    """An instance file is drawn beside it, an expression where -o says, with its changes."""
+    file = tmp_path / "my-topology.json"
+    ends = [{"source": "a", "target": "b", "bandwidth": "50 GB/s"}]
+    file.write_text(
+        json.dumps({"schema": "cwb-instance/1", "network": {"nodes": [{"name": "a"}, {"name": "b"}], "links": ends}})
+    )
+    run(file)
+    assert (tmp_path / "my-topology.svg").read_bytes().startswith(STARTS["svg"])
+    for text in ("h100(2)", "RI(4)_SW(2)", "gscale"):
+        out = tmp_path / "out.pdf"
+        run(text, "-o", out, "--ranks", "0-3")
+        assert out.read_bytes().startswith(STARTS["pdf"])
+        out.unlink()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["torus(4,4)"], "-o: give the file to write: a .svg, .pdf or .png"),
+        (["torus(4,4)", "--kind", "gantt", "-o", "t.svg"], "--kind: only for the picture of a schedule"),
+        (["torus(4,4)", "-o", "t.txt"], "t.txt: no picture has this suffix"),
+        (["trus(4,4)", "-o", "t.svg"], "unknown topology 'trus'; did you mean 'torus'?"),
+        (["FC(100)_FC(1000)", "-o", "t.svg"], "100,000 nodes with 54,900,000 linked pairs; expected at most 640"),
+        (["gap-time", "--ranks", "0-3"], "--ranks: only for the picture of a network"),
+    ],
+)
+def test_a_network_that_is_refused(arguments, message):
+    """What cannot be drawn as a network is refused in one line."""
+    with pytest.raises(InputError) as caught:
+        run(*arguments)
+    assert message in str(caught.value)

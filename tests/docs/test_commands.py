@@ -21,6 +21,7 @@ from cwb.cli.grid import Asked, suite_of
 from cwb.cli.main import cwb as program
 from cwb.cli.main import run
 from cwb.cli.options import parse_duration, parse_options
+from cwb.cli.plot import is_network
 from cwb.core.errors import ExitStatus, InputError, located
 from cwb.core.fields import validated
 from cwb.core.network_views import taken
@@ -137,7 +138,9 @@ CHECKS = {
     "show": check_show,
     "compare": check_compare,
     "table": lambda params: TABLES[params["name"]],
-    "plot": lambda params: str(params["name"]).endswith(SCHEDULES) or PLOTS[params["name"]],
+    "plot": lambda params: (
+        str(params["name"]).endswith(SCHEDULES) or is_network(params["name"]) or PLOTS[params["name"]]
+    ),
 }
 
 
