@@ -40,7 +40,7 @@ def draw(found: Mapping[str, Any]) -> Figure:
     axes.set_yscale("log")
     axes.set_xlabel(f"size of {found['collective']} (B)")
     axes.set_ylabel("completion time (us)")
-    axes.set_title(short(f"{found['instance']}, {found['ranks']:,} ranks", 60), loc="left")
+    axes.set_title(f"{short(found['instance'], 36)}, {found['ranks']:,} ranks", loc="left")
     axes.grid()
     enough_ticks(axes.yaxis)
     _size_ticks(axes)
