@@ -108,7 +108,11 @@ class Drill:
         command = self.command(output, *more, suite=suite)
         if streams:
             command = ["sh", "-c", f"exec {shlex.join(command)} {streams}"]
-        return subprocess.Popen(command, env=env, **pipes, **popen)
+        ignored = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # inherited: under nohup it is ignored
+        try:
+            return subprocess.Popen(command, env=env, **pipes, **popen)
+        finally:
+            signal.signal(signal.SIGHUP, ignored)
 
     def run(self, output: Path, *more: str, suite: Path | None = None) -> str:
         """Run a comparison to its end."""
