@@ -122,7 +122,8 @@ def _text(value: Any, kind: UnitKind, unit: str | None) -> str:
         return str(value).strip()
     if unit is None:
         name = "bandwidth_GBps" if rate else "latency_us"
-        raise InputError(f"{shown(value)} has no unit; expected {kind.example!r}, or a name such as {name}")
+        expected = f"{kind.example!r}, a name such as {name}, or a unit for all numbers"
+        raise InputError(f"{shown(value)} has no unit; expected {expected}")
     parse(f"{_written(value)} {unit}", kind, allow_zero=not rate)
     return exact(Fraction(_written(value)), unit)
 

@@ -62,7 +62,7 @@ def test_spellings_of_a_time(fields, unit):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"bandwidth": 25}, "^bandwidth: 25 has no unit; expected '50 GB/s', or a name such as bandwidth_GBps"),
+        ({"bandwidth": 25}, "^bandwidth: 25 has no unit; expected '50 GB/s', a name such as bandwidth_GBps"),
         ({"bandwidth": "25"}, "^bandwidth: '25' has no unit"),
         ({"bandwidth_gbps": 25}, "^'gbps' may be GB/s or Gb/s or Gbps"),
         ({"weight": 3}, "^weight: 3 may be anything; expected bandwidth or capacity"),
