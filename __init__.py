@@ -73,10 +73,10 @@ def __dir__() -> list[str]:
 class _Models(ModuleType):
     """The package of the exact methods, which called lists all methods."""
 
-    def __call__(self, spec: Any = None) -> Any:
+    def __call__(self, spec: Any = None, collective: str | None = None) -> Any:
         from .api.tables import models as listed
 
-        return listed(spec)
+        return listed(spec, collective)
 
 
 setattr(models, "__class__", _Models)  # noqa: B010 (type checkers know no class of a module)

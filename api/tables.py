@@ -150,25 +150,25 @@ def records(*paths: str | Path) -> Any:
     return records_frame(load_records([Path(path) for path in paths]))
 
 
-def models(spec: Spec = None) -> Any:
-    """Methods as a ``pandas.DataFrame``: their names, what their objective is worth, and what they are.
+def models(spec: Spec = None, collective: str | None = None) -> Any:
+    """Methods as a ``pandas.DataFrame``, as ``cwb list models`` lists them.
 
     Parameters
     ----------
     spec : Instance or other, optional
-        What :func:`load` takes: then also whether each method supports it, and why not.
+        What :func:`load` takes: then who takes it, and why others do not.
+    collective : str, optional
+        Of the instance.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for every ``name``, with ``family``, ``kind`` and ``summary``, and ``network`` and ``collectives`` that it
+        takes; of an instance ``takes it`` and ``why not``.
     """
     import pandas as pd
 
-    from ..core.network_views import taken
-    from ..harness import registry
+    from ..harness.takers import methods, methods_for
 
-    methods = [registry.get(name) for name in registry.names()]
-    table = pd.DataFrame(
-        {"model": method.name, "kind": method.kind.value, "summary": method.summary} for method in methods
-    )
-    if spec is not None:
-        known = load(spec)
-        reasons = [taken(method.supports, known)[1] or "" for method in methods]
-        table = table.assign(supported=[not reason for reason in reasons], reason=reasons)
-    return table.set_index("model")
+    rows = methods() if spec is None else methods_for(load(spec, collective=collective))
+    return pd.DataFrame(rows).fillna("").set_index("name")

@@ -20,44 +20,22 @@ Row = dict[str, str]
 
 def models() -> Iterator[Row]:
     """Methods by family: what their objective is worth, and what they take."""
-    from ..harness import registry
-    from .takers import Probes
+    from ..harness.takers import methods
 
-    probes = Probes()
-    families = {registry.family(name): None for name in registry.names()}
-    for family in families:
-        for name in (name for name in registry.names() if registry.family(name) == family):
-            method = registry.get(name)
-            taken = probes.taken(method)
-            yield {
-                "name": name,
-                "family": family,
-                "kind": method.kind.value,
-                "network": ", ".join(taken.networks) or "none",
-                "summary": method.summary,
-                "collectives": taken.of_collectives(),
-            }
+    yield from methods()
 
 
 def models_for(spec: str, collective: str | None) -> Iterator[Row]:
     """Methods that take an instance, then those that do not, with the reason."""
     from ..core.errors import located
-    from ..harness import registry
     from ..harness.demand import with_demand
+    from ..harness.takers import methods_for
     from ..instances import load
-    from .takers import answers
 
     instance = load(spec)
     with located(source=spec):
         instance = with_demand(instance, collective, None, None)
-    for method, reason in answers(instance):
-        yield {
-            "name": method.name,
-            "family": registry.family(method.name),
-            "kind": method.kind.value,
-            "takes it": "yes" if reason is None else "no",
-            "why not" if reason else "summary": reason or method.summary,
-        }
+    yield from methods_for(instance)
 
 
 def formulations() -> Iterator[Row]:

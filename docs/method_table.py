@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cwb.cli.takers import Probes
+from cwb.harness.takers import Probes
 from cwb.core.method import Kind, Method
 from cwb.harness import registry
 from cwb.instances import load

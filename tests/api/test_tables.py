@@ -96,12 +96,19 @@ def test_records(runs, tmp_path):
 
 
 def test_methods():
-    """Every method, what it is, and of an instance whether it is supported and why not."""
-    table = cwb.models("torus(3,3)")
-    assert set(cwb.models().index) == set(registry.names())
-    assert not table.loc["libra", "supported"]
-    assert "multi-dimensional networks" in table.loc["libra", "reason"]
-    assert table.loc["ring", "summary"] == cwb.models().loc["ring", "summary"]
+    """Every method that takes an instance, and why the others do not, as the command line lists them."""
+    table = cwb.models("torus(3,3)", "all_reduce")
+    assert set(table.index) == set(registry.names())
+    assert table.loc["ring", "takes it"] == "yes"
+    assert "multi-dimensional networks" in table.loc["libra", "why not"]
+
+
+@pytest.mark.slow
+def test_what_methods_take():
+    """Every method with its family and the networks and collectives that it takes."""
+    table = cwb.models()
+    assert set(table.index) == set(registry.names())
+    assert [*table.columns] == ["family", "kind", "network", "summary", "collectives"]
 
 
 def test_the_package_says_what_it_offers():

@@ -10,6 +10,8 @@ from ..core.errors import CwbError
 from ..core.instance import Instance
 from ..core.method import Method
 from ..core.network_views import taken
+from . import registry
+from .demand import with_demand
 
 #: Small instances of every kind of network; a method takes a kind if it takes one of them.
 NETWORKS: Mapping[str, Sequence[str]] = {
@@ -53,7 +55,6 @@ class Probes:
     """The small instances, each with every collective that it may have."""
 
     def __init__(self) -> None:
-        from ..harness.demand import with_demand
         from ..instances import load
 
         self._posed: dict[tuple[str, str], list[Instance]] = {}
@@ -91,8 +92,36 @@ def refusal(method: Method, instance: Instance, *, as_it_is: bool = False) -> st
 
 def answers(instance: Instance) -> Iterator[tuple[Method, str | None]]:
     """Every method, with the reason why it does not take an instance or None; those that do come first."""
-    from ..harness import registry
-
     asked = [(method, refusal(method, instance)) for method in map(registry.get, registry.names())]
     yield from ((method, reason) for method, reason in asked if reason is None)
     yield from ((method, reason) for method, reason in asked if reason is not None)
+
+
+def methods() -> Iterator[dict[str, str]]:
+    """Every method by family: what its objective is worth, and what it takes."""
+    probes = Probes()
+    families = {registry.family(name): None for name in registry.names()}
+    for family in families:
+        for name in (name for name in registry.names() if registry.family(name) == family):
+            method = registry.get(name)
+            found = probes.taken(method)
+            yield {
+                "name": name,
+                "family": family,
+                "kind": method.kind.value,
+                "network": ", ".join(found.networks) or "none",
+                "summary": method.summary,
+                "collectives": found.of_collectives(),
+            }
+
+
+def methods_for(instance: Instance) -> Iterator[dict[str, str]]:
+    """Methods that take an instance, then those that do not, with the reason."""
+    for method, reason in answers(instance):
+        yield {
+            "name": method.name,
+            "family": registry.family(method.name),
+            "kind": method.kind.value,
+            "takes it": "yes" if reason is None else "no",
+            "why not" if reason else "summary": reason or method.summary,
+        }
