@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cwb.harness.takers import Probes
 from cwb.core.method import Kind, Method
 from cwb.harness import registry
+from cwb.harness.takers import Probes
 from cwb.instances import load
 
 PAGE = Path(__file__).parent / "methods" / "index.md"
