@@ -4,12 +4,12 @@
     python benchmarks/exchange.py --mutations 2000        # single changes of right files, judged twice
     python benchmarks/exchange.py --sizes 64 256 1024     # seconds and memory of export and check
     python benchmarks/exchange.py --examples              # the example of every method, as Chakra traces
-    python benchmarks/exchange.py --samples FOLDER        # foreign files: check, and back to a schedule
+    python benchmarks/exchange.py --samples FOLDER        # foreign files: check, and of XML files back to a schedule
     python benchmarks/exchange.py --smoke                 # a little of each
 
 In the sweep, a schedule becomes a file for each runtime, the file is run, its result compared with what the collective asks for, and what it
 sends from GPU to GPU with the bytes of the schedule's paths; where every pair has one shortest way, so are the links. What does not fit is counted
-by the limit that it names. Chakra traces are written, read and run beside.
+by the limit that it names. MSCCL++ plans and Chakra traces are written, read and run beside.
 A change matters if a second, slow interpreter (tests/exchange/msccl/slow_run.py) finds the file wrong; every change that
 matters must be caught. Exit status 1 if anything is not as it should be.
 """
@@ -48,6 +48,11 @@ from cwb.exchange.msccl.lift import lift
 from cwb.exchange.msccl.links import loads_of, routes
 from cwb.exchange.msccl.lower import Target, lower
 from cwb.exchange.msccl.program import Algorithm
+from cwb.exchange.mscclpp import check as plans
+from cwb.exchange.mscclpp import lower as planning
+from cwb.exchange.mscclpp.plan import Plan
+from cwb.exchange.mscclpp.read import parse_plan
+from cwb.exchange.mscclpp.write import json_text
 from cwb.harness import Request, registry
 from cwb.harness.run import run
 from cwb.instances import load
@@ -56,7 +61,8 @@ from cwb.schedules.verify import verify
 from cwb.schedules.verify.translated import expand
 
 sys.path[:0] = [
-    str(Path(__file__).parents[1] / "tests" / folder) for folder in ("exchange/msccl", "schedules/verify", "contracts")
+    str(Path(__file__).parents[1] / "tests" / folder)
+    for folder in ("exchange/msccl", "exchange/mscclpp", "schedules/verify", "contracts")
 ]
 
 NETWORKS = (
@@ -65,6 +71,13 @@ NETWORKS = (
 )  # fmt: skip
 
 COLLECTIVES = [kind for kind in CollectiveKind if kind is not CollectiveKind.POINT_TO_POINT]
+
+#: Plans that are made of a schedule.
+PLANS = {
+    "plan": planning.Target(),
+    "plan of packets in place": planning.Target(protocol="LL", inplace=True),
+    "plan over ports": planning.Target(box=2),
+}
 
 #: Methods that answer no schedules of their own or need a longer time.
 LEFT_OUT = frozenset({"libra", "libra-equal", "libra-codesign", "mtree-repair"})
@@ -157,9 +170,11 @@ def exported(instance: Instance, answer: Written, single: dict[tuple[int, int], 
     try:
         flow = flow_of(instance, answer)
     except InputError as error:
-        yield from (f"refused ({error.problem.split('; ')[0].partition(' ')[2][:30]})" for _ in (*DIALECTS, "chakra"))
+        yield from (f"refused ({error.problem.split('; ')[0].partition(' ')[2][:30]})" for _ in (*DIALECTS, *PLANS, "chakra"))
         return
     yield traced(instance, answer, flow, single)
+    for name, target in PLANS.items():
+        yield planned(instance, answer, flow, name, target, single)
     for dialect in DIALECTS.values():
         placement = "both" if dialect.placed else "out"
         try:
@@ -211,6 +226,45 @@ def brought_back(instance: Instance, flow: Flow, trace: Trace) -> dict[tuple[int
         return bytes_of(*lift_trace(trace, instance.network, kind, size_bytes, "again"))[0]
     except InputError:
         return None
+
+
+def planned(
+    instance: Instance,
+    answer: Written,
+    flow: Flow,
+    name: str,
+    target: planning.Target,
+    single: dict[tuple[int, int], tuple[int, ...]],
+) -> str:
+    """Write a plan, read and run it, and compare its bytes with the schedule's."""
+    try:
+        found = parse_plan("".join(json_text(planning.lower(flow, target))).encode())
+    except InputError as error:
+        limits = ("packets that a port", "operations; there is room")
+        return next((f"refused ({words})" for words in limits if words in error.problem), f"wrong!{name}: {error}")
+    checked = plans.check_plan(found)
+    if checked.problems or not checked.ran:
+        return f"wrong!{name}: {(checked.problems or ['not run'])[0]}"
+    pairs, links = bytes_of(instance, answer)
+    if {pair: count * flow.grain_bytes for pair, count in found.transfers.items()} != pairs:
+        return f"wrong!{name}: other bytes between GPUs"
+    return f"right ({name}, {compared(found, instance, flow, pairs, links, single)})"
+
+
+def compared(
+    found: Plan,
+    instance: Instance,
+    flow: Flow,
+    pairs: dict[tuple[int, int], Fraction],
+    links: dict[int, Fraction],
+    single: dict[tuple[int, int], tuple[int, ...]],
+) -> str:
+    """Whether the bytes on links are the schedule's, where every pair has one shortest way."""
+    assert isinstance(instance.network, Topology)
+    if not all(pair in single for pair in pairs):
+        return "pairs compared"
+    loads = {link: count * flow.grain_bytes for link, count in loads_of(found, instance.network).chunks.items()}
+    return "links compared" if loads == links else "pairs compared, not over shortest ways"
 
 
 def examples() -> int:

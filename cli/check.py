@@ -1,4 +1,4 @@
-"""``cwb check``: verify a schedule file, an MSCCL algorithm or Chakra traces, whoever made it."""
+"""``cwb check``: verify a schedule file, an MSCCL algorithm, an MSCCL++ plan or Chakra traces, whoever made it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import click
 from ..core.errors import ExitStatus, InputError
 from .chakra import check_chakra
 from .msccl import DIALECTS, check_msccl
+from .mscclpp import check_mscclpp
 from .options import limited
 from .streams import echo
 
@@ -27,22 +28,25 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--instance", metavar="SPEC", help="Refuse a schedule for another instance than this.")
-@click.option("--topology", metavar="SPEC", help="Of MSCCL files and traces: the network, whose links must be there.")
+@click.option("--topology", metavar="SPEC", help="Of MSCCL files, plans and traces: the network, whose links must be there.")
 @click.option("--dialect", type=click.Choice(DIALECTS), help="Of an MSCCL file: the runtime.  [default: any]")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object on stdout.")
 @limited
 def check(file: Path, instance: str | None, topology: str | None, dialect: str | None, as_json: bool) -> int:
-    """Verify the schedule in FILE, and its certificate if it has one; or MSCCL algorithms, or Chakra traces.
+    """Verify the schedule in FILE, and its certificate if it has one; or MSCCL algorithms, MSCCL++ plans, Chakra traces.
 
     \b
     cwb check s.json
     cwb check s.json.gz --instance instances/torus.json --json
     cwb check a.xml --topology "dgx_a100()"
     cwb check folder/ --dialect rccl
+    cwb check plan.json --topology "dgx_a100()"
     cwb check traces/ --topology "torus(4,4)"
 
     A FILE that ends in .xml is an MSCCL algorithm, and a folder has such files: each is held against the rules of the
     runtimes and run with symbolic data, and of a folder holes and overlaps of sizes are told.
+    A JSON file that has the keys of an MSCCL++ execution plan is one: it is held against the rules of the executor and
+    run with symbolic data, several calls one after the other.
     A folder of files PREFIX.RANK.et is one Chakra execution trace: it is run, without data.
 
     An answer that is done before the bound that its own certificate proves is a contradiction, and wrong.
@@ -54,6 +58,7 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
     compared by its network. The exit status is 5 if the schedule is wrong, 2 if it cannot be read or is for
     another instance.
     """
+    from ..exchange.mscclpp.read import is_plan
     from ..schedules.completion import completion_if_any
     from ..schedules.files import read_schedule
     from ..schedules.proof import proof_of
@@ -69,9 +74,13 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
                 raise click.UsageError("--dialect is of MSCCL files, but the folder has Chakra traces")
             return check_chakra(file, topology, as_json=as_json)
         return check_msccl(file, dialect, topology, as_json=as_json)
+    if is_plan(file):
+        if instance is not None or dialect is not None:
+            raise click.UsageError("--instance is of schedules and --dialect of MSCCL files; expected --topology")
+        return check_mscclpp(file, topology, as_json=as_json)
     if topology is not None or dialect is not None:
         raise click.UsageError(
-            "--topology and --dialect are of MSCCL files, which end in .xml, and --topology of traces"
+            "--topology and --dialect are of MSCCL files, which end in .xml, and --topology of plans and traces"
         )
     read = read_schedule(file)
     if instance is not None:

@@ -10,6 +10,7 @@ from ..core.errors import InputError
 from .chakra import export_astra, export_chakra
 from .goal import export_goal
 from .msccl import export_msccl
+from .mscclpp import export_mscclpp
 from .streams import echo
 
 
@@ -40,6 +41,7 @@ def schema(name: str, output: Path | None) -> None:
 
 
 export.add_command(export_msccl)
+export.add_command(export_mscclpp)
 export.add_command(export_goal)
 export.add_command(export_chakra)
 export.add_command(export_astra)

@@ -72,7 +72,6 @@ def export_msccl(
     no room for is refused with the limit.
     """
     from ..core.files import write_whole
-    from ..core.units import UnitKind, parse
     from ..exchange.msccl.dialects import dialect_of
     from ..exchange.msccl.lower import Target, lower
     from ..exchange.msccl.write import xml_text
@@ -80,12 +79,7 @@ def export_msccl(
     if not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
     flow = read_flow(schedule)
-    with located(source="--min-bytes"):
-        low = int(parse(min_bytes, UnitKind.SIZE))
-    with located(source="--max-bytes"):
-        high = max(2**30, int(flow.grains * flow.grain_bytes)) if max_bytes is None else _size(max_bytes)
-    if low > high:
-        raise InputError(f"{low:,} B is more than {high:,} B; expected a range of sizes", source="--min-bytes")
+    low, high = size_range(min_bytes, max_bytes, flow)
     target = Target(dialect_of(dialect), name or output.stem, proto, instances, placement, low, high, fused)
     with located(source=str(schedule)):
         found = lower(flow, target)
@@ -109,10 +103,19 @@ def read_flow(schedule: Path) -> Flow:
         return flow_of(read.instance, read.answer)
 
 
-def _size(text: str) -> int:
+def size_range(min_bytes: str, max_bytes: str | None, flow: Flow) -> tuple[int, int]:
+    """First and last size that a file is for."""
     from ..core.units import UnitKind, parse
 
-    return int(parse(text, UnitKind.SIZE, allow_zero=False))
+    with located(source="--min-bytes"):
+        low = int(parse(min_bytes, UnitKind.SIZE))
+    high = max(2**30, int(flow.grains * flow.grain_bytes))
+    if max_bytes is not None:
+        with located(source="--max-bytes"):
+            high = int(parse(max_bytes, UnitKind.SIZE, allow_zero=False))
+    if low > high:
+        raise InputError(f"{low:,} B is more than {high:,} B; expected a range of sizes", source="--min-bytes")
+    return low, high
 
 
 @click.command("msccl")
@@ -223,26 +226,26 @@ def _told(checked: Checked, network: Topology | None, problems: list[str]) -> di
         "busiest_link": None,
     }
     if network is not None and len(network.ranks) == algorithm.ngpus:
-        data["busiest_link"] = _busiest(checked, network)
+        data["busiest_link"] = busiest_link(algorithm, algorithm.nchunksperloop, network)
     return data
 
 
-def _busiest(checked: Checked, network: Topology) -> dict[str, Any] | None:
-    """The link that takes longest, and the rate of the full buffer that it leaves room for."""
+def busiest_link(program: Program, chunks: int, network: Topology) -> dict[str, Any] | None:
+    """The link that takes longest, and the rate of the full buffer of so many chunks that it leaves room for."""
     from ..exchange.msccl.links import loads_of
 
-    loads = loads_of(checked.algorithm, network)
+    loads = loads_of(program, network)
     found = loads.busiest(network)
     if found is None:
         return None
     link, rate = found
-    wire, chunks = network.links[link], loads.chunks[link]
+    wire = network.links[link]
     return {
         "source": wire.source,
         "target": wire.target,
-        "chunks": str(chunks),
+        "chunks": str(loads.chunks[link]),
         "bandwidth_GBps": float(wire.bandwidth_Bps / 10**9),
-        "algbw_at_most_GBps": float(rate * checked.algorithm.nchunksperloop / 10**9),
+        "algbw_at_most_GBps": float(rate * chunks / 10**9),
     }
 
 
@@ -261,11 +264,14 @@ def _show(found: list[dict[str, Any]], gaps: list[str], dialects: list[Dialect])
         root = "" if data["root"] is None else f", root {data['root']}"
         runs = "" if len(dialects) == 1 else f"; runs on {', '.join(data['runs_on'])}"
         echo(f"{data['file']}: right, {what}, {placed}{root}{runs}")
-        if (busiest := data["busiest_link"]) is not None:
-            rate = f"{busiest['bandwidth_GBps']:.9g} GB/s"
-            link = f"{busiest['source']} -> {busiest['target']} ({rate}) carries {busiest['chunks']} chunks"
-            echo(
-                f"busiest link: {link} of data of {data['chunks']:,}; algbw at most {busiest['algbw_at_most_GBps']:.9g} GB/s"
-            )
+        if data["busiest_link"] is not None:
+            echo(told_busiest(data["busiest_link"], data["chunks"]))
     for line in gaps:
         echo(line)
+
+
+def told_busiest(link: dict[str, Any], chunks: int) -> str:
+    """The link that takes longest, in words."""
+    name = f"{link['source']} -> {link['target']} ({link['bandwidth_GBps']:.9g} GB/s)"
+    load = f"{link['chunks']} chunk{'' if link['chunks'] == '1' else 's'}, each 1/{chunks:,} of the data"
+    return f"busiest link: {name} carries {load}; algbw at most {link['algbw_at_most_GBps']:.9g} GB/s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,9 @@ _MANY_DIGITS = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def parse_json(raw: bytes, max_keys: int, max_values: int = MAX_VALUES) -> Any:
+def parse_json(
+    raw: bytes, max_keys: int, max_values: int = MAX_VALUES, made: Callable[[dict[str, Any]], Any] | None = None
+) -> Any:
     """Read a JSON text.
 
     Parameters
@@ -30,6 +33,8 @@ def parse_json(raw: bytes, max_keys: int, max_values: int = MAX_VALUES) -> Any:
         Keys that one object may have: each that is wrong costs memory before the first is reported.
     max_values : int
         Values that it may have in all; refused before they are in memory.
+    made : callable, optional
+        What is kept of an object, as soon as it is read.
 
     Raises
     ------
@@ -39,10 +44,11 @@ def parse_json(raw: bytes, max_keys: int, max_values: int = MAX_VALUES) -> Any:
     if sum(map(raw.count, (b",", b"[", b"{"))) > max_values:
         raise InputError(f"more than {max_values:,} values")
     parse_int = _few_digits if _MANY_DIGITS.search(raw) else None
+    pairs: Callable[[list[tuple[str, Any]]], Any] = partial(distinct, max_keys)
+    if made is not None:
+        pairs = partial(_distinct_made, max_keys, made)
     try:
-        value = json.loads(
-            raw, parse_constant=no_constant, parse_int=parse_int, object_pairs_hook=partial(distinct, max_keys)
-        )
+        value = json.loads(raw, parse_constant=no_constant, parse_int=parse_int, object_pairs_hook=pairs)
         if _SURROGATE.search(raw):
             refuse_surrogates(value)
     except json.JSONDecodeError as error:
@@ -66,6 +72,10 @@ def distinct(max_keys: int, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
+def _distinct_made(max_keys: int, made: Callable[[dict[str, Any]], Any], pairs: list[tuple[str, Any]]) -> Any:
+    return made(distinct(max_keys, pairs))
+
+
 def _few_digits(text: str) -> int:
     if len(text.lstrip("-")) > MAX_DIGITS:
         raise InputError(f"an integer of {len(text.lstrip('-')):,} digits; expected at most {MAX_DIGITS}")
@@ -85,7 +95,7 @@ def refuse_surrogates(value: Any) -> None:
         part = waiting.pop()
         if isinstance(part, dict):
             waiting += [*part.keys(), *part.values()]
-        elif isinstance(part, list):
+        elif isinstance(part, list | tuple):
             waiting += part
         elif isinstance(part, str) and re.search("[\ud800-\udfff]", part):
             raise InputError(f"{shown(part)} has half of a surrogate pair, which is no character")

@@ -121,24 +121,24 @@ def _fuse(draft: Draft) -> None:
 
 def gpu_of(number: int, sizes: tuple[int, int], operations: list[Operation], drafts: list[Draft]) -> Gpu:
     """The GPU with its thread blocks as they are written; those that others wait for come first."""
-    for index, draft in enumerate(drafts):
-        draft.certain = [0] * len(drafts)
-        draft.waits = [[] for _ in draft.steps]
-        for place, one in enumerate(draft.steps):
-            one.place = (index, place)
-    waited = _find_waits(operations, drafts)
+    waited = find_waits(operations, drafts)
     for draft in drafts:
         total = -1
         draft.numbers = [total := total + max(len(some), 1) for some in draft.waits]
     order = sorted(range(len(drafts)), key=lambda index: (not any(waited[index].values()), index))
     name = {index: position for position, index in enumerate(order)}
-    scratch = _Scratch(operations)
+    scratch = Scratch(operations)
     blocks = tuple(_block(name[index], drafts, index, name, waited[index], scratch) for index in order)
     return Gpu(number, *sizes, scratch.size, blocks)
 
 
-def _find_waits(operations: list[Operation], drafts: list[Draft]) -> list[dict[int, bool]]:
+def find_waits(operations: list[Operation], drafts: list[Draft]) -> list[dict[int, bool]]:
     """Find what every step has to wait for and is not certain of; give the steps that are waited for, of each block."""
+    for index, draft in enumerate(drafts):
+        draft.certain = [0] * len(drafts)
+        draft.waits = [[] for _ in draft.steps]
+        for place, one in enumerate(draft.steps):
+            one.place = (index, place)
     waited: list[dict[int, bool]] = [{} for _ in drafts]
     known: dict[tuple[int, int], list[int]] = {}
     for one in operations:
@@ -159,7 +159,7 @@ def _find_waits(operations: list[Operation], drafts: list[Draft]) -> list[dict[i
     return waited
 
 
-class _Scratch:
+class Scratch:
     """Scratch memory: what is used of it, without holes."""
 
     def __init__(self, operations: list[Operation]) -> None:
@@ -170,10 +170,11 @@ class _Scratch:
                     if buffer == "s":
                         used[offset] = max(one.count, used.get(offset, 0))
         self.place: dict[int, int] = {}
-        self.size = 0
+        self.size = end = 0
         for offset in sorted(used):
-            self.place[offset] = self.size
-            self.size += used[offset]
+            self.size += max(offset + used[offset] - max(end, offset), 0)
+            end = max(end, offset + used[offset])
+            self.place[offset] = self.size - (end - offset)
 
     def of(self, place: tuple[str, int]) -> tuple[str, int]:
         """The place with its final offset."""
@@ -188,7 +189,7 @@ def _used(one: Operation) -> list[tuple[str, int]]:
 
 
 def _block(
-    number: int, drafts: list[Draft], index: int, name: dict[int, int], waited: dict[int, bool], scratch: _Scratch
+    number: int, drafts: list[Draft], index: int, name: dict[int, int], waited: dict[int, bool], scratch: Scratch
 ) -> Block:
     draft = drafts[index]
     steps: list[Step] = []

@@ -85,6 +85,11 @@ class Run:
     findings: Findings
     ended: bool = True
 
+    @property
+    def ngpus(self) -> int:
+        """Number of GPUs."""
+        return self.algorithm.ngpus
+
 
 def execute(algorithm: Algorithm, *, inplace: bool, tell: Callable[[Event], None] | None = None) -> Run:
     """Run a program.

@@ -3,11 +3,51 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Protocol
 
 from ...core.collective import CollectiveKind
-from .findings import KEPT
-from .interpreter import Run
-from .meaning import ROOTED
+from .findings import KEPT, Findings
+from .meaning import ROOTED, Meaning
+from .values import Values
+
+
+class Run(Protocol):
+    """What is left of a run, of whatever format."""
+
+    @property
+    def ngpus(self) -> int:
+        """Number of GPUs."""
+        ...
+
+    @property
+    def inplace(self) -> bool:
+        """Whether input and output are the same memory."""
+        ...
+
+    @property
+    def meaning(self) -> Meaning:
+        """What it was meant to do."""
+        ...
+
+    @property
+    def values(self) -> Values:
+        """The data; contributions of ranks beyond those of the GPUs are of earlier calls."""
+        ...
+
+    @property
+    def memory(self) -> list[dict[int, int]]:
+        """Value at every address of every GPU that has been used."""
+        ...
+
+    @property
+    def bases(self) -> list[dict[str, int]]:
+        """Address at which each buffer of every GPU begins."""
+        ...
+
+    @property
+    def findings(self) -> Findings:
+        """Where what is wrong is added."""
+        ...
 
 
 def judge_outcome(run: Run) -> int | None:
@@ -20,7 +60,7 @@ def judge_outcome(run: Run) -> int | None:
     """
     root = _root(run) if run.meaning.kind in ROOTED else 0
     sums = [-1] * max(run.meaning.sizes[0], 1)
-    for rank in range(run.algorithm.ngpus):
+    for rank in range(run.ngpus):
         _judge_rank(run, rank, root, sums)
     return root if run.meaning.kind in ROOTED else None
 
@@ -44,7 +84,7 @@ def _judge_rank(run: Run, rank: int, root: int, sums: list[int]) -> None:
             continue
         place = run.meaning.place(rank, grain)
         if sums[place] < 0:
-            sums[place] = values.of_all(run.algorithm.ngpus, place)
+            sums[place] = values.of_all(run.ngpus, place)
         if values.fingerprint[found] != sums[place]:
             text = f"output chunk {grain} is not the sum of all chunks {place}: {_wrong_sum(run, found, place)}"
             run.findings.add("result", text, f"gpu {rank}")
@@ -55,24 +95,29 @@ def _told(run: Run, value: int) -> str:
     origin = run.values.origin(value)
     if origin is None:
         return "a sum"
-    return "undefined" if origin[1] < 0 else f"chunk {origin[1]} of gpu {origin[0]}"
+    return "undefined" if origin[1] < 0 else _of(run, *origin)
+
+
+def _of(run: Run, gpu: int, grain: int) -> str:
+    """A contribution in words."""
+    return f"chunk {grain} of gpu {gpu % run.ngpus}" + (" of an earlier call" if gpu >= run.ngpus else "")
 
 
 def _wrong_sum(run: Run, value: int, place: int) -> str:
     """What is missing of a sum, there too often, or foreign."""
     found = run.values.contributions(value)
     for (gpu, grain), times in found.items():
-        if grain != place:
-            return f"it has {'undefined memory' if grain < 0 else f'chunk {grain} of gpu {gpu}'}"
+        if grain != place or gpu >= run.ngpus:
+            return f"it has {'undefined memory' if grain < 0 else _of(run, gpu, grain)}"
         if times > 1:
             return f"it has that of gpu {gpu} {times} times"
-    missing = [gpu for gpu in range(run.algorithm.ngpus) if (gpu, place) not in found]
+    missing = [gpu for gpu in range(run.ngpus) if (gpu, place) not in found]
     return f"it lacks that of gpu {missing[0]}" if missing else "it has something else"
 
 
 def _root(run: Run) -> int:
     """The rank that is the root, as far as the data shows."""
-    ranks = range(run.algorithm.ngpus)
+    ranks = range(run.ngpus)
     if run.meaning.kind in (CollectiveKind.BROADCAST, CollectiveKind.SCATTER):
         first = [run.memory[rank].get(run.bases[rank]["o"]) for rank in ranks]
         origins = Counter(origin[0] for value in first if value is not None and (origin := run.values.origin(value)))
@@ -90,7 +135,7 @@ def _right(run: Run, rank: int) -> int:
             continue
         if origin is None:
             place = run.meaning.place(rank, grain)
-            count += run.values.fingerprint[found] == run.values.of_all(run.algorithm.ngpus, place)
+            count += run.values.fingerprint[found] == run.values.of_all(run.ngpus, place)
         else:
             count += run.values.origin(found) == origin
     return count

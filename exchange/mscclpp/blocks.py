@@ -1,0 +1,273 @@
+"""Operations of a GPU as thread blocks of a plan: puts and signals, waits, and what brings threads together.
+
+Thread blocks of a GPU that wait for one another have a semaphore for each such pair. A ``nop`` stands wherever something
+relies on what other threads of the block have done since the last one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..msccl.blocks import Draft, Scratch
+from ..msccl.operations import Operation
+from .kinds import MAX_SEMAPHORES
+from .plan import MEMORY, PORT, Block, Buffer, Channel, Gpu, Op, Remote
+
+#: A place in a plan: buffer and chunk.
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the thread blocks of a GPU are made with.
+
+    Parameters
+    ----------
+    sent : dict of int to (str, int)
+        Where the receiver has what each operation sends, by its identity.
+    kind : callable
+        Kind of the channels between two GPUs.
+    greeted, flushed : bool
+        See :class:`~.lower.Manner`.
+    """
+
+    sent: dict[int, Place]
+    kind: Callable[[int, int], str]
+    greeted: bool
+    flushed: bool
+
+
+class GpuMaker:
+    """Makes a GPU of a plan.
+
+    Parameters
+    ----------
+    rank : int
+        Which.
+    operations : list of Operation
+        What it does, in order.
+    drafts : list of Draft
+        Its thread blocks.
+    links : list of (int, int, int)
+        Its connections: GPU that sends, GPU that receives, channel.
+    packets : bool
+        Whether data comes as packets.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        operations: list[Operation],
+        drafts: list[Draft],
+        links: list[tuple[int, int, int]],
+        *,
+        packets: bool,
+    ) -> None:
+        self.rank, self.drafts, self.links, self.packets = rank, drafts, links, packets
+        for one in operations:
+            if packets and one.kind == "rrs":  # what is added to packets is always kept
+                one.kind = "rrcs"
+        self.scratch = Scratch(operations)
+        self.slot: dict[int, int] = {}
+        self.slots = 0
+        self.semaphores: dict[tuple[int, int], int] = {}
+        self.remote: dict[tuple[int, str, str], int] = {}
+
+    def receive(self, one: Operation, *, direct: bool) -> None:
+        """Decide where something is received: where it is needed, or in a place of its own."""
+        if self.packets or one.kind not in ("r", "rcs") or (one.after and not direct):
+            self.slot[id(one)] = self.slots
+            self.slots += one.count
+
+    def place_of(self, one: Operation) -> Place:
+        """Where the sender writes what is received."""
+        place = self.slot.get(id(one))
+        if place is None:
+            return self._local(one.target)
+        return "s", place + (0 if self.packets else self.scratch.size)
+
+    def _local(self, place: Place) -> Place:
+        """A place of an operation; packets come first in the scratch memory and take twice the room."""
+        buffer, offset = self.scratch.of(place)
+        return buffer, offset + (2 * self.slots if self.packets and buffer == "s" else 0)
+
+    @property
+    def _scratch_chunks(self) -> int:
+        plain = self.scratch.size
+        if not self.packets:
+            return plain + self.slots
+        return 2 * self.slots + plain if plain else self.slots
+
+    def gpu(self, sizes: tuple[int, int], how: Made) -> Gpu:
+        """The GPU, when it is known where everything is received."""
+        releases: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]
+        acquires: list[dict[int, list[int]]] = [defaultdict(list) for _ in self.drafts]
+        for index, draft in enumerate(self.drafts):
+            for place, waits in enumerate(draft.waits):
+                for other in waits:
+                    block, step = other.place
+                    number = self.semaphores.setdefault((block, index), len(self.semaphores))
+                    releases[block][step].append(number)
+                    acquires[index][place].append(number)
+        blocks = [
+            _BlockMaker(self, draft, how, acquires[index], releases[index]).block(index)
+            for index, draft in enumerate(self.drafts)
+        ]
+        channels = []
+        for kind in (MEMORY, PORT):
+            peers = tuple(self._other(link) for link in self.links if how.kind(link[0], link[1]) == kind)
+            channels += [Channel(kind, peers)] if peers else []
+        remote = tuple(Remote(rank, buffer, (kind,)) for rank, buffer, kind in self.remote)
+        values = (0,) * len(self.semaphores)
+        found = tuple(blocks) or (Block(0, (Op("nop"),)),)
+        return Gpu(self.rank, *sizes, self._scratch_chunks, found, tuple(channels), remote, values)
+
+    def _other(self, link: tuple[int, int, int]) -> int:
+        return link[1] if link[0] == self.rank else link[0]
+
+    def channel(self, link: tuple[int, int, int], how: Made) -> int:
+        """Number of a connection among the GPU's channels of its kind."""
+        if not hasattr(self, "_numbers"):
+            count: dict[str, int] = defaultdict(int)
+            self._numbers: dict[tuple[int, int, int], int] = {}
+            for one in self.links:
+                kind = how.kind(one[0], one[1])
+                self._numbers[one] = count[kind]
+                count[kind] += 1
+        return self._numbers[link]
+
+
+class _BlockMaker:
+    """Makes a thread block."""
+
+    def __init__(
+        self,
+        maker: GpuMaker,
+        draft: Draft,
+        how: Made,
+        acquires: dict[int, list[int]],
+        releases: dict[int, list[int]],
+    ) -> None:
+        self.maker, self.draft, self.how, self.acquires, self.releases = maker, draft, how, acquires, releases
+        self.ops: list[Op] = []
+        self.channels: dict[str, list[int]] = defaultdict(list)
+        self.refs: dict[str, list[int]] = defaultdict(list)
+        self.fresh = False  # whether something was waited for since the last nop
+        self.phase: set[Operation] = set()  # what was moved since
+        rank = maker.rank
+        self.into = None if draft.taken is None else self._end((draft.taken[0], rank, draft.taken[1]))
+        self.out = None if draft.given is None else self._end((rank, *draft.given))
+
+    def _end(self, link: tuple[int, int, int]) -> tuple[str, int]:
+        """Kind of a connection, and its place in the thread block's list of channels."""
+        kind = self.how.kind(link[0], link[1])
+        self.channels[kind].append(self.maker.channel(link, self.how))
+        return kind, len(self.channels[kind]) - 1
+
+    def block(self, number: int) -> Block:
+        """All of it."""
+        if self.how.greeted:
+            self._greet()
+        last = max((place for place, one in enumerate(self.draft.steps) if one.given), default=-1)
+        for place, one in enumerate(self.draft.steps):
+            self._semaphores("sem_acquire", self.acquires.get(place, []))
+            if one.taken is not None and self.into is not None and not self.maker.packets:
+                self._over("wait", self.into)
+                self.fresh = True
+            for step, ops in enumerate(self._moves(one, flush=self.how.flushed or place == last)):
+                if step or self.fresh or any(other.into in self.phase for other in one.after):
+                    self._together()
+                self.ops += ops
+                self.phase.add(one)
+            if one.given is not None and self.out is not None and self.out[0] == MEMORY and not self.maker.packets:
+                self._together()
+                self._over("signal", self.out)
+            if self.releases.get(place):
+                if self.fresh or self.phase:
+                    self._together()
+                self._semaphores("sem_release", self.releases[place])
+        channels = {kind: tuple(ids) for kind, ids in self.channels.items()}
+        return Block(number, tuple(self.ops), channels, {kind: tuple(ids) for kind, ids in self.refs.items()})
+
+    def _greet(self) -> None:
+        """Tell who sends that this call has begun, and wait for those who receive."""
+        for end, names in ((self.into, ("rlxsignal", "signal")), (self.out, ("rlxwait", "wait"))):
+            if end is not None:
+                self._over(names[end[0] == PORT], end)
+        self.fresh = self.out is not None
+
+    def _together(self) -> None:
+        self.ops.append(Op("nop"))
+        self.fresh = False
+        self.phase.clear()
+
+    def _over(self, name: str, end: tuple[str, int]) -> None:
+        self.ops.append(Op(name, channel_type=end[0], channels=(end[1],)))
+
+    def _semaphores(self, name: str, numbers: list[int]) -> None:
+        for begin in range(0, len(numbers), MAX_SEMAPHORES):
+            self.ops.append(Op(name, semaphores=tuple(numbers[begin : begin + MAX_SEMAPHORES])))
+        self.fresh = self.fresh or (bool(numbers) and name == "sem_acquire")
+
+    def _moves(self, one: Operation, *, flush: bool) -> list[list[Op]]:
+        """What moves the data, in steps between which threads come together."""
+        maker = self.maker
+        source, target = (_buffer(maker._local(place), one.count) for place in (one.source, one.target))
+        place = maker.slot.get(id(one))
+        came = None if place is None else _buffer(maker.place_of(one), one.count)
+        if one.kind == "cpy":
+            return [[Op("copy", (source,), (target,))]]
+        if one.kind == "s":
+            return [[self._put(one, source, flush=flush)]]
+        if maker.packets and came is not None:
+            return [self._with_packets(one, source, target, came)]
+        if one.kind in ("r", "rcs"):
+            found = [] if came is None else [[Op("copy", (came,), (target,))]]
+            return [*found, [self._put(one, target, flush=flush)]] if one.kind == "rcs" else found
+        assert came is not None  # noqa: S101 (what is added is received in a place of its own)
+        sum_ = came if one.kind == "rrs" else target
+        if one.kind == "rrc":
+            return [[Op("re", (source, came), (target,))]]
+        if self.out is not None and self.out[0] == PORT:
+            return [[Op("re", (source, came), (sum_,))], [self._put(one, sum_, flush=flush)]]
+        return [[Op("res", (source, came), (sum_, self._remote(one)), channel_type=MEMORY)]]
+
+    def _with_packets(self, one: Operation, source: Buffer, target: Buffer, came: Buffer) -> list[Op]:
+        """What is done with packets that come."""
+        if one.kind == "r":
+            return [Op("upkt", (came,), (target,))]
+        if one.kind == "rcs":
+            passed = Op("rppkt", (came,), (self._remote(one),), channel_type=MEMORY)
+            return [passed, Op("upkt", (came,), (target,))]
+        if one.kind == "rrc":
+            return [Op("repkt", (source, came), (target,))]
+        return [Op("respkt", (source, came), (target, self._remote(one)), channel_type=MEMORY)]
+
+    def _put(self, one: Operation, source: Buffer, *, flush: bool) -> Op:
+        """Put a buffer into the memory of the receiver; a port signals at once."""
+        assert self.out is not None  # noqa: S101 (an operation that sends has a connection)
+        kind, channel = self.out
+        if self.maker.packets:
+            name = "ppkt"
+        else:
+            name = "put" if kind == MEMORY else "pwsf" if flush else "pws"
+        channels = (channel,) if kind == PORT else ()
+        return Op(name, (source,), (self._remote(one),), channel_type=kind, channels=channels)
+
+    def _remote(self, one: Operation) -> Buffer:
+        """The buffer of the receiver that an operation writes."""
+        assert self.out is not None  # noqa: S101 (an operation that sends has a connection)
+        assert one.given is not None  # noqa: S101 (as above)
+        buffer, offset = self.how.sent[id(one)]
+        kind, remote = self.out[0], self.maker.remote
+        number = remote.setdefault((one.given[0], buffer, kind), len(remote))
+        refs = self.refs[kind]
+        if number not in refs:
+            refs.append(number)
+        return Buffer(offset, one.count, remote=refs.index(number))
+
+
+def _buffer(place: Place, count: int) -> Buffer:
+    return Buffer(place[1], count, place[0])

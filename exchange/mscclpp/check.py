@@ -1,0 +1,107 @@
+"""Plans checked: by the rules of the executor, and by running them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..msccl.findings import Finding, Findings
+from ..msccl.outcome import judge_outcome
+from .compile import MAX_ITERATIONS, MAX_MOVED, MAX_UNITS, units_of
+from .plan import Plan
+from .read import read_plan
+from .rules import RULES, lint
+from .run import execute
+
+#: A plan that breaks one of these rules cannot be run.
+_NEEDED = (
+    "gpus", "blocks", "names", "peers", "references", "barriers", "kinds", "operands", "sizes", "slices", "bounds", "pipelines",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What is found in a plan.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    plan : Plan
+        What it says.
+    rules : Findings
+        By the rules of the executor.
+    run : Findings
+        What goes wrong when it runs; empty where it cannot be run.
+    ran : bool
+        Whether it has been run.
+    root : int or None
+        The root of a collective that has one.
+    """
+
+    path: Path
+    plan: Plan
+    rules: Findings
+    run: Findings
+    ran: bool
+    root: int | None
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong in it."""
+        return list(dict.fromkeys(map(str, [*self.rules.wrong, *self.run.wrong])))
+
+    @property
+    def notes(self) -> list[str]:
+        """What is worth knowing."""
+        kept = [one for one in (*self.rules.kept, *self.run.kept) if not one.wrong]
+        return list(dict.fromkeys(map(str, kept)))
+
+
+def check_file(path: Path) -> Checked:
+    """Check a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, see :func:`~.read.read_plan`.
+    """
+    return check_plan(read_plan(path), path)
+
+
+def check_plan(plan: Plan, path: Path = Path()) -> Checked:
+    """Check a plan."""
+    rules, run, root = lint(plan), Findings(), None
+    obstacle = obstacle_of(plan)
+    if obstacle is not None:
+        if not rules.wrong:
+            run.kept.append(obstacle)
+        return Checked(path, plan, rules, run, ran=False, root=None)
+    done = execute(plan, units_of(plan) or 1)
+    if done.ended:
+        root = judge_outcome(done)
+    return Checked(path, plan, rules, done.findings, ran=True, root=root)
+
+
+def obstacle_of(plan: Plan) -> Finding | None:
+    """Why a plan cannot be run; None if it can."""
+    for name in _NEEDED:
+        for text, place, wrong in RULES[name](plan):
+            if wrong:
+                return Finding(name, text, place)
+    if min((gpu.input for gpu in plan.gpus)) < 0 or min((gpu.output for gpu in plan.gpus)) < 0:
+        return Finding("chunks", "a negative number of chunks")
+    units = units_of(plan)
+    if units is None:
+        return Finding("units", f"slices and pipelines cut chunks into more than {MAX_UNITS} parts: not run")
+    moved = 0
+    for _, _, _, op in plan.operations():
+        times = op.chunks * units if op.name == "pipeline" else 1
+        if times > MAX_ITERATIONS:
+            return Finding("iterations", f"a pipeline of more than {MAX_ITERATIONS:,} iterations: not run")
+        moved += units * (sum(one.size for one in (*op.src, *op.dst)) + sum(
+            one.size for inner in op.ops for one in (*inner.src, *inner.dst)
+        )) + times * len(op.ops)
+    if moved > MAX_MOVED:
+        return Finding("moved", f"moves more than {MAX_MOVED:,} chunks or parts of chunks: not run")
+    return None

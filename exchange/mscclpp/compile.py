@@ -1,0 +1,214 @@
+"""Plans as the executor runs them: which memory every operation reads and writes, and which signals meet.
+
+Memory is counted in units, of which a chunk has so many that the slices of groups of thread blocks and the iterations of
+pipelines are whole.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from math import gcd, lcm
+from typing import NamedTuple
+
+from .kinds import MOVES, PACKETS, SIGNALS, WAITS, letters_of
+from .plan import PORT, Block, Buffer, Gpu, Op, Plan
+
+#: Units of a chunk, iterations of a pipeline, and units that a call moves, beyond which a plan is not run.
+MAX_UNITS = 256
+MAX_ITERATIONS = 2**10
+MAX_MOVED = 2**24
+
+#: Channel of a kind from one GPU to another one, by its number among those.
+Way = tuple[str, int, int, int]
+
+
+class Place(NamedTuple):
+    """Units of memory.
+
+    Parameters
+    ----------
+    gpu : int
+        Whose.
+    buffer : str
+        ``i``, ``o``, ``s``, or ``p`` for packets in the scratch memory.
+    offset : int
+        First unit.
+    half : bool
+        Whether it is in the half of the scratch memory that the call uses.
+    """
+
+    gpu: int
+    buffer: str
+    offset: int
+    half: bool
+
+
+class Work(NamedTuple):
+    """The sum of all that is read, unit by unit, is written to every place."""
+
+    reads: tuple[Place, ...]
+    writes: tuple[Place, ...]
+    count: int
+
+
+class Instruction(NamedTuple):
+    """What a thread block does.
+
+    Parameters
+    ----------
+    name : str
+        Operation.
+    place : int
+        Where it is in the file, counted from 0.
+    start : int
+        Number of instructions of the thread block that have ended for all of its threads when it begins.
+    works : tuple of Work
+        Data.
+    ways : tuple of (str, int, int, int)
+        Channels: of a signal and of what is put over a port, those to others, of a wait, those from others.
+    semaphores : tuple of int
+        Semaphores.
+    barrier : tuple of (int, int)
+        Number of a barrier, and of the thread blocks that meet there.
+    """
+
+    name: str
+    place: int
+    start: int
+    works: tuple[Work, ...] = ()
+    ways: tuple[Way, ...] = ()
+    semaphores: tuple[int, ...] = ()
+    barrier: tuple[int, int] = (-1, 0)
+
+
+def units_of(plan: Plan) -> int | None:
+    """Units of a chunk; None where they would be too many."""
+    parts = sizes = 1
+    units = {op.unit_bytes for _, _, _, op in plan.operations() if op.name == "pipeline"}
+    for _, _, _, op in plan.operations():
+        for one in (*op.src, *op.dst):
+            if op.parts > 1 and one.size > 0:
+                parts = lcm(parts, op.parts // gcd(op.parts, one.size))
+                if parts > MAX_UNITS:
+                    return None
+    if units:
+        sizes = 2 * max(units) // gcd(*units)
+    return parts * sizes if parts * sizes <= MAX_UNITS else None
+
+
+def compiled(plan: Plan, units: int) -> list[list[list[Instruction]]]:
+    """The instructions of every thread block of every GPU."""
+    return _Compiler(plan, units).made()
+
+
+class _Compiler:
+    def __init__(self, plan: Plan, units: int) -> None:
+        self.plan, self.units = plan, units
+        sizes = {op.unit_bytes for _, _, _, op in plan.operations() if op.name == "pipeline"}
+        #: Units of the iterations of a pipeline, by their bytes: half a chunk of the largest.
+        self.cut = {size: size * units // (2 * max(sizes)) for size in sizes}
+        self.ways = {
+            (gpu.id, kind): _ways(gpu.id, kind, gpu.peers(kind)) for gpu in plan.gpus for kind in ("memory", "port")
+        }
+
+    def made(self) -> list[list[list[Instruction]]]:
+        """All of it."""
+        return [[list(self._block(gpu, block)) for block in gpu.blocks] for gpu in self.plan.gpus]
+
+    def _block(self, gpu: Gpu, block: Block) -> Iterator[Instruction]:
+        start = count = 0
+        for place, op, offset, unit in self._flat(block):
+            barrier = op.name == "barrier"
+            if barrier:
+                start = count
+            yield self._instruction(gpu, block, op, place, start, offset, unit)
+            count += 1
+            if barrier or op.name == "nop":
+                start = count
+
+    def _flat(self, block: Block) -> Iterator[tuple[int, Op, int, int | None]]:
+        """Operations one after the other, those of pipelines as often as they are done, with what is gone through."""
+        for place, op in enumerate(block.ops):
+            if op.name != "pipeline":
+                yield place, op, 0, None
+                continue
+            unit = self.cut[op.unit_bytes]
+            for offset in range(0, op.chunks * self.units, unit):
+                for inner in op.ops:
+                    yield place, inner, offset, unit
+
+    def _instruction(
+        self, gpu: Gpu, block: Block, op: Op, place: int, start: int, offset: int, unit: int | None
+    ) -> Instruction:
+        works: tuple[Work, ...] = ()
+        ways: tuple[Way, ...] = ()
+        if op.name in MOVES:
+            works = tuple(self._works(gpu, block, op, offset, unit))
+        if op.name in SIGNALS or op.name in WAITS or (op.name in MOVES and op.channel_type == PORT):
+            ids, found = block.channels.get(op.channel_type, ()), self.ways[gpu.id, op.channel_type]
+            out = tuple(found[ids[one]] for one in op.channels)
+            ways = tuple((kind, b, a, k) for kind, a, b, k in out) if op.name in WAITS else out
+        elif op.name == "flush":
+            ids, found = block.channels.get(PORT, ()), self.ways[gpu.id, PORT]
+            ways = tuple(found[ids[one]] for one in op.channels[: len(op.dst)])
+        return Instruction(op.name, place, start, works, ways, op.semaphores, (op.barrier, op.blocks))
+
+    def _works(self, gpu: Gpu, block: Block, op: Op, offset: int, unit: int | None) -> Iterator[Work]:
+        """What an operation moves, as the kernel does it."""
+        letters = letters_of(op.name, len(op.src), len(op.dst), op.channel_type)
+        src = [self._slice(op, one) for one in op.src]
+        dst = [self._slice(op, one) for one in op.dst]
+        if op.name == "get":  # the kernel has the two offsets exchanged
+            src, dst = ([(a, size) for (_, size), (a, _) in zip(one, two, strict=True)] for one, two in ((src, dst), (dst, src)))
+        reads = [self._places(gpu, block, op, *some) for some in zip(op.src, letters[0], src, strict=True)]
+        writes = [self._places(gpu, block, op, *some) for some in zip(op.dst, letters[1], dst, strict=True)]
+        groups = zip(reads, writes, strict=True) if MOVES[op.name].each else [(sum(reads, ()), sum(writes, ()))]
+        sizes = [size for _, size in (dst if op.name in ("put", "pws", "pwsf") else src)]
+        for (read, write), size in zip(groups, sizes, strict=False):
+            count = size
+            if unit is not None and op.name not in PACKETS:
+                count = unit if offset > size else min(size - offset, unit)  # beyond the end, the kernel's size wraps
+                read, write = ([one._replace(offset=one.offset + offset) for one in some] for some in (read, write))
+            if count > 0:
+                yield Work(tuple(read), tuple(write), count)
+
+    def _slice(self, op: Op, one: Buffer) -> tuple[int, int]:
+        """First unit and number of units of the slice that an operation works on."""
+        begin, end = (_bound(one.size * self.units, part, op.parts) for part in (op.part, op.part + 1))
+        return one.index * self.units + begin, end - begin
+
+    def _places(
+        self, gpu: Gpu, block: Block, op: Op, one: Buffer, letter: str, units: tuple[int, int]
+    ) -> tuple[Place, ...]:
+        """Where a buffer is: on one GPU, or on all of a switch channel."""
+        first, double = units[0], self.plan.double_scratch
+        if letter == "L":
+            return (Place(gpu.id, one.type, first, double and one.type == "s"),)
+        if letter == "P":
+            return (Place(gpu.id, "p", first, double),)
+        if letter in "ST":
+            buffer, group = gpu.groups[block.channels["switch"][one.switch]]
+            kind = "p" if letter == "T" else buffer
+            return tuple(Place(rank, kind, first, double and letter == "T") for rank in group)
+        other = gpu.remote[block.remote[op.channel_type][one.remote]]
+        if letter == "Q":
+            return (Place(other.rank, "p", first, double),)
+        return (Place(other.rank, other.type, first, False),)
+
+
+def _bound(size: int, part: int, parts: int) -> int:
+    """Where a slice begins, in units."""
+    return part * (size // parts) + min(part, size % parts)
+
+
+def _ways(gpu: int, kind: str, peers: Sequence[int]) -> list[Way]:
+    """The channels of a GPU; those of the same number between two GPUs are the two ends of one."""
+    count: dict[int, int] = defaultdict(int)
+    found: list[Way] = []
+    for peer in peers:
+        found.append((kind, gpu, peer, count[peer]))
+        count[peer] += 1
+    return found
+
+

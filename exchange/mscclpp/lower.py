@@ -1,0 +1,197 @@
+"""Schedules as MSCCL++ plans.
+
+What GPUs do, on which channels and in which thread blocks, and what waits for what is made as for MSCCL files. What is sent is
+written into the memory of the receiver: where it is needed if nothing there is in use, otherwise into a place of its own
+in scratch memory, from where the receiver adds or copies it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...core.errors import InputError
+from ..msccl.blocks import Draft, drafted, find_waits
+from ..msccl.dialects import DIALECTS
+from ..msccl.flow import Flow
+from ..msccl.operations import Operation, Shape, operations
+from ..msccl.outcome import judge_outcome
+from .blocks import GpuMaker, Made
+from .kinds import MAX_OPERATIONS, RESIDENT
+from .plan import MEMORY, PORT, Gpu, Plan
+from .run import execute
+
+#: Chunks of one operation: as many as it takes.
+_LARGEST = 2**30
+
+#: Copies that a thread block does, each with what it waits for.
+_COPIES = 20
+
+#: A connection: GPU that sends, GPU that receives, channel.
+Link = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a plan is for.
+
+    Parameters
+    ----------
+    name : str
+        Name that the file says.
+    protocol : str
+        ``Simple``: data, then signals. ``LL``: packets, whose flags are the signals.
+    channel : str
+        Kind of the channels.
+    box : int or None
+        GPUs of a box, from which ports lead to the next ones; None if all are in one.
+    instances : int
+        Copies that each carry an equal part of the data, on channels of their own.
+    inplace : bool
+        Whether input and output are the same memory.
+    min_bytes, max_bytes : int
+        First and last size of the input, of an all-gather of the output.
+    """
+
+    name: str = "cwb"
+    protocol: str = "Simple"
+    channel: str = MEMORY
+    box: int | None = None
+    instances: int = 1
+    inplace: bool = False
+    min_bytes: int = 0
+    max_bytes: int = 2**30
+
+    def kind(self, first: int, second: int) -> str:
+        """Kind of the channels between two GPUs."""
+        return PORT if self.box is not None and first // self.box != second // self.box else self.channel
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How operations become a plan.
+
+    Parameters
+    ----------
+    joined : bool
+        Whether a thread block receives and sends on.
+    direct : bool
+        Whether data is written where it is needed although that has been in use in this call; the run shows whether the order
+        of the schedule allows it.
+    flushed : bool
+        Whether every put over a port is waited for, and not the last one of a thread block alone.
+    greeted : bool
+        Whether receivers tell senders that they have begun the call.
+    """
+
+    joined: bool = True
+    direct: bool = False
+    flushed: bool = False
+    greeted: bool = True
+
+
+#: Manners that are tried, by protocol.
+_MANNERS = {
+    "Simple": (Manner(direct=True), Manner(), Manner(joined=False), Manner(joined=False, flushed=True)),
+    "LL": (Manner(greeted=False), Manner(), Manner(joined=False)),
+}
+
+
+def lower(flow: Flow, target: Target) -> Plan:
+    """Make a plan that does what the schedule does, and run it.
+
+    Channels are added until no thread block has more operations than the executor takes.
+
+    Raises
+    ------
+    InputError
+        If the schedule does not fit: which limit it is, and what would fit.
+    """
+    if target.protocol == "LL" and any(
+        target.kind(*pair) == PORT for way in flow.transfers for pair in zip(way.way, way.way[1:], strict=False)
+    ):
+        text = "packets that a port puts have to be packets before; expected Simple where there are ports"
+        raise InputError(text, source="--protocol")
+    problem = ""
+    for manner in _MANNERS[target.protocol]:
+        found = _within_limits(flow, target, manner)
+        run = execute(found)
+        if run.ended:
+            judge_outcome(run)
+        if not run.findings.wrong:
+            return found
+        problem = str(run.findings.wrong[0])
+    raise InputError(f"no order of its operations runs: {problem}", place="sends")
+
+
+def _within_limits(flow: Flow, target: Target, manner: Manner) -> Plan:
+    """Lower with as few channels as the limit of operations allows."""
+    groups, most = 1, max(len(flow.chunks), 1)
+    while True:
+        shape = Shape(target.instances, groups, _LARGEST, target.inplace, target.inplace, fused=True, joined=manner.joined)
+        found = _lowered(flow, target, manner, shape)
+        longest = max((len(block.ops) for gpu in found.gpus for block in gpu.blocks), default=0)
+        if longest <= MAX_OPERATIONS:
+            return found
+        if groups >= most:
+            text = f"a thread block needs {longest} operations; there is room for {MAX_OPERATIONS}"
+            raise InputError(f"does not fit: {text}. More chunks would fit, which are spread over channels")
+        groups = min(max(groups + 1, -(-groups * longest // MAX_OPERATIONS)), most)
+
+
+def _lowered(flow: Flow, target: Target, manner: Manner, shape: Shape) -> Plan:
+    ranks: list[list[Draft]] = []
+    made = operations(flow, shape)
+    for some in made:
+        ranks.append(drafted(some, RESIDENT, _COPIES, joined=manner.joined))
+        find_waits(some, ranks[-1])
+    links, packets = _links(ranks), target.protocol == "LL"
+    makers = [GpuMaker(rank, made[rank], ranks[rank], links[rank], packets=packets) for rank in range(flow.ranks)]
+    pairs = list(_pairs(ranks))
+    for _, received in pairs:
+        makers[received.gpu].receive(received, direct=manner.direct)
+    sent = {id(one): makers[received.gpu].place_of(received) for one, received in pairs}
+    how = Made(sent, target.kind, greeted=manner.greeted, flushed=manner.flushed)
+    gpus: list[Gpu] = []
+    for rank, maker in enumerate(makers):
+        sizes = tuple(max(size * shape.instances, 1) for size in flow.sizes[rank])
+        gpus.append(maker.gpu((sizes[0], sizes[1]), how))
+    kind = flow.kind.value if flow.kind is not None else "point_to_point"
+    return Plan(
+        target.name,
+        DIALECTS["msccl-executor"].collectives[kind],
+        target.protocol,
+        target.inplace,
+        tuple(gpus),
+        double_scratch=target.protocol == "LL",
+        min_bytes=target.min_bytes,
+        max_bytes=target.max_bytes,
+    )
+
+
+def _pairs(ranks: list[list[Draft]]) -> Iterator[tuple[Operation, Operation]]:
+    """Every operation that sends with the one that receives it: both are in the same order on a connection."""
+    sent: dict[Link, list[Operation]] = defaultdict(list)
+    got: dict[Link, list[Operation]] = defaultdict(list)
+    for rank, drafts in enumerate(ranks):
+        for draft in drafts:
+            for one in draft.steps:
+                if one.given is not None:
+                    sent[rank, one.given[0], one.given[1]].append(one)
+                if one.taken is not None:
+                    got[one.taken[0], rank, one.taken[1]].append(one)
+    for link, some in sent.items():
+        yield from zip(some, got[link], strict=True)
+
+
+def _links(ranks: list[list[Draft]]) -> list[list[Link]]:
+    """Connections of every GPU, in an order that is the same at both ends."""
+    found: list[set[Link]] = [set() for _ in ranks]
+    for rank, drafts in enumerate(ranks):
+        for draft in drafts:
+            if draft.given is not None:
+                found[rank].add((rank, *draft.given))
+            if draft.taken is not None:
+                found[rank].add((draft.taken[0], rank, draft.taken[1]))
+    return [sorted(some) for some in found]

@@ -1,0 +1,121 @@
+"""What is certain to have ended when something begins: order over signals, packets, semaphores, barriers and calls.
+
+An *actor* is a thread block, the queue of a port channel, or the host of a GPU, which begins calls; it has *events* in
+order. An event is a number. Every event has *sources*: of other actors, how many events have ended for certain when it has
+ended. Whether one event is certain to have ended before another one begins is searched for backward over sources, the
+latest first; what is found is kept, since what is certain once remains so.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from typing import NamedTuple
+
+#: Sources that all searches together may look at, for each event.
+SEARCHED = 64
+
+#: A part of an event: that with a packet; of an actor, its event and the number of the unit.
+Part = tuple[int, int, int]
+
+
+class Source(NamedTuple):
+    """What has ended: events of an actor, perhaps a part of the next one; without care for what was written."""
+
+    actor: int
+    events: int
+    part: Part | None = None
+    relaxed: bool = False
+
+
+class Access(NamedTuple):
+    """A unit of an event that reads or writes: actor, event, and the number of the unit in it."""
+
+    actor: int
+    event: int
+    unit: int
+
+
+class Order:
+    """Sources of events, and searches for order.
+
+    Parameters
+    ----------
+    count : int
+        Number of actors.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.events: list[list[int]] = [[] for _ in range(count)]  # those that have sources, in order
+        self.sources: list[dict[int, list[Source]]] = [{} for _ in range(count)]
+        self.parts: dict[Part, list[Source]] = {}
+        self.known: tuple[list[dict[int, int]], ...] = tuple([{} for _ in range(count)] for _ in range(2))
+        self.budget = 2**16
+
+    def add(self, actor: int, event: int, *sources: Source) -> None:
+        """Add sources of an event, the events of an actor in order."""
+        self.budget += SEARCHED
+        found = self.sources[actor].get(event)
+        if found is None:
+            found = self.sources[actor][event] = []
+            self.events[actor].append(event)
+        found.extend(sources)
+
+    def before(self, first: Access, start: int, second: Access, *, relaxed: bool) -> bool | None:
+        """Whether an access has always ended when another one begins; None where the search was broken off.
+
+        Parameters
+        ----------
+        first, second : Access
+            What is asked for; what the second one waits for has been added.
+        start : int
+            Events of the second one's actor that are certain to have ended when it begins.
+        relaxed : bool
+            Whether signals count that make no promise about what was written before.
+        """
+        if first.actor == second.actor and (first.event < start or first[1:] == second[1:]):
+            return True
+        known = self.known[relaxed][second.actor]
+        if known.get(first.actor, 0) > first.event:
+            return True
+        return self._search(first, start, second, relaxed=relaxed)
+
+    def _search(self, first: Access, start: int, second: Access, *, relaxed: bool) -> bool | None:
+        """Go backward from the second access until the first one is reached."""
+        known = self.known[relaxed][second.actor]
+        reached: dict[int, int] = {second.actor: start}
+        parts: set[Part] = set()
+        rest: deque[tuple[int, int, int]] = deque([(second.actor, 0, start)])
+        waiting = [Source(second.actor, start, part=tuple(second))]
+        while True:
+            while waiting:
+                source = waiting.pop()
+                if source.relaxed and not relaxed:
+                    continue
+                since = reached.get(source.actor, 0)
+                if source.events > since:
+                    reached[source.actor] = source.events
+                    rest.append((source.actor, since, source.events))
+                if source.part is not None and source.part not in parts:
+                    parts.add(source.part)
+                    waiting += self.parts.get(source.part, ())
+            if reached.get(first.actor, 0) > first.event or tuple(first) in parts:
+                break
+            if not rest:
+                return False
+            actor, low, high = rest.popleft()
+            here = self.events[actor]
+            place = bisect_left(here, high) - 1
+            if place < 0 or here[place] < low:
+                continue
+            self.budget -= 1
+            if self.budget < 0:
+                return None
+            waiting += self.sources[actor][here[place]]
+            if here[place] > low:
+                rest.append((actor, low, here[place]))
+        if tuple(second) not in self.parts:  # otherwise it is certain for this unit alone
+            for actor, events in reached.items():
+                if actor != second.actor and events > known.get(actor, 0):
+                    known[actor] = events
+        return True

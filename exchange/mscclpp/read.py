@@ -1,0 +1,261 @@
+"""JSON as plans: the fields that the executor reads, in bounds; everything else is left out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import InputError, located, shown
+from ...core.strict_json import parse_json
+from .plan import SWITCH, Block, Buffer, Channel, Gpu, Op, Plan, Remote
+
+#: Files, values of one, keys of an object, GPUs, and numbers beyond this are not read.
+MAX_BYTES = 2**28
+MAX_VALUES = 2**23
+MAX_KEYS = 64
+MAX_GPUS = 2**14
+MAX_NUMBER = 2**31
+
+#: Objects that are no operations and no buffers; each takes more memory than those.
+MAX_OBJECTS = 2**20
+
+#: What is looked at of a file to see whether it is a plan.
+_BEGIN = 2**16
+_KEYS = (b'"collective"', b'"gpus"')
+
+
+def is_plan(path: Path) -> bool:
+    """Whether a file is a plan and no schedule, by what it begins with, and what it ends with if that does not tell."""
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(_BEGIN)
+            stream.seek(0, 2)
+            stream.seek(max(stream.tell() - _BEGIN, 0))
+            raw += b" " + stream.read(_BEGIN)
+    except OSError:
+        return False
+    return raw.lstrip()[:1] == b"{" and all(key in raw for key in _KEYS) and re.search(rb'"(schema|answer)"', raw[:_BEGIN]) is None
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or is no plan: names the file and the place.
+    """
+    with located(source=str(path)):
+        try:
+            with path.open("rb") as stream:
+                raw = stream.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise InputError((error.strerror or "cannot be read").lower()) from None
+        if len(raw) > MAX_BYTES:
+            raise InputError(f"more than {MAX_BYTES:,} bytes")
+        return parse_plan(raw)
+
+
+def parse_plan(raw: bytes) -> Plan:
+    """Read the text of a file; see :func:`read_plan`."""
+    data = parse_json(raw, MAX_KEYS, MAX_VALUES, _Maker().made)
+    if not isinstance(data, dict):
+        raise InputError("expected an object with the keys name, collective, protocol, inplace and gpus")
+    notes: dict[str, None] = {}
+    listed = _list(data, "gpus")
+    if not 1 <= len(listed) <= MAX_GPUS:
+        raise InputError(f"{len(listed):,} GPUs; expected 1 to {MAX_GPUS:,}", place="gpus")
+    gpus = []
+    for place, one in enumerate(listed):
+        with located(f"gpus[{place}]"):
+            gpus.append(_gpu(_object(one), notes))
+    return Plan(
+        _text(data, "name"),
+        _text(data, "collective"),
+        _text(data, "protocol"),
+        _flag(data, "inplace"),
+        tuple(gpus),
+        _flag(data, "reuse_resources", default=False),
+        _flag(data, "use_double_scratch_buffer", default=False),
+        _whole(data, "num_threads_per_block", 1024),
+        _whole(data, "buffer_alignment", 16),
+        _whole(data, "min_message_size", 0, 2**64),
+        _whole(data, "max_message_size", 2**64 - 1, 2**64),
+        tuple(notes),
+    )
+
+
+class _Maker:
+    """Makes operations and buffers of objects as they are read, which take less memory."""
+
+    def __init__(self) -> None:
+        self.others = 0
+
+    def made(self, data: dict[str, Any]) -> Any:
+        """An operation, a buffer of one, or the object as it is."""
+        if "index" in data:
+            return _buffer(data)
+        if "name" in data and "gpus" not in data:
+            return _op(data)
+        self.others += 1
+        if self.others > MAX_OBJECTS:
+            raise InputError(f"more than {MAX_OBJECTS:,} objects beside operations and buffers")
+        return data
+
+
+def _buffer(data: dict[str, Any]) -> Buffer:
+    return Buffer(
+        _whole(data, "index"),
+        _whole(data, "size"),
+        _text(data, "type", ""),
+        _whole(data, "buffer_id", -1),
+        _whole(data, "switch_channel_id", -1),
+    )
+
+
+def _op(data: dict[str, Any]) -> Op:
+    name = _text(data, "name")
+    with located(f"operation {name[:30]}"):
+        part, parts, unit, chunks = 0, 1, 0, 0
+        if "tbg_info" in data:
+            info = _object(data["tbg_info"])
+            part, parts = _whole(info, "tb_id"), _whole(info, "tbg_size")
+        if "iter_context" in data:
+            info = _object(data["iter_context"])
+            unit, chunks = _whole(info, "unit_size"), _whole(info, "num_chunks")
+        return Op(
+            name,
+            _all(data, "src_buff", Buffer),
+            _all(data, "dst_buff", Buffer),
+            _text(data, "channel_type", ""),
+            _numbers(data, "channel_ids", required=False),
+            part,
+            parts,
+            _whole(data, "barrier_id", -1),
+            _whole(data, "num_threadblocks", 0),
+            _numbers(data, "semaphore_ids", required=False),
+            unit,
+            chunks,
+            _all(data, "ops", Op),
+        )
+
+
+def _gpu(data: dict[str, Any], notes: dict[str, None]) -> Gpu:
+    blocks = []
+    for place, one in enumerate(_list(data, "threadblocks")):
+        with located(f"threadblocks[{place}]"):
+            blocks.append(_block(_object(one)))
+    channels = []
+    for place, one in enumerate(_list(data, "channels")):
+        with located(f"channels[{place}]"):
+            channels.append(_channel(_object(one), notes))
+    remote = []
+    for place, one in enumerate(_list(data, "remote_buffers", required=False)):
+        with located(f"remote_buffers[{place}]"):
+            some = _object(one)
+            over = tuple(_texts(some, "access_channel_types"))
+            remote.append(Remote(_whole(some, "rank"), _text(some, "type"), over))
+    values = []
+    for place, one in enumerate(_list(data, "semaphores", required=False)):
+        with located(f"semaphores[{place}]"):
+            values.append(_whole(_object(one), "init_value"))
+    names = ("id", "input_chunks", "output_chunks", "scratch_chunks")
+    rank, before, after, scratch = (_whole(data, name) for name in names)
+    return Gpu(rank, before, after, scratch, tuple(blocks), tuple(channels), tuple(remote), tuple(values))
+
+
+def _channel(data: dict[str, Any], notes: dict[str, None]) -> Channel:
+    kind = _text(data, "channel_type")
+    if kind != SWITCH:
+        return Channel(kind, _numbers(data, "connected_to"))
+    if "buffer_type" not in data and "buff" in data:
+        notes["a switch channel has buff, which is buffer_type today: refused"] = None
+        data = {**data, "buffer_type": data["buff"]}
+    groups = tuple(_numbers(_object(one), "ranks") for one in _list(data, "rank_groups"))
+    return Channel(SWITCH, (), _text(data, "buffer_type"), groups)
+
+
+def _block(data: dict[str, Any]) -> Block:
+    channels: dict[str, tuple[int, ...]] = {}
+    for one in _list(data, "channels"):
+        some = _object(one)
+        kind = _text(some, "channel_type")
+        channels[kind] = channels.get(kind, ()) + _numbers(some, "channel_ids")
+    remote: dict[str, tuple[int, ...]] = {}
+    for one in _list(data, "remote_buffer_refs", required=False):
+        some = _object(one)
+        kind = _text(some, "access_channel_type")
+        remote[kind] = remote.get(kind, ()) + _numbers(some, "remote_buffer_ids")
+    return Block(_whole(data, "id"), _all(data, "ops", Op, required=True), channels, remote)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(f"expected an object, not {_told(value)}")
+    return value
+
+
+def _told(value: Any) -> str:
+    return "an operation" if isinstance(value, Op) else "a buffer" if isinstance(value, Buffer) else shown(value)
+
+
+def _list(data: dict[str, Any], name: str, *, required: bool = True) -> list[Any]:
+    value = data.get(name) if required else data.get(name, [])
+    if not isinstance(value, list):
+        raise InputError("is missing" if name not in data else "expected a list", place=name)
+    return value
+
+
+def _all(data: dict[str, Any], name: str, kind: type, *, required: bool = False) -> tuple[Any, ...]:
+    """A list of operations or buffers."""
+    found = _list(data, name, required=required)
+    for place, one in enumerate(found):
+        if not isinstance(one, kind):
+            what = "an operation, which has a name" if kind is Op else "a buffer, which has an index and a size"
+            raise InputError(f"expected {what}", place=f"{name}[{place}]")
+    return tuple(found)
+
+
+def _numbers(data: dict[str, Any], name: str, *, required: bool = True) -> tuple[int, ...]:
+    found = _list(data, name, required=required)
+    for place, one in enumerate(found):
+        _check(one, MAX_NUMBER, f"{name}[{place}]")
+    return tuple(found)
+
+
+def _texts(data: dict[str, Any], name: str) -> list[str]:
+    found = _list(data, name)
+    if any(not isinstance(one, str) for one in found):
+        raise InputError("expected texts", place=name)
+    return found
+
+
+def _text(data: dict[str, Any], name: str, default: str | None = None) -> str:
+    value = data.get(name, default)
+    if not isinstance(value, str):
+        raise InputError("is missing" if name not in data else f"expected a text, not {_told(value)}", place=name)
+    return value
+
+
+def _flag(data: dict[str, Any], name: str, *, default: bool | None = None) -> bool:
+    value = data.get(name, default)
+    if not isinstance(value, bool):
+        raise InputError("is missing" if name not in data else f"expected true or false, not {_told(value)}", place=name)
+    return value
+
+
+def _whole(data: dict[str, Any], name: str, default: int | None = None, most: int = MAX_NUMBER) -> int:
+    value = data.get(name, default)
+    if value is None and name not in data:
+        raise InputError("is missing", place=name)
+    return value if value is default else _check(value, most, name)
+
+
+def _check(value: Any, most: int, place: str) -> int:
+    """A number that the executor has room for; None of them is negative but what semaphores begin with."""
+    if type(value) is not int or not -(2**31) <= value < most:
+        raise InputError(f"expected an integer below {most:,}, not {_told(value)}", place=place)
+    return value
+
+

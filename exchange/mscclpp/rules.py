@@ -1,0 +1,411 @@
+"""Static rules of plans: what the executor has room for, what it refuses, and what it does not look at.
+
+The executor checks that a thread block has at most 64 operations, that names are known, that sizes divide and that GPUs
+are in order; everything else is used as it is, so that memory beyond an array is read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from ..msccl.findings import Findings, at
+from .kinds import (
+    MAX_BARRIERS,
+    MAX_CHANNELS,
+    MAX_OP_BUFFERS,
+    MAX_OP_CHANNELS,
+    MAX_OPERATIONS,
+    MAX_PIPELINE,
+    MAX_SEMAPHORES,
+    MAX_THREADS,
+    MOVES,
+    OTHERS,
+    PACKETS,
+    RESIDENT,
+    SCRATCH_BYTES,
+    SIGNALS,
+    WAITS,
+    letters_of,
+)
+from .plan import MEMORY, PORT, SWITCH, Block, Buffer, Gpu, Op, Plan
+from .run import meaning_of
+
+#: What a rule finds: text, place, and whether it is wrong.
+Found = Iterator[tuple[str, str, bool]]
+
+
+def lint(plan: Plan) -> Findings:
+    """Hold a plan against every rule."""
+    findings = Findings()
+    for name, rule in RULES.items():
+        for text, place, wrong in rule(plan):
+            findings.add(name, text, place, wrong=wrong)
+    return findings
+
+
+def head(plan: Plan) -> Found:
+    """What is said of the whole."""
+    if not 1 <= plan.threads <= MAX_THREADS:
+        yield f"{plan.threads:,} threads of a block; a block has 1 to {MAX_THREADS:,}", "", True
+    if plan.alignment < 16 or plan.alignment % 16:
+        yield f"buffer_alignment {plan.alignment}; data is moved in words of 16 bytes: expected a multiple", "", True
+    if plan.min_bytes > plan.max_bytes:
+        yield f"min_message_size {plan.min_bytes:,} is more than max_message_size {plan.max_bytes:,}", "", True
+
+
+def old(plan: Plan) -> Found:
+    """The file is as the executor reads it today."""
+    for text in plan.old:
+        yield text, "", True
+
+
+def gpus(plan: Plan) -> Found:
+    """GPUs are in order, and each has something to run."""
+    for place, gpu in enumerate(plan.gpus):
+        if gpu.id != place:
+            yield f"GPU {place} of the file has id {gpu.id}: refused", "", True
+        if not gpu.blocks:
+            yield "no thread block: nothing can be launched", f"gpu {gpu.id}", True
+        if len(gpu.blocks) > RESIDENT:
+            text = f"{len(gpu.blocks):,} thread blocks; an H100 runs {RESIDENT} at once, and who waits for another hangs"
+            yield text, f"gpu {gpu.id}", False
+
+
+def blocks(plan: Plan) -> Found:
+    """Thread blocks are in order: operations go by place, channels by id."""
+    for gpu in plan.gpus:
+        for place, block in enumerate(gpu.blocks):
+            if block.id != place:
+                yield f"thread block {place} of the GPU has id {block.id}: it gets the channels of another one", at(
+                    gpu.id, block.id
+                ), True
+
+
+def chunks(plan: Plan) -> Found:
+    """The numbers of chunks are those of the collective, and none is 0."""
+    meaning = meaning_of(plan)
+    for gpu in plan.gpus:
+        place = f"gpu {gpu.id}"
+        for name, count in (("input_chunks", gpu.input), ("output_chunks", gpu.output)):
+            if count < 1:
+                yield f"{name} is {count}, which sizes are divided by", place, True
+        if gpu.scratch < 0:
+            yield f"scratch_chunks is {gpu.scratch}", place, True
+        said = (gpu.input, gpu.output)
+        if meaning.kind is not None and min(said) > 0 and said != meaning.sizes:
+            expected = " and ".join(map(str, meaning.sizes))
+            text = f"{gpu.input} chunks of input and {gpu.output} of output; {plan.collective} has {expected}"
+            yield text, place, True
+
+
+def names(plan: Plan) -> Found:
+    """Every operation is known."""
+    for gpu, block, place, op in plan.operations():
+        if op.name not in MOVES and op.name not in OTHERS:
+            yield f"operation {op.name[:40]!r} is unknown: refused", at(gpu.id, block.id, place), True
+
+
+def operations(plan: Plan) -> Found:
+    """Operations of a thread block, those of pipelines too."""
+    for gpu in plan.gpus:
+        for block in gpu.blocks:
+            count = sum(1 + len(op.ops) for op in block.ops)
+            if count > MAX_OPERATIONS:
+                yield f"{count:,} operations; there is room for {MAX_OPERATIONS}: refused", at(gpu.id, block.id), True
+
+
+def room(plan: Plan) -> Found:
+    """Channels and buffers of a thread block and of an operation, beyond which other memory is written."""
+    for gpu in plan.gpus:
+        for block in gpu.blocks:
+            for what, lists in (("channels", block.channels), ("remote buffers", block.remote)):
+                for kind, ids in lists.items():
+                    if len(ids) > MAX_CHANNELS:
+                        text = f"{len(ids)} {kind} {what}; there is room for {MAX_CHANNELS}, which is not checked"
+                        yield text, at(gpu.id, block.id), True
+    for gpu, block, place, op in plan.operations():
+        for count, most, what in (
+            (len(op.channels), MAX_OP_CHANNELS, "channels"),
+            (len(op.src), MAX_OP_BUFFERS, "sources"),
+            (len(op.dst), MAX_OP_BUFFERS, "targets"),
+            (len(op.semaphores), MAX_SEMAPHORES, "semaphores"),
+        ):
+            if count > most:
+                text = f"{op.name} with {count} {what}; there is room for {most}, which is not checked"
+                yield text, at(gpu.id, block.id, place), True
+
+
+def peers(plan: Plan) -> Found:
+    """Channels and remote buffers are of other GPUs that there are."""
+    everyone = range(plan.ngpus)
+    for gpu in plan.gpus:
+        for one in gpu.channels:
+            for peer in one.peers:
+                if peer not in everyone or peer == gpu.id:
+                    yield f"a {one.type} channel to GPU {peer}; expected another one of {plan.ngpus}", f"gpu {gpu.id}", True
+            for group in one.groups:
+                if gpu.id not in group or any(rank not in everyone for rank in group) or len(set(group)) < len(group):
+                    yield f"a switch channel of GPUs {list(group[:8])}; expected this one and others", f"gpu {gpu.id}", True
+            if one.type == SWITCH and one.buffer not in ("i", "o", "s"):
+                yield f"a switch channel of buffer {one.buffer!r}; expected i, o or s: refused", f"gpu {gpu.id}", True
+        for remote in gpu.remote:
+            if remote.rank not in everyone or remote.rank == gpu.id:
+                yield f"a buffer of GPU {remote.rank}; expected another one of {plan.ngpus}", f"gpu {gpu.id}", True
+            if remote.type not in ("i", "o", "s"):
+                yield f"a remote buffer of type {remote.type!r}; expected i, o or s: refused", f"gpu {gpu.id}", True
+
+
+def references(plan: Plan) -> Found:
+    """What thread blocks and operations point to is there."""
+    for gpu in plan.gpus:
+        for block in gpu.blocks:
+            for text in _missing_of_block(gpu, block):
+                yield text, at(gpu.id, block.id), True
+    for gpu, block, place, op in plan.operations():
+        for text in _missing(gpu, block, op):
+            yield text, at(gpu.id, block.id, place), True
+
+
+def _missing_of_block(gpu: Gpu, block: Block) -> Iterator[str]:
+    for kind, ids in block.channels.items():
+        count = len(gpu.groups) if kind == SWITCH else len(gpu.peers(kind))
+        for one in ids:
+            if not 0 <= one < count:
+                yield f"{kind} channel {one}; the GPU has {count}"
+    for kind, ids in block.remote.items():
+        for one in ids:
+            if not 0 <= one < len(gpu.remote):
+                yield f"remote buffer {one}; the GPU has {len(gpu.remote)}"
+            elif kind not in gpu.remote[one].over:
+                yield f"remote buffer {one} over {kind}, which it is not said to be used over: another one is used"
+
+
+def _missing(gpu: Gpu, block: Block, op: Op) -> Iterator[str]:
+    ids = block.channels.get(op.channel_type, ())
+    for one in op.channels:
+        if not 0 <= one < len(ids):
+            yield f"{op.name} over {op.channel_type or 'no kind of'} channel {one}; the thread block has {len(ids)}"
+    for buffer in (*op.src, *op.dst):
+        refs = block.remote.get(op.channel_type, ())
+        if buffer.remote >= len(refs):
+            yield f"{op.name} with remote buffer {buffer.remote}; the thread block has {len(refs)}"
+        switches = block.channels.get(SWITCH, ())
+        if buffer.switch >= len(switches):
+            yield f"{op.name} with switch channel {buffer.switch}; the thread block has {len(switches)}"
+    for one in op.semaphores:
+        if not 0 <= one < len(gpu.semaphores):
+            yield f"semaphore {one}; the GPU has {len(gpu.semaphores)}"
+
+
+def barriers(plan: Plan) -> Found:
+    """Barriers are there, and as many thread blocks meet as come."""
+    for gpu in plan.gpus:
+        said: dict[int, Counter[int]] = {}
+        for block in gpu.blocks:
+            for place, op in enumerate(block.ops):
+                for one in (op, *op.ops):
+                    if one.name == "barrier":
+                        if not 0 <= one.barrier < MAX_BARRIERS:
+                            yield f"barrier {one.barrier}; there are {MAX_BARRIERS}", at(gpu.id, block.id, place), True
+                        said.setdefault(one.barrier, Counter())[one.blocks] += 1
+        for number, sizes in said.items():
+            if len(sizes) > 1 or not 1 <= next(iter(sizes)) <= len(gpu.blocks):
+                text = f"barrier {number} of {sorted(sizes)} thread blocks; the GPU has {len(gpu.blocks)}"
+                yield f"{text}, and all who meet must say the same", f"gpu {gpu.id}", True
+
+
+def kinds(plan: Plan) -> Found:
+    """Operations go over the kinds of channels that they have code for."""
+    for gpu, block, place, op in plan.operations():
+        here = at(gpu.id, block.id, place)
+        if op.name in MOVES:
+            over = MOVES[op.name].over
+            remote = any(one.remote >= 0 or one.switch >= 0 for one in (*op.src, *op.dst))
+        else:
+            over, remote = OTHERS.get(op.name, ()), bool(OTHERS.get(op.name))
+        if remote and op.channel_type not in over:
+            told = " or ".join(over)
+            if op.name in ("pws", "pwsf") and op.channel_type == MEMORY:
+                yield f"{op.name} over a memory channel puts and does not signal; expected {told}", here, True
+            else:
+                yield f"{op.name} over {op.channel_type or 'no'} channels does something else; expected {told}", here, True
+        if op.name in SIGNALS | WAITS and not op.channels:
+            yield f"{op.name} without channels does nothing", here, True
+        if op.name == "flush" and not op.dst:
+            yield "flush counts its channels by dst_buff: without, it does nothing", here, False
+        if op.channel_type == PORT and op.name in MOVES and len(op.channels) < len(op.dst):
+            yield f"{op.name} of {len(op.dst)} buffers over {len(op.channels)} channels: the others go over channel 0", here, True
+
+
+def operands(plan: Plan) -> Found:
+    """Operations have the sources and targets that they have code for."""
+    for gpu, block, place, op in plan.operations():
+        if op.name not in MOVES:
+            continue
+        here = at(gpu.id, block.id, place)
+        if not MOVES[op.name].fits(len(op.src), len(op.dst)):
+            yield f"{op.name} of {len(op.src)} sources and {len(op.dst)} targets reads what is not there", here, True
+            continue
+        letters = letters_of(op.name, len(op.src), len(op.dst), op.channel_type)
+        for one, letter in zip((*op.src, *op.dst), "".join(letters), strict=True):
+            expected = {"R": "a remote buffer", "Q": "a remote buffer", "S": "a switch", "T": "a switch"}.get(letter)
+            if _letter(one) != (letter if letter not in "PQT" else {"P": "L", "Q": "R", "T": "S"}[letter]):
+                yield f"{op.name} with another buffer than it is for; expected {expected or 'one of the GPU'}", here, True
+        local = [one.type for one, letter in zip(op.src, letters[0], strict=True) if letter == "L"]
+        if MOVES[op.name].each and op.channel_type != PORT and len(set(local)) > 1:
+            yield f"{op.name} reads all sources from the buffer of the first, {local[0]}", here, True
+
+
+def _letter(one: Buffer) -> str:
+    return "R" if one.remote >= 0 else "S" if one.switch >= 0 else "L" if one.type in ("i", "o", "s") else ""
+
+
+def sizes(plan: Plan) -> Found:
+    """All that an operation reads and writes is of one size: the first is taken for all."""
+    for gpu, block, place, op in plan.operations():
+        here = at(gpu.id, block.id, place)
+        pairs = zip(op.src, op.dst, strict=False) if op.name in MOVES and MOVES[op.name].each else [(*op.src, *op.dst)]
+        for some in pairs:
+            if len({one.size for one in some}) > 1:
+                yield f"{op.name} of sizes {[one.size for one in some]}: the first is taken for all", here, True
+        if any(one.size < 1 for one in (*op.src, *op.dst)):
+            yield f"{op.name} of a size below 1", here, True
+
+
+def slices(plan: Plan) -> Found:
+    """A slice is one of those that there are."""
+    for gpu, block, place, op in plan.operations():
+        if not 0 <= op.part < op.parts:
+            yield f"slice {op.part} of {op.parts}", at(gpu.id, block.id, place), True
+
+
+def bounds(plan: Plan) -> Found:
+    """Chunks are inside of their buffers."""
+    sized = [{"i": gpu.input, "o": gpu.output, "s": gpu.scratch} for gpu in plan.gpus]
+    for gpu, block, place, op in plan.operations():
+        for one in (*op.src, *op.dst):
+            for rank, buffer in _owners(plan, gpu, block, op, one):
+                count = sized[rank].get(buffer, 0)
+                if one.index < 0 or one.index + one.size > count:
+                    what = f"chunks {one.index:,} to {one.index + one.size - 1:,} of buffer {buffer} of gpu {rank}"
+                    yield f"{op.name} uses {what}, which has {count:,}: not checked", at(gpu.id, block.id, place), True
+
+
+def _owners(plan: Plan, gpu: Gpu, block: Block, op: Op, one: Buffer) -> Iterator[tuple[int, str]]:
+    """GPUs and buffers that a buffer of an operation is, as far as they are there."""
+    refs, switches = block.remote.get(op.channel_type, ()), block.channels.get(SWITCH, ())
+    if 0 <= one.remote < len(refs) and 0 <= refs[one.remote] < len(gpu.remote):
+        remote = gpu.remote[refs[one.remote]]
+        if 0 <= remote.rank < plan.ngpus:
+            yield remote.rank, remote.type
+    elif 0 <= one.switch < len(switches) and 0 <= switches[one.switch] < len(gpu.groups):
+        buffer, group = gpu.groups[switches[one.switch]]
+        yield from ((rank, buffer) for rank in group if 0 <= rank < plan.ngpus)
+    elif one.remote < 0 and one.switch < 0 and 0 <= gpu.id < plan.ngpus:
+        yield gpu.id, one.type
+
+
+def gets(plan: Plan) -> Found:
+    """What is read from another GPU has the same chunk on both."""
+    for gpu, block, place, op in plan.operations():
+        if op.name == "get":
+            for one, two in zip(op.src, op.dst, strict=False):
+                if one.index != two.index:
+                    text = f"get of chunk {one.index} into chunk {two.index}: the executor exchanges the two"
+                    yield text, at(gpu.id, block.id, place), True
+
+
+def packets(plan: Plan) -> Found:
+    """Packets are in scratch memory, which has room for them with protocol LL."""
+    for gpu, block, place, op in plan.operations():
+        if op.name not in PACKETS:
+            continue
+        here = at(gpu.id, block.id, place)
+        if plan.protocol != "LL":
+            yield f"{op.name} with protocol {plan.protocol[:20]}; scratch memory has room for packets with LL alone", here, True
+        letters = "".join(letters_of(op.name, len(op.src), len(op.dst), op.channel_type))
+        for one, letter in zip((*op.src, *op.dst), letters, strict=False):
+            owners = list(_owners(plan, gpu, block, op, one))
+            if letter in "PQT" and any(buffer != "s" for _, buffer in owners):
+                yield f"{op.name} of packets in buffer {owners[0][1]}; packets are in scratch memory", here, True
+
+
+def halves(plan: Plan) -> Found:
+    """With two halves of scratch memory, what is not packets goes to the first half of another GPU in every call."""
+    if not plan.double_scratch:
+        return
+    for gpu, block, place, op in plan.operations():
+        if op.name in MOVES:
+            letters = "".join(letters_of(op.name, len(op.src), len(op.dst), op.channel_type))
+            for one, letter in zip((*op.src, *op.dst), letters, strict=False):
+                if letter in "RS" and any(buffer == "s" for _, buffer in _owners(plan, gpu, block, op, one)):
+                    text = f"{op.name} with scratch memory of another GPU, which is not halved there"
+                    yield text, at(gpu.id, block.id, place), True
+
+
+def pipelines(plan: Plan) -> Found:
+    """Pipelines hold what can be cut, in iterations of some bytes."""
+    for gpu in plan.gpus:
+        for block in gpu.blocks:
+            for place, op in enumerate(block.ops):
+                here = at(gpu.id, block.id, place)
+                if op.name == "pipeline":
+                    for text, wrong in _pipeline(plan, op):
+                        yield text, here, wrong
+                elif op.ops:
+                    yield f"{op.name} has operations, which are of pipelines: they are not run", here, True
+
+
+def _pipeline(plan: Plan, op: Op) -> Iterator[tuple[str, bool]]:
+    if op.unit_bytes < 1 or op.chunks < 1:
+        yield f"iterations of {op.unit_bytes} bytes over {op.chunks} chunks; expected 1 or more", True
+    if op.unit_bytes % max(plan.alignment, 1):
+        yield f"iterations of {op.unit_bytes} bytes; expected a multiple of {plan.alignment}", True
+    if len(op.ops) > MAX_PIPELINE:
+        yield f"{len(op.ops)} operations in a pipeline; there is room for {MAX_PIPELINE}", True
+    for one in op.ops:
+        if one.name == "pipeline":
+            yield "a pipeline in a pipeline: the executor stops with an error", True
+        if one.name in PACKETS:
+            yield f"{one.name} in a pipeline is not cut: every iteration does all of it", True
+        if one.name in MOVES and one.src and one.src[0].size < op.chunks * max(one.parts, 1):
+            text = f"{one.name} of {one.src[0].size} chunks"
+            sliced = f" in {one.parts} slices" if one.parts > 1 else ""
+            yield f"{text}{sliced} in a pipeline over {op.chunks}: the last iterations go beyond its end", True
+
+
+def reuse(plan: Plan) -> Found:
+    """Reused scratch memory is of a fixed size."""
+    if plan.reuse:
+        for gpu in plan.gpus:
+            if gpu.scratch > 0 and plan.max_bytes // max(gpu.input, 1) * gpu.scratch > SCRATCH_BYTES:
+                text = f"{gpu.scratch} chunks of scratch memory of {SCRATCH_BYTES >> 20} MiB, which is reused"
+                yield f"{text}: larger ones need a pipeline", f"gpu {gpu.id}", False
+                return
+
+
+def shared(plan: Plan) -> Found:
+    """A channel is waited at by one thread block: they have one counter."""
+    for gpu in plan.gpus:
+        found: dict[tuple[str, int], set[int]] = {}
+        for block in gpu.blocks:
+            for op in (inner for one in block.ops for inner in (one, *one.ops)):
+                if op.name in WAITS:
+                    ids = block.channels.get(op.channel_type, ())
+                    for one in op.channels:
+                        if 0 <= one < len(ids):
+                            found.setdefault((op.channel_type, ids[one]), set()).add(block.id)
+        for (kind, number), some in found.items():
+            if len(some) > 1:
+                text = f"{kind} channel {number} is waited at by thread blocks {sorted(some)[:8]}, which have one counter"
+                yield text, f"gpu {gpu.id}", False
+
+
+RULES: dict[str, Callable[[Plan], Found]] = {
+    rule.__name__: rule
+    for rule in (
+        head, old, gpus, blocks, chunks, names, operations, room, peers, references, barriers, kinds, operands, sizes,
+        slices, bounds, gets, packets, halves, pipelines, reuse, shared,
+    )
+}  # fmt: skip
