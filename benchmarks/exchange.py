@@ -21,13 +21,14 @@ import resource
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 from types import SimpleNamespace
+from typing import Any
 
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import CwbError, InputError
@@ -72,6 +73,9 @@ NETWORKS = (
 
 COLLECTIVES = [kind for kind in CollectiveKind if kind is not CollectiveKind.POINT_TO_POINT]
 
+#: What large files are written as.
+FORMATS = ["xml", "plan", "plan of trees"]
+
 #: Plans that are made of a schedule.
 PLANS = {
     "plan": planning.Target(),
@@ -92,20 +96,21 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="time limit of a method's run")
     parser.add_argument("--mutations", type=int, default=0)
     parser.add_argument("--sizes", type=int, nargs="*", default=[])
+    parser.add_argument("--formats", nargs="*", default=FORMATS, choices=FORMATS, help="of sizes")
     parser.add_argument("--samples", type=Path)
     parser.add_argument("--examples", action="store_true", help="the example of every method, as Chakra traces")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        return size(options.one)
+        return size(options.one, options.formats[0])
     if options.smoke:
         return max(
-            sweep(["ring(4)", "star(3)"], ["ring", "direct", "forestcoll", "tacos"], 1.0), mutants(120), sizes([16])
+            sweep(["ring(4)", "star(3)"], ["ring", "direct", "forestcoll", "tacos"], 1.0), mutants(120), sizes([16], FORMATS)
         )
     if options.examples:
         return examples()
     if options.mutations or options.sizes:
-        return mutants(options.mutations) if options.mutations else sizes(options.sizes)
+        return mutants(options.mutations) if options.mutations else sizes(options.sizes, options.formats)
     if options.samples:
         return samples(options.samples)
     methods = options.methods or [name for name in registry.names() if name not in LEFT_OUT]
@@ -170,7 +175,9 @@ def exported(instance: Instance, answer: Written, single: dict[tuple[int, int], 
     try:
         flow = flow_of(instance, answer)
     except InputError as error:
-        yield from (f"refused ({error.problem.split('; ')[0].partition(' ')[2][:30]})" for _ in (*DIALECTS, *PLANS, "chakra"))
+        yield from (
+            f"refused ({error.problem.split('; ')[0].partition(' ')[2][:30]})" for _ in (*DIALECTS, *PLANS, "chakra")
+        )
         return
     yield traced(instance, answer, flow, single)
     for name, target in PLANS.items():
@@ -383,61 +390,121 @@ def mutants(count: int) -> int:
     for name in ("recursive_doubling", "direct_all_to_all", "binomial_reduce", "chain_trees", "timed_chain_all_reduce"):
         flow = flow_of(*FAMILIES[name]())
         programs += [lower(flow, Target(one)) for one in (runtime, DIALECTS["rccl"])]
+    right = (lambda one: bool(check_algorithm(one, [runtime]).problems)), (lambda one: is_right(one, 24))
+    return max(judged_mutants(count, "files", programs, MUTATIONS, mutant, *right), plan_mutants(count))
+
+
+def plan_mutants(count: int) -> int:
+    """The same for MSCCL++ plans."""
+    import plan_mutants as changes
+    from families import FAMILIES
+    from plans import PLANS, WHOLE
+    from slow_plan import is_right
+
+    made = [PLANS[name]() for name in WHOLE]
+    for name in ("ring_all_reduce", "recursive_doubling", "binomial_reduce", "chain_trees", "timed_chain_all_reduce"):
+        flow = flow_of(*FAMILIES[name]())
+        targets = planning.Target(), planning.Target(protocol="LL", inplace=True), planning.Target(box=2)
+        made += [planning.lower(flow, one) for one in targets]
+    right = (lambda one: bool(plans.check_plan(one).problems)), is_right
+    return judged_mutants(count, "plans", made, changes.CHANGES, changes.mutant, *right)
+
+
+def judged_mutants(
+    count: int,
+    what: str,
+    programs: Sequence[Any],
+    changes: Mapping[str, Any],
+    change_of: Callable[[Any, str, int], Any],
+    refuses: Callable[[Any], bool],
+    is_right: Callable[[Any], bool],
+) -> int:
+    """Judge changes twice, and print how often which of the two found something."""
     counts: Counter[tuple[bool, bool]] = Counter()
     missed: list[str] = []
     began = perf_counter()
     for number in range(count):
-        program = programs[number % len(programs)]
-        change = list(MUTATIONS)[number // len(programs) % len(MUTATIONS)]
-        other = mutant(program, change, number)
-        caught = bool(check_algorithm(other, [runtime]).problems)
-        wrong = not is_right(other, 24)
+        program, change = programs[number % len(programs)], list(changes)[number // len(programs) % len(changes)]
+        other = change_of(program, change, number)
+        caught, wrong = refuses(other), not is_right(other)
         counts[wrong, caught] += 1
         if wrong and not caught:
             missed.append(f"missed: {change}, {number}")
-    print(
-        f"{count} mutants of {len(programs)} files by {len(MUTATIONS)} kinds of change in {perf_counter() - began:.1f} s"
-    )
+    seconds = perf_counter() - began
+    print(f"{count} mutants of {len(programs)} {what} by {len(changes)} kinds of change in {seconds:.1f} s")
     print(f"caught: {counts[True, True]}; missed: {counts[True, False]}; no change of meaning: {counts[False, False]}")
     print(f"refused although many random runs are right (races, rules): {counts[False, True]}")
     print("\n".join(missed), end="\n" if missed else "")
     return int(bool(missed))
 
 
-def sizes(ranks: list[int]) -> int:
-    """Seconds and memory of export and check, each size in a process of its own."""
-    return max(subprocess.run([sys.executable, __file__, "--one", str(n)], check=False).returncode for n in ranks)
+def sizes(ranks: list[int], formats: list[str]) -> int:
+    """Seconds and memory of export and check, each size and format in a process of its own."""
+    return max(
+        subprocess.run([sys.executable, __file__, "--one", str(n), "--formats", one], check=False).returncode
+        for one in formats
+        for n in ranks
+    )
 
 
-def size(ranks: int) -> int:
-    """An all-gather around a ring: as many steps as ranks squared."""
+def size(ranks: int, formats: str) -> int:
+    """An all-gather around a ring, as many steps as ranks squared; as a plan, an all-reduce over two binary trees too."""
+    if formats == "plan of trees":
+        return sized(f"complete({ranks})", "dbt", CollectiveKind.ALL_REDUCE, plan_size)
+    return sized(
+        f"ring({ranks}, bidirectional=False)",
+        "ring",
+        CollectiveKind.ALL_GATHER,
+        plan_size if formats == "plan" else xml_size,
+    )
+
+
+def xml_size(flow: Flow, folder: Path) -> tuple[int, Path, Callable[[], list[str]]]:
+    """Write an MSCCL file; its steps, where it is, and what checks it."""
     from cwb.exchange.msccl.write import xml_text
 
-    instance = load(f"ring({ranks}, bidirectional=False)").with_changes(
-        demand=Demand(CollectiveKind.ALL_GATHER, Fraction(2**30))
-    )
-    answer = run(instance, Request("ring")).answer
-    dialect = DIALECTS["msccl"]
+    dialect, path = DIALECTS["msccl"], folder / "a.xml"
+    found = lower(flow, Target(dialect))
+    with path.open("w") as stream:
+        stream.writelines(xml_text(found))
+    return found.steps, path, lambda: check_file(path, [dialect]).problems
+
+
+def plan_size(flow: Flow, folder: Path) -> tuple[int, Path, Callable[[], list[str]]]:
+    """Write a plan; its operations, where it is, and what checks it."""
+    path = folder / "a.json"
+    found = planning.lower(flow, planning.Target())
+    with path.open("w") as stream:
+        stream.writelines(json_text(found))
+    return found.steps, path, lambda: plans.check_file(path).problems
+
+
+def sized(
+    spec: str,
+    method: str,
+    kind: CollectiveKind,
+    write: Callable[[Flow, Path], tuple[int, Path, Callable[[], list[str]]]],
+) -> int:
+    """Seconds and memory of an export and its check."""
+    instance = load(spec).with_changes(demand=Demand(kind, Fraction(2**30)))
+    answer: Any = run(instance, Request(method)).answer
     began = process_time()
-    found = lower(flow_of(instance, answer), Target(dialect))  # type: ignore[arg-type]
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "a.xml"
-        with path.open("w") as stream:
-            stream.writelines(xml_text(found))
-        export_s, length, steps = process_time() - began, path.stat().st_size, found.steps
+        steps, path, check = write(flow_of(instance, answer), Path(folder))
+        export_s, length = process_time() - began, path.stat().st_size
         after_export = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        del found, answer
+        del answer
         began = process_time()
-        checked = check_file(path, [dialect])
+        problems = check()
     check_s = process_time() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
-        f"{ranks} ranks: {steps:,} steps, {length / 2**20:.1f} MiB; export {export_s:.1f} s of one core (solving and it {after_export:.2f} GiB); "
-        f"check {check_s:.1f} s, {check_s / steps * 1e6:.1f} us a step; at most {memory:.2f} GiB",
+        f"{spec}, {path.suffix[1:]}: {steps:,} steps, {length / 2**20:.1f} MiB; export {export_s:.1f} s of one core (solving "
+        f"and it {after_export:.2f} GiB); check {check_s:.1f} s, {check_s / steps * 1e6:.1f} us a step; at most {memory:.2f} GiB",
         flush=True,
     )
-    print("\n".join(checked.problems[:3]), end="\n" if checked.problems else "")
-    return int(bool(checked.problems))
+    print("\n".join(problems[:3]), end="\n" if problems else "")
+    return int(bool(problems))
 
 
 def samples(folder: Path) -> int:
@@ -467,9 +534,29 @@ def samples(folder: Path) -> int:
             f"{path.name}: {'right' if right else 'WRONG'}, {checked.algorithm.steps:,} steps, {words}, {perf_counter() - began:.2f} s"
         )
         print("".join(f"  {problem}\n" for problem in checked.problems[:3]), end="")
+    status = max(status, plan_samples(folder))
     print(
         f"{len(files)} files; {sum(len(ranges(files, one)) for one in DIALECTS.values())} holes and overlaps of sizes"
     )
+    return status
+
+
+def plan_samples(folder: Path) -> int:
+    """Check every MSCCL++ plan of a folder."""
+    status = 0
+    for path in sorted(folder.glob("*.json")):
+        began = perf_counter()
+        try:
+            checked = plans.check_file(path)
+        except InputError as error:
+            print(f"{path.name}: {error.problem}")
+            status = 1
+            continue
+        status = max(status, int(bool(checked.problems)))
+        right = "not run" if not checked.ran else "WRONG" if checked.run.wrong else "right"
+        rules = "breaks no rule" if not checked.rules.wrong else f"breaks {checked.rules.counts.total()} rules"
+        print(f"{path.name}: run: {right}; {rules}; {checked.plan.steps:,} operations, {perf_counter() - began:.2f} s")
+        print("".join(f"  {problem}\n" for problem in checked.problems[:3]), end="")
     return status
 
 

@@ -148,9 +148,8 @@ def _bytes_changed(raw: bytes, chance: random.Random) -> bytes:
 
 def readers(folder: Path) -> dict[str, Reader]:
     """All of them; right files are made by cwb itself, or written out here."""
-    made = {
-        name: folder / name for name in ("ring.json", "tree.json", "timed.json.gz", "records.jsonl", "algorithm.xml")
-    }
+    names = ("ring.json", "tree.json", "timed.json.gz", "records.jsonl", "algorithm.xml", "plan.json", "packets.json")
+    made = {name: folder / name for name in names}
     solve = ["solve", "-q", "ring(4)", "--append", str(made["records.jsonl"])]
     for model, collective, name in (
         ("ring", "all_reduce", "ring.json"),
@@ -160,6 +159,8 @@ def readers(folder: Path) -> dict[str, Reader]:
         _quiet([*solve, "-m", model, "--collective", collective, "-o", str(made[name])])
     _quiet(["solve", "-q", "-m", "libra-equal", "3d", "--append", str(made["records.jsonl"])])
     _quiet(["export", "msccl", str(made["ring.json"]), "-o", str(made["algorithm.xml"])])
+    _quiet(["export", "mscclpp", str(made["ring.json"]), "-o", str(made["plan.json"]), "--box", "2"])
+    _quiet(["export", "mscclpp", str(made["tree.json"]), "-o", str(made["packets.json"]), "--protocol", "LL"])
     data = {name: path.read_bytes() for name, path in made.items() if path.exists()}
     shipped = Path(__file__).parents[1] / "instances"
 
@@ -198,6 +199,10 @@ def readers(folder: Path) -> dict[str, Reader]:
     _quiet(["export", "chakra", str(made["ring.json"]), "-o", str(traces)])
     if traces.is_dir():  # protobuf is there
         found["chakra"] = Reader(".et", [path.read_bytes() for path in traces.iterdir()], _one_of(traces))
+    if "plan.json" in data:
+        found["mscclpp"] = Reader(
+            ".json", [data["plan.json"], data["packets.json"], _PLAN], lambda file, out: [["check", file]]
+        )
     return found
 
 
@@ -225,6 +230,29 @@ def _small() -> bytes:
         {"schema": "cwb-instance/1", "name": "x", "description": "y", "network": network, "collective": collective}
     ).encode()
 
+
+#: Of a plan, what schedules do not become: pipelines, slices, barriers, semaphores and switch channels.
+_PLAN = json.dumps({"name": "p", "collective": "allreduce", "protocol": "Simple", "inplace": True, "gpus": [
+    {"id": rank, "input_chunks": 2, "output_chunks": 2, "scratch_chunks": 2, "remote_buffers": [],
+     "semaphores": [{"init_value": 1}], "channels": [{"channel_type": "memory", "connected_to": [1 - rank]},
+        {"channel_type": "switch", "buffer_type": "i", "rank_groups": [{"size": 2, "ranks": [0, 1]}]}],
+     "threadblocks": [
+        {"id": 0, "remote_buffer_refs": [], "channels": [{"channel_type": "memory", "channel_ids": [0]},
+            {"channel_type": "switch", "channel_ids": [0]}], "ops": [
+            {"name": "signal", "channel_type": "memory", "channel_ids": [0]},
+            {"name": "wait", "channel_type": "memory", "channel_ids": [0]},
+            {"name": "pipeline", "iter_context": {"unit_size": 1048576, "num_chunks": 1}, "ops": [
+                {"name": "sem_acquire", "semaphore_ids": [0]}, {"name": "nop"},
+                {"name": "glres", "channel_type": "switch", "src_buff": [{"switch_channel_id": 0, "index": rank, "size": 1}],
+                 "dst_buff": [{"switch_channel_id": 0, "index": rank, "size": 1}]}, {"name": "nop"},
+                {"name": "sem_release", "semaphore_ids": [0]}]},
+            {"name": "barrier", "barrier_id": 0, "num_threadblocks": 2},
+            {"name": "signal", "channel_type": "memory", "channel_ids": [0]},
+            {"name": "wait", "channel_type": "memory", "channel_ids": [0]}]},
+        {"id": 1, "channels": [], "remote_buffer_refs": [], "ops": [
+            {"name": "copy", "src_buff": [{"type": "s", "index": 0, "size": 1}], "dst_buff": [{"type": "s", "index": 1, "size": 1}],
+             "tbg_info": {"tb_id": 1, "tbg_size": 2}},
+            {"name": "barrier", "barrier_id": 0, "num_threadblocks": 2}]}]} for rank in range(2)]}).encode()  # fmt: skip
 
 _SUITE = b"""description = "two"
 time_limit = "5 s"

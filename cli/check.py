@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--instance", metavar="SPEC", help="Refuse a schedule for another instance than this.")
-@click.option("--topology", metavar="SPEC", help="Of MSCCL files, plans and traces: the network, whose links must be there.")
+@click.option(
+    "--topology", metavar="SPEC", help="Of MSCCL files, plans and traces: the network, whose links must be there."
+)
 @click.option("--dialect", type=click.Choice(DIALECTS), help="Of an MSCCL file: the runtime.  [default: any]")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object on stdout.")
 @limited

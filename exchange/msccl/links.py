@@ -20,7 +20,7 @@ class Program(Protocol):
         ...
 
     @property
-    def transfers(self) -> Mapping[tuple[int, int], int]:
+    def transfers(self) -> Mapping[tuple[int, int], int | Fraction]:
         """Chunks, or bytes, that every pair (source, target) of GPUs is sent."""
         ...
 
@@ -94,5 +94,5 @@ def loads_of(program: Program, topology: Topology) -> Loads:
             continue
         for way in some:
             for link in way:
-                chunks[link] += Fraction(count, len(some))
+                chunks[link] += Fraction(count) / len(some)
     return Loads(chunks, tuple(missing))

@@ -74,6 +74,7 @@ class GpuMaker:
         self.slots = 0
         self.semaphores: dict[tuple[int, int], int] = {}
         self.remote: dict[tuple[int, str, str], int] = {}
+        self.numbers: dict[tuple[int, int, int], int] = {}
 
     def receive(self, one: Operation, *, direct: bool) -> None:
         """Decide where something is received: where it is needed, or in a place of its own."""
@@ -129,14 +130,13 @@ class GpuMaker:
 
     def channel(self, link: tuple[int, int, int], how: Made) -> int:
         """Number of a connection among the GPU's channels of its kind."""
-        if not hasattr(self, "_numbers"):
+        if not self.numbers:
             count: dict[str, int] = defaultdict(int)
-            self._numbers: dict[tuple[int, int, int], int] = {}
             for one in self.links:
                 kind = how.kind(one[0], one[1])
-                self._numbers[one] = count[kind]
+                self.numbers[one] = count[kind]
                 count[kind] += 1
-        return self._numbers[link]
+        return self.numbers[link]
 
 
 class _BlockMaker:
@@ -227,12 +227,16 @@ class _BlockMaker:
             found = [] if came is None else [[Op("copy", (came,), (target,))]]
             return [*found, [self._put(one, target, flush=flush)]] if one.kind == "rcs" else found
         assert came is not None  # noqa: S101 (what is added is received in a place of its own)
-        sum_ = came if one.kind == "rrs" else target
+        return self._added(one, (source, came), target, flush=flush)
+
+    def _added(self, one: Operation, sources: tuple[Buffer, Buffer], target: Buffer, *, flush: bool) -> list[list[Op]]:
+        """What adds, and sends the sum on; what is needed nowhere else stays where it came."""
         if one.kind == "rrc":
-            return [[Op("re", (source, came), (target,))]]
+            return [[Op("re", sources, (target,))]]
+        kept = sources[1] if one.kind == "rrs" else target
         if self.out is not None and self.out[0] == PORT:
-            return [[Op("re", (source, came), (sum_,))], [self._put(one, sum_, flush=flush)]]
-        return [[Op("res", (source, came), (sum_, self._remote(one)), channel_type=MEMORY)]]
+            return [[Op("re", sources, (kept,))], [self._put(one, kept, flush=flush)]]
+        return [[Op("res", sources, (kept, self._remote(one)), channel_type=MEMORY)]]
 
     def _with_packets(self, one: Operation, source: Buffer, target: Buffer, came: Buffer) -> list[Op]:
         """What is done with packets that come."""
@@ -249,10 +253,9 @@ class _BlockMaker:
         """Put a buffer into the memory of the receiver; a port signals at once."""
         assert self.out is not None  # noqa: S101 (an operation that sends has a connection)
         kind, channel = self.out
-        if self.maker.packets:
-            name = "ppkt"
-        else:
-            name = "put" if kind == MEMORY else "pwsf" if flush else "pws"
+        name = "ppkt" if self.maker.packets else "put"
+        if kind == PORT:
+            name = "pwsf" if flush else "pws"
         channels = (channel,) if kind == PORT else ()
         return Op(name, (source,), (self._remote(one),), channel_type=kind, channels=channels)
 

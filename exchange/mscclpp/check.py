@@ -89,7 +89,7 @@ def obstacle_of(plan: Plan) -> Finding | None:
         for text, place, wrong in RULES[name](plan):
             if wrong:
                 return Finding(name, text, place)
-    if min((gpu.input for gpu in plan.gpus)) < 0 or min((gpu.output for gpu in plan.gpus)) < 0:
+    if min(gpu.input for gpu in plan.gpus) < 0 or min(gpu.output for gpu in plan.gpus) < 0:
         return Finding("chunks", "a negative number of chunks")
     units = units_of(plan)
     if units is None:
@@ -99,9 +99,10 @@ def obstacle_of(plan: Plan) -> Finding | None:
         times = op.chunks * units if op.name == "pipeline" else 1
         if times > MAX_ITERATIONS:
             return Finding("iterations", f"a pipeline of more than {MAX_ITERATIONS:,} iterations: not run")
-        moved += units * (sum(one.size for one in (*op.src, *op.dst)) + sum(
-            one.size for inner in op.ops for one in (*inner.src, *inner.dst)
-        )) + times * len(op.ops)
+        moved += units * (
+            sum(one.size for one in (*op.src, *op.dst))
+            + sum(one.size for inner in op.ops for one in (*inner.src, *inner.dst))
+        ) + times * len(op.ops)
     if moved > MAX_MOVED:
         return Finding("moved", f"moves more than {MAX_MOVED:,} chunks or parts of chunks: not run")
     return None

@@ -49,7 +49,7 @@ class Work(NamedTuple):
 
     reads: tuple[Place, ...]
     writes: tuple[Place, ...]
-    count: int
+    units: int
 
 
 class Instruction(NamedTuple):
@@ -117,15 +117,13 @@ class _Compiler:
         return [[list(self._block(gpu, block)) for block in gpu.blocks] for gpu in self.plan.gpus]
 
     def _block(self, gpu: Gpu, block: Block) -> Iterator[Instruction]:
-        start = count = 0
-        for place, op, offset, unit in self._flat(block):
-            barrier = op.name == "barrier"
-            if barrier:
+        start = 0
+        for count, (place, op, offset, unit) in enumerate(self._flat(block)):
+            if op.name == "barrier":
                 start = count
             yield self._instruction(gpu, block, op, place, start, offset, unit)
-            count += 1
-            if barrier or op.name == "nop":
-                start = count
+            if op.name in ("barrier", "nop"):
+                start = count + 1
 
     def _flat(self, block: Block) -> Iterator[tuple[int, Op, int, int | None]]:
         """Operations one after the other, those of pipelines as often as they are done, with what is gone through."""
@@ -160,23 +158,25 @@ class _Compiler:
         src = [self._slice(op, one) for one in op.src]
         dst = [self._slice(op, one) for one in op.dst]
         if op.name == "get":  # the kernel has the two offsets exchanged
-            src, dst = ([(a, size) for (_, size), (a, _) in zip(one, two, strict=True)] for one, two in ((src, dst), (dst, src)))
+            src, dst = (
+                [(a, size) for (_, size), (a, _) in zip(one, two, strict=True)] for one, two in ((src, dst), (dst, src))
+            )
         reads = [self._places(gpu, block, op, *some) for some in zip(op.src, letters[0], src, strict=True)]
         writes = [self._places(gpu, block, op, *some) for some in zip(op.dst, letters[1], dst, strict=True)]
         groups = zip(reads, writes, strict=True) if MOVES[op.name].each else [(sum(reads, ()), sum(writes, ()))]
         sizes = [size for _, size in (dst if op.name in ("put", "pws", "pwsf") else src)]
+        cut = unit is not None and op.name not in PACKETS
         for (read, write), size in zip(groups, sizes, strict=False):
             count = size
-            if unit is not None and op.name not in PACKETS:
+            if cut and unit is not None:
                 count = unit if offset > size else min(size - offset, unit)  # beyond the end, the kernel's size wraps
-                read, write = ([one._replace(offset=one.offset + offset) for one in some] for some in (read, write))
             if count > 0:
-                yield Work(tuple(read), tuple(write), count)
+                yield Work(_moved(read, offset * cut), _moved(write, offset * cut), count)
 
     def _slice(self, op: Op, one: Buffer) -> tuple[int, int]:
         """First unit and number of units of the slice that an operation works on."""
         begin, end = (_bound(one.size * self.units, part, op.parts) for part in (op.part, op.part + 1))
-        return one.index * self.units + begin, end - begin
+        return one.first * self.units + begin, end - begin
 
     def _places(
         self, gpu: Gpu, block: Block, op: Op, one: Buffer, letter: str, units: tuple[int, int]
@@ -197,6 +197,10 @@ class _Compiler:
         return (Place(other.rank, other.type, first, False),)
 
 
+def _moved(places: tuple[Place, ...], by: int) -> tuple[Place, ...]:
+    return tuple(place._replace(offset=place.offset + by) for place in places) if by else places
+
+
 def _bound(size: int, part: int, parts: int) -> int:
     """Where a slice begins, in units."""
     return part * (size // parts) + min(part, size % parts)
@@ -210,5 +214,3 @@ def _ways(gpu: int, kind: str, peers: Sequence[int]) -> list[Way]:
         found.append((kind, gpu, peer, count[peer]))
         count[peer] += 1
     return found
-
-

@@ -129,7 +129,9 @@ def _within_limits(flow: Flow, target: Target, manner: Manner) -> Plan:
     """Lower with as few channels as the limit of operations allows."""
     groups, most = 1, max(len(flow.chunks), 1)
     while True:
-        shape = Shape(target.instances, groups, _LARGEST, target.inplace, target.inplace, fused=True, joined=manner.joined)
+        shape = Shape(
+            target.instances, groups, _LARGEST, target.inplace, target.inplace, fused=True, joined=manner.joined
+        )
         found = _lowered(flow, target, manner, shape)
         longest = max((len(block.ops) for gpu in found.gpus for block in gpu.blocks), default=0)
         if longest <= MAX_OPERATIONS:

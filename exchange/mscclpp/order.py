@@ -15,8 +15,17 @@ from typing import NamedTuple
 #: Sources that all searches together may look at, for each event.
 SEARCHED = 64
 
-#: A part of an event: that with a packet; of an actor, its event and the number of the unit.
-Part = tuple[int, int, int]
+
+class Access(NamedTuple):
+    """A unit of an event that reads or writes: actor, event, and the number of the unit in it."""
+
+    actor: int
+    event: int
+    unit: int
+
+
+#: A part of an event that has ended: that with a packet.
+Part = Access
 
 
 class Source(NamedTuple):
@@ -26,14 +35,6 @@ class Source(NamedTuple):
     events: int
     part: Part | None = None
     relaxed: bool = False
-
-
-class Access(NamedTuple):
-    """A unit of an event that reads or writes: actor, event, and the number of the unit in it."""
-
-    actor: int
-    event: int
-    unit: int
 
 
 class Order:
@@ -82,40 +83,50 @@ class Order:
 
     def _search(self, first: Access, start: int, second: Access, *, relaxed: bool) -> bool | None:
         """Go backward from the second access until the first one is reached."""
-        known = self.known[relaxed][second.actor]
-        reached: dict[int, int] = {second.actor: start}
+        reached: dict[int, int] = {}
         parts: set[Part] = set()
-        rest: deque[tuple[int, int, int]] = deque([(second.actor, 0, start)])
-        waiting = [Source(second.actor, start, part=tuple(second))]
+        rest: deque[tuple[int, int, int]] = deque()
+        waiting = [Source(second.actor, start, part=second)]
         while True:
-            while waiting:
-                source = waiting.pop()
-                if source.relaxed and not relaxed:
-                    continue
-                since = reached.get(source.actor, 0)
-                if source.events > since:
-                    reached[source.actor] = source.events
-                    rest.append((source.actor, since, source.events))
-                if source.part is not None and source.part not in parts:
-                    parts.add(source.part)
-                    waiting += self.parts.get(source.part, ())
-            if reached.get(first.actor, 0) > first.event or tuple(first) in parts:
+            self._reach(waiting, reached, parts, rest, relaxed=relaxed)
+            if reached.get(first.actor, 0) > first.event or first in parts:
                 break
             if not rest:
                 return False
-            actor, low, high = rest.popleft()
-            here = self.events[actor]
-            place = bisect_left(here, high) - 1
-            if place < 0 or here[place] < low:
-                continue
             self.budget -= 1
             if self.budget < 0:
                 return None
-            waiting += self.sources[actor][here[place]]
-            if here[place] > low:
+            actor, low, high = rest.popleft()
+            here = self.events[actor]
+            place = bisect_left(here, high) - 1
+            if place >= 0 and here[place] >= low:
+                waiting = list(self.sources[actor][here[place]])
                 rest.append((actor, low, here[place]))
-        if tuple(second) not in self.parts:  # otherwise it is certain for this unit alone
+        known = self.known[relaxed][second.actor]
+        if second not in self.parts:  # otherwise it is certain for this unit alone
             for actor, events in reached.items():
                 if actor != second.actor and events > known.get(actor, 0):
                     known[actor] = events
         return True
+
+    def _reach(
+        self,
+        waiting: list[Source],
+        reached: dict[int, int],
+        parts: set[Part],
+        rest: deque[tuple[int, int, int]],
+        *,
+        relaxed: bool,
+    ) -> None:
+        """Take in sources: events and parts that have ended, and what of them is to be looked at."""
+        while waiting:
+            source = waiting.pop()
+            if source.relaxed and not relaxed:
+                continue
+            since = reached.get(source.actor, 0)
+            if source.events > since:
+                reached[source.actor] = source.events
+                rest.append((source.actor, since, source.events))
+            if source.part is not None and source.part not in parts:
+                parts.add(source.part)
+                waiting += self.parts.get(source.part, ())

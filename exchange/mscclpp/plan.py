@@ -20,7 +20,7 @@ class Buffer(NamedTuple):
 
     Parameters
     ----------
-    index, size : int
+    first, size : int
         First chunk, and number of chunks.
     type : str
         Of the GPU's own memory: ``i`` input, ``o`` output, ``s`` scratch.
@@ -30,7 +30,7 @@ class Buffer(NamedTuple):
         Place of a switch channel in the thread block's list; -1 of others.
     """
 
-    index: int
+    first: int
     size: int
     type: str = ""
     remote: int = -1

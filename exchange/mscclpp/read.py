@@ -35,7 +35,11 @@ def is_plan(path: Path) -> bool:
             raw += b" " + stream.read(_BEGIN)
     except OSError:
         return False
-    return raw.lstrip()[:1] == b"{" and all(key in raw for key in _KEYS) and re.search(rb'"(schema|answer)"', raw[:_BEGIN]) is None
+    return (
+        raw.lstrip()[:1] == b"{"
+        and all(key in raw for key in _KEYS)
+        and re.search(rb'"(schema|answer)"', raw[:_BEGIN]) is None
+    )
 
 
 def read_plan(path: Path) -> Plan:
@@ -241,15 +245,18 @@ def _text(data: dict[str, Any], name: str, default: str | None = None) -> str:
 def _flag(data: dict[str, Any], name: str, *, default: bool | None = None) -> bool:
     value = data.get(name, default)
     if not isinstance(value, bool):
-        raise InputError("is missing" if name not in data else f"expected true or false, not {_told(value)}", place=name)
+        raise InputError(
+            "is missing" if name not in data else f"expected true or false, not {_told(value)}", place=name
+        )
     return value
 
 
 def _whole(data: dict[str, Any], name: str, default: int | None = None, most: int = MAX_NUMBER) -> int:
-    value = data.get(name, default)
-    if value is None and name not in data:
+    if name not in data and default is not None:
+        return default
+    if name not in data:
         raise InputError("is missing", place=name)
-    return value if value is default else _check(value, most, name)
+    return _check(data[name], most, name)
 
 
 def _check(value: Any, most: int, place: str) -> int:
@@ -257,5 +264,3 @@ def _check(value: Any, most: int, place: str) -> int:
     if type(value) is not int or not -(2**31) <= value < most:
         raise InputError(f"expected an integer below {most:,}, not {_told(value)}", place=place)
     return value
-
-

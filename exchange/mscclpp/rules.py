@@ -68,7 +68,9 @@ def gpus(plan: Plan) -> Found:
         if not gpu.blocks:
             yield "no thread block: nothing can be launched", f"gpu {gpu.id}", True
         if len(gpu.blocks) > RESIDENT:
-            text = f"{len(gpu.blocks):,} thread blocks; an H100 runs {RESIDENT} at once, and who waits for another hangs"
+            text = (
+                f"{len(gpu.blocks):,} thread blocks; an H100 runs {RESIDENT} at once, and who waits for another hangs"
+            )
             yield text, f"gpu {gpu.id}", False
 
 
@@ -77,9 +79,11 @@ def blocks(plan: Plan) -> Found:
     for gpu in plan.gpus:
         for place, block in enumerate(gpu.blocks):
             if block.id != place:
-                yield f"thread block {place} of the GPU has id {block.id}: it gets the channels of another one", at(
-                    gpu.id, block.id
-                ), True
+                yield (
+                    f"thread block {place} of the GPU has id {block.id}: it gets the channels of another one",
+                    at(gpu.id, block.id),
+                    True,
+                )
 
 
 def chunks(plan: Plan) -> Found:
@@ -143,10 +147,18 @@ def peers(plan: Plan) -> Found:
         for one in gpu.channels:
             for peer in one.peers:
                 if peer not in everyone or peer == gpu.id:
-                    yield f"a {one.type} channel to GPU {peer}; expected another one of {plan.ngpus}", f"gpu {gpu.id}", True
+                    yield (
+                        f"a {one.type} channel to GPU {peer}; expected another one of {plan.ngpus}",
+                        f"gpu {gpu.id}",
+                        True,
+                    )
             for group in one.groups:
                 if gpu.id not in group or any(rank not in everyone for rank in group) or len(set(group)) < len(group):
-                    yield f"a switch channel of GPUs {list(group[:8])}; expected this one and others", f"gpu {gpu.id}", True
+                    yield (
+                        f"a switch channel of GPUs {list(group[:8])}; expected this one and others",
+                        f"gpu {gpu.id}",
+                        True,
+                    )
             if one.type == SWITCH and one.buffer not in ("i", "o", "s"):
                 yield f"a switch channel of buffer {one.buffer!r}; expected i, o or s: refused", f"gpu {gpu.id}", True
         for remote in gpu.remote:
@@ -229,13 +241,21 @@ def kinds(plan: Plan) -> Found:
             if op.name in ("pws", "pwsf") and op.channel_type == MEMORY:
                 yield f"{op.name} over a memory channel puts and does not signal; expected {told}", here, True
             else:
-                yield f"{op.name} over {op.channel_type or 'no'} channels does something else; expected {told}", here, True
+                yield (
+                    f"{op.name} over {op.channel_type or 'no'} channels does something else; expected {told}",
+                    here,
+                    True,
+                )
         if op.name in SIGNALS | WAITS and not op.channels:
             yield f"{op.name} without channels does nothing", here, True
         if op.name == "flush" and not op.dst:
             yield "flush counts its channels by dst_buff: without, it does nothing", here, False
         if op.channel_type == PORT and op.name in MOVES and len(op.channels) < len(op.dst):
-            yield f"{op.name} of {len(op.dst)} buffers over {len(op.channels)} channels: the others go over channel 0", here, True
+            yield (
+                f"{op.name} of {len(op.dst)} buffers over {len(op.channels)} channels: the others go over channel 0",
+                here,
+                True,
+            )
 
 
 def operands(plan: Plan) -> Found:
@@ -251,7 +271,11 @@ def operands(plan: Plan) -> Found:
         for one, letter in zip((*op.src, *op.dst), "".join(letters), strict=True):
             expected = {"R": "a remote buffer", "Q": "a remote buffer", "S": "a switch", "T": "a switch"}.get(letter)
             if _letter(one) != (letter if letter not in "PQT" else {"P": "L", "Q": "R", "T": "S"}[letter]):
-                yield f"{op.name} with another buffer than it is for; expected {expected or 'one of the GPU'}", here, True
+                yield (
+                    f"{op.name} with another buffer than it is for; expected {expected or 'one of the GPU'}",
+                    here,
+                    True,
+                )
         local = [one.type for one, letter in zip(op.src, letters[0], strict=True) if letter == "L"]
         if MOVES[op.name].each and op.channel_type != PORT and len(set(local)) > 1:
             yield f"{op.name} reads all sources from the buffer of the first, {local[0]}", here, True
@@ -286,9 +310,11 @@ def bounds(plan: Plan) -> Found:
     for gpu, block, place, op in plan.operations():
         for one in (*op.src, *op.dst):
             for rank, buffer in _owners(plan, gpu, block, op, one):
-                count = sized[rank].get(buffer, 0)
-                if one.index < 0 or one.index + one.size > count:
-                    what = f"chunks {one.index:,} to {one.index + one.size - 1:,} of buffer {buffer} of gpu {rank}"
+                count = sized[rank].get(buffer)
+                if count is None:
+                    continue
+                if one.first < 0 or one.first + one.size > count:
+                    what = f"chunks {one.first:,} to {one.first + one.size - 1:,} of buffer {buffer} of gpu {rank}"
                     yield f"{op.name} uses {what}, which has {count:,}: not checked", at(gpu.id, block.id, place), True
 
 
@@ -311,8 +337,8 @@ def gets(plan: Plan) -> Found:
     for gpu, block, place, op in plan.operations():
         if op.name == "get":
             for one, two in zip(op.src, op.dst, strict=False):
-                if one.index != two.index:
-                    text = f"get of chunk {one.index} into chunk {two.index}: the executor exchanges the two"
+                if one.first != two.first:
+                    text = f"get of chunk {one.first} into chunk {two.first}: the executor exchanges the two"
                     yield text, at(gpu.id, block.id, place), True
 
 
@@ -323,7 +349,11 @@ def packets(plan: Plan) -> Found:
             continue
         here = at(gpu.id, block.id, place)
         if plan.protocol != "LL":
-            yield f"{op.name} with protocol {plan.protocol[:20]}; scratch memory has room for packets with LL alone", here, True
+            yield (
+                f"{op.name} with protocol {plan.protocol[:20]}; scratch memory has room for packets with LL alone",
+                here,
+                True,
+            )
         letters = "".join(letters_of(op.name, len(op.src), len(op.dst), op.channel_type))
         for one, letter in zip((*op.src, *op.dst), letters, strict=False):
             owners = list(_owners(plan, gpu, block, op, one))
@@ -398,7 +428,9 @@ def shared(plan: Plan) -> Found:
                             found.setdefault((op.channel_type, ids[one]), set()).add(block.id)
         for (kind, number), some in found.items():
             if len(some) > 1:
-                text = f"{kind} channel {number} is waited at by thread blocks {sorted(some)[:8]}, which have one counter"
+                text = (
+                    f"{kind} channel {number} is waited at by thread blocks {sorted(some)[:8]}, which have one counter"
+                )
                 yield text, f"gpu {gpu.id}", False
 
 

@@ -325,7 +325,7 @@ class _Machine:
             queued = bool(one.ways) and one.name != "rppkt"
             if thread.unit == 0 and queued:
                 self._queue(thread, one, one.ways[thread.stage])
-            while thread.unit < work.count:
+            while thread.unit < work.units:
                 if not self._unit(thread, one, work):
                     return False
                 thread.unit += 1
@@ -353,7 +353,7 @@ class _Machine:
         access = Access(thread.actor, event, number)
         for place, address in places:
             if place.buffer == "p" and address is not None and (flag := self.flags[place.gpu].get(address)):
-                self.order.parts.setdefault((thread.actor, event, number), []).append(flag[1])
+                self.order.parts.setdefault(access, []).append(flag[1])
                 self.order.add(thread.actor, event, flag[1])
         if one.ways and one.name != "rppkt":
             way = one.ways[thread.stage]
@@ -407,9 +407,8 @@ class _Machine:
         self.races.writes(gpu, address, access, start)
         self.run.memory[gpu][address] = value
         if place.buffer == "p":
-            part = (access.actor, access.event, access.unit)
             events = start if access.actor < self.hosts else access.event
-            self.flags[gpu][address] = (thread.call, Source(access.actor, events, part))
+            self.flags[gpu][address] = (thread.call, Source(access.actor, events, access))
             self._wake((gpu, address))
 
     def _begun(self, gpu: int, access: Access, start: int) -> None:

@@ -90,4 +90,4 @@ def _buffer(one: Buffer) -> dict[str, Any]:
         where["buffer_id"] = one.remote
     if one.switch >= 0:
         where["switch_channel_id"] = one.switch
-    return where | {"index": one.index, "size": one.size}
+    return where | {"index": one.first, "size": one.size}

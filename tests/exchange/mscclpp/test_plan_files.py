@@ -1,0 +1,149 @@
+"""Plans are read in bounds, and ``cwb check`` knows them by what they say."""
+
+from __future__ import annotations
+
+import json
+
+import click
+import pytest
+from click.testing import CliRunner
+from cwb.cli.main import cwb as program
+from cwb.core.errors import InputError
+from cwb.exchange.mscclpp import read
+from cwb.exchange.mscclpp.read import is_plan, parse_plan, read_plan
+from cwb.exchange.mscclpp.write import json_text
+from cwb.schedules.files import write_schedule
+from families import FAMILIES
+from plans import PLANS, exchanged, pipelined, with_op
+
+
+def data_of(plan):
+    """A plan as plain data."""
+    return json.loads("".join(json_text(plan)))
+
+
+def parsed(data):
+    """A plan of plain data."""
+    return parse_plan(json.dumps(data).encode())
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_plans_are_read_as_they_were_written(name):
+    """Every field of every operation comes back."""
+    plan = PLANS[name]()
+    assert parsed(data_of(plan)) == plan
+
+
+def test_what_may_be_left_out_has_the_value_of_the_executor():
+    """Only what the executor requires has to be there."""
+    data = data_of(exchanged())
+    kept = {name: data[name] for name in ("name", "collective", "protocol", "inplace", "gpus")}
+    for gpu in kept["gpus"]:
+        del gpu["semaphores"]
+    assert parsed(kept) == exchanged()
+
+
+def test_an_older_field_is_read_and_told():
+    """``buff`` of a switch channel became ``buffer_type``."""
+    data = data_of(pipelined())
+    for gpu in data["gpus"]:
+        gpu["channels"][1]["buff"] = gpu["channels"][1].pop("buffer_type")
+    assert parsed(data).old == ("a switch channel has buff, which is buffer_type today: refused",)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda d: d.pop("inplace"), "inplace: is missing"),
+        (lambda d: d.update(inplace=1), "inplace: expected true or false, not 1"),
+        (lambda d: d.update(gpus={}), "gpus: expected a list"),
+        (lambda d: d.update(gpus=[]), "gpus: 0 GPUs; expected 1 to 16,384"),
+        (lambda d: d.update(gpus=[3]), r"gpus\[0\]: expected an object, not 3"),
+        (lambda d: d["gpus"][0].pop("id"), r"gpus\[0\].*id: is missing"),
+        (lambda d: d["gpus"][1].update(id=2**40), r"gpus\[1\].*id: expected an integer below 2,147,483,648"),
+        (lambda d: d["gpus"][0]["threadblocks"][0].update(ops=[{}]), r"ops\[0\]: expected an operation"),
+        (
+            lambda d: d["gpus"][0]["threadblocks"][0]["ops"][3].update(src_buff=[4]),
+            r"put.*src_buff\[0\]: expected a buffer",
+        ),
+        (lambda d: d["gpus"][0]["threadblocks"][0]["ops"][3].update(channel_ids=[None]), r"channel_ids\[0\]"),
+        (lambda d: d["gpus"][0]["channels"][0].update(connected_to=["a"]), r"connected_to\[0\]: expected an integer"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(change, problem):
+    """One line names the place, the value, and what was expected."""
+    data = data_of(exchanged())
+    change(data)
+    with pytest.raises(InputError, match=problem):
+        parsed(data)
+
+
+@pytest.mark.parametrize("raw", [b"[]", b"3", b"{", b"\xff\xfe", b'{"name": "a"}', b"[" * 5000])
+def test_what_is_no_plan_is_refused(raw):
+    """Other texts are one line of an error."""
+    with pytest.raises(InputError):
+        parse_plan(raw)
+
+
+def test_objects_are_bounded(monkeypatch):
+    """What is neither an operation nor a buffer takes memory, and is counted."""
+    monkeypatch.setattr(read, "MAX_OBJECTS", 10)
+    with pytest.raises(InputError, match="more than 10 objects"):
+        parse_plan(b"[" + b"{}," * 10 + b"{}]")
+
+
+def test_files_are_bounded(tmp_path, monkeypatch):
+    """A file that is too large is not read to its end."""
+    path = tmp_path / "a.json"
+    path.write_bytes(b" " * 100)
+    monkeypatch.setattr(read, "MAX_BYTES", 10)
+    with pytest.raises(InputError, match="more than 10 bytes"):
+        read_plan(path)
+    with pytest.raises(InputError, match="no such file"):
+        read_plan(tmp_path / "b.json")
+
+
+def call(*arguments):
+    """(exit status, output) of a command; errors come out as they are."""
+    with CliRunner().isolation() as (out, _, _):
+        status = program.main([str(one) for one in arguments], standalone_mode=False)
+        return status, out.getvalue().decode()
+
+
+def test_check_knows_a_plan_by_what_it_says(tmp_path):
+    """A right plan ends with 0, a wrong one with 5, one that cannot be read with an error of one line."""
+    path = tmp_path / "plan.json"
+    path.write_text("".join(json_text(exchanged())))
+    assert is_plan(path)
+    status, told = call("check", path, "--topology", "complete(2)")
+    assert (status, "right, allreduce of 2 GPUs" in told) == (0, True)
+    assert "carries 1 chunk, each 1/1 of the data" in told
+    path.write_text("".join(json_text(with_op(exchanged(), 0, 0, 5, channels=(1,)))))
+    status, told = call("check", path)
+    assert (status, "not run" in told) == (5, True)
+    path.write_text("".join(json_text(exchanged())).replace('"size": 1', '"size": -1.5'))
+    with pytest.raises(InputError, match="expected an integer"):
+        call("check", path)
+    with pytest.raises(click.UsageError, match="of MSCCL files"):
+        call("check", path, "--dialect", "rccl")
+
+
+def test_check_tells_a_plan_as_json(tmp_path):
+    """All that is found is one object."""
+    path = tmp_path / "plan.json"
+    path.write_text("".join(json_text(exchanged())))
+    status, told = call("check", path, "--json")
+    data = json.loads(told)
+    assert status == 0
+    assert (data["verified"], data["ran"], data["transfers"]) == (True, True, [[0, 1, "1"], [1, 0, "1"]])
+
+
+def test_export_writes_a_plan(tmp_path):
+    """From a schedule to a plan that passes its check."""
+    schedule, path = tmp_path / "s.json", tmp_path / "p.json"
+    write_schedule(schedule, *FAMILIES["ring_all_reduce"]())
+    call("export", "mscclpp", schedule, "-o", path, "--protocol", "LL", "--inplace")
+    status, told = call("check", path)
+    assert (status, "in place" in told) == (0, True)
+    with pytest.raises(InputError, match="expected Simple"):
+        call("export", "mscclpp", schedule, "-o", path, "--box", "2", "--protocol", "LL")
