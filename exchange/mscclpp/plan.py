@@ -198,7 +198,7 @@ class Plan:
                     for inner in op.ops:
                         yield gpu, block, place, inner
 
-    @cached_property
+    @property
     def transfers(self) -> dict[tuple[int, int], Fraction]:
         """Chunks that every pair (source, target) of GPUs is sent, by whoever writes or reads them; without switches."""
         found: dict[tuple[int, int], Fraction] = {}
