@@ -105,7 +105,9 @@ def main() -> int:
         return size(options.one, options.formats[0])
     if options.smoke:
         return max(
-            sweep(["ring(4)", "star(3)"], ["ring", "direct", "forestcoll", "tacos"], 1.0), mutants(120), sizes([16], FORMATS)
+            sweep(["ring(4)", "star(3)"], ["ring", "direct", "forestcoll", "tacos"], 1.0),
+            mutants(120),
+            sizes([16], FORMATS),
         )
     if options.examples:
         return examples()
