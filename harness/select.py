@@ -13,13 +13,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import isqrt
 
 from ..core.answers import ChunkOrders, is_same
 from ..core.budget import Progress, silent
 from ..core.collective import CollectiveKind, Demand
 from ..core.errors import CwbError, InputError, located
+from ..core.fields import validated
 from ..core.instance import Instance
 from ..core.pipelining import PIECES
 from ..core.record import RunRecord
@@ -219,9 +220,12 @@ def items_of(text: str) -> list[Item]:
                     f"{name + equals!r} after {words[0]} is no option; expected name=value, and commas between methods"
                 )
                 raise InputError(text, source="--models")
+        options = {name.replace("-", "_"): value for name, _, value in pairs}
         with located(source="--models"):
-            registry.get(words[0])
-        found.append(Item(words[0], {name.replace("-", "_"): value for name, _, value in pairs}))
+            kinds = registry.get(words[0]).options
+            with located(words[0]):
+                validated(partial(kinds.model_validate, options), kinds.model_fields)
+        found.append(Item(words[0], options))
     return found
 
 
@@ -281,10 +285,11 @@ def candidates(choice: Choice, progress: Progress = silent) -> Candidates:
         request = Request(item.model, options=item.options, time_limit_s=limit_s)
         try:
             done = run(choice.posed(size, chunks), request, stop=stop)
-        except InputError as error:
-            raise error.at(source=error.source or "--models") from None
         except CwbError as error:
             result.left_out.setdefault(label, str(error))
+            continue
+        except Exception as error:
+            result.left_out.setdefault(label, f"internal error: {type(error).__name__}: {error}")
             continue
         result.records.append(done.record)
         if (made := _schedule(done)) is None:

@@ -145,7 +145,7 @@ def test_what_was_run_before_ctrl_c_is_chosen_from(monkeypatch: pytest.MonkeyPat
         (["--models", "ring, rong"], "rong"),
         (["--models", "ring,, direct"], "a name is missing"),
         (["--models", "forestcoll k"], "no option"),
-        (["--models", "forestcoll k=many"], "k"),
+        (["--models", "forestcoll k=many"], "--models: forestcoll.k: 'many' is wrong"),
         (["--chunks", "0"], "whole numbers"),
         (["--min-bytes", "2 GiB"], "range of sizes"),
         (["--max-bytes", "1/3"], "--max-bytes"),
@@ -188,3 +188,18 @@ def test_fabrics_are_compared_by_their_links(cwb: Cwb, tmp_path: Path) -> None:
     assert cwb(*asked, "-o", str(folder), "--quiet")[0] == 0
     found = json.loads((folder / "select.json").read_text())
     assert {one["model"] for one in found["ranges"]} == {"themis"}
+
+
+def test_a_method_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one method breaks on costs nobody the others' schedules, and is told."""
+
+    def failing(instance: Instance, request: Request, stop: threading.Event) -> FinishedRun:
+        if request.model == "direct":
+            raise ZeroDivisionError("nought")
+        return run(instance, request, stop=stop)
+
+    monkeypatch.setattr(runs, "run", failing)
+    items = runs.items_of("direct, ring")
+    found = runs.candidates(runs.Choice(load("ring(4)"), CollectiveKind.ALL_GATHER, 1024, 2**20, items, (1,)))
+    assert {one.label for one in found.found} == {"ring"}
+    assert found.left_out == {"direct": "internal error: ZeroDivisionError: nought"}
