@@ -70,6 +70,7 @@ METHODS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "blink": ("torus(16,16)", REDUCE, ()),
     "blink-switch": ("a100(boxes=16)", REDUCE, ()),
     "multitree": ("torus(32,32)", REDUCE, ()),
+    "switch-trees": ("dgx_h100(boxes=256,nvls=true)", REDUCE, ("trees=4096",)),
     "c-cube": ("dgx1()", REDUCE, ()),
     "tto": ("mesh(32,32)", REDUCE, ()),
     "ten-ilp": ("torus(16,16)", GATHER, ()),

@@ -72,6 +72,7 @@ GROUPS: dict[tuple[str, str], dict[str, About]] = {
         "blink": About("blink.md", REBUILT, "torus(8,8)", 0.1, "most trees from its root"),
         "blink-switch": About("blink.md", REBUILT, "a100(boxes=4)", 0.03, "most trees from its root"),
         "multitree": About("multitree.md", REBUILT, "torus(16,16)", 1.7),
+        "switch-trees": About("switch-trees.md", OWN, "dgx_h100(boxes=128, nvls=true)", 9.3),
         "c-cube": About("ccube.md", REBUILT, "dgx1()", 0.003),
         "tto": About("tto.md", REBUILT, "mesh(10,10)", 0.1),
     },

@@ -104,7 +104,7 @@ def best_by_trees(topology, size):
 
 
 @st.composite
-def switched(draw):
+def switched(draw, *, two_way=False):
     """Three ranks around one or two switches that add, copy, store, or do not; with links between ranks."""
     switches = draw(st.integers(1, 2))
     rate = st.sampled_from([1, 2, 3, 8])
@@ -113,13 +113,13 @@ def switched(draw):
         for rank in range(3):
             if switch == 3 or draw(st.booleans()):
                 links += [(rank, switch, c := draw(rate)), (switch, rank, c)]
-        if draw(st.booleans()):
+        if not two_way and draw(st.booleans()):
             a, b = draw(st.sampled_from(list(permutations(range(3), 2))))
             links += [(a, switch, c := draw(rate)), (switch, b, c)]
     if switches == 2:
         links += [(3, 4, c := draw(rate)), (4, 3, c)]
     for a, b in draw(st.sets(st.sampled_from(list(permutations(range(3), 2))), max_size=3)):
-        links.append((a, b, draw(rate)))
+        links += [(a, b, c := draw(rate)), (b, a, c)][: 2 if two_way else 1]
     topology = network(3, switches, links)
     can = st.fixed_dictionaries(
         {"multicast": st.booleans(), "reduces": st.booleans(), "buffer_bytes": st.sampled_from([None, Fraction(0)])}
