@@ -16,6 +16,7 @@ from ..core.errors import CwbError, ExitStatus
 from ..core.text import did_you_mean
 from .signals import INTERRUPTED, stopped_by_signals
 from .streams import StdoutError, echo, give_up, open_closed
+from .usage import told
 
 #: Command name to module and attribute.
 COMMANDS = {
@@ -68,7 +69,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
         if cmd_name not in COMMANDS:
-            raise click.UsageError(f"no such command {cmd_name!r}{did_you_mean(cmd_name, COMMANDS)}", ctx)
+            hint = did_you_mean(cmd_name, COMMANDS)
+            raise click.UsageError(f"no such command {cmd_name!r}; expected one of {', '.join(COMMANDS)}{hint}", ctx)
         module, attribute = COMMANDS[cmd_name].split(":")
         command: click.Command = getattr(import_module(f".{module}", __package__), attribute)
         return command
@@ -112,7 +114,7 @@ def _status(arguments: list[str]) -> int:
         echo(error.format_message(), err=True)
         return error.exit_code
     except click.ClickException as error:
-        _say(error.format_message(), error.ctx if isinstance(error, click.UsageError) else None)
+        _say(told(error), error.ctx if isinstance(error, click.UsageError) else None)
         return error.exit_code
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
         return _failed(error, debug=False)
@@ -145,5 +147,5 @@ def _failed(error: BaseException, *, debug: bool) -> int:
 def _say(message: str, ctx: click.Context | None = None) -> None:
     """Print one error line, and for a wrong use how to find the right one."""
     line = " ".join(message.split())
-    hint = f" (see '{ctx.command_path} --help')" if ctx is not None else ""
+    hint = f" (see '{ctx.command_path} --help')" if ctx is not None and "--help" not in line else ""
     echo(f"cwb: error: {line}{hint}", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -41,7 +42,7 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
         if not name or not equals:
             raise InputError(f"{pair!r} is not an option; expected name=value", source="-O")
         if name in options:
-            raise InputError(f"option {name!r} is given twice", source="-O")
+            raise InputError(f"option {name!r} is given twice; expected once", source="-O")
         value: Any = text.strip()
         if value.startswith("["):
             with located(name, source="-O"):
@@ -67,7 +68,7 @@ def parse_solver_options(pairs: Sequence[str]) -> dict[str, str]:
         if not name or not equals:
             raise InputError(f"{pair!r} is not an option; expected name=value", source="-S")
         if name in options:
-            raise InputError(f"option {name!r} is given twice", source="-S")
+            raise InputError(f"option {name!r} is given twice; expected once", source="-S")
         options[name] = text
     return options
 
@@ -75,7 +76,7 @@ def parse_solver_options(pairs: Sequence[str]) -> dict[str, str]:
 def not_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     """Refuse NaN, which is in no range and out of none."""
     if value is not None and isnan(value):
-        raise click.BadParameter("nan is not a number", ctx=ctx, param=param)
+        raise click.BadParameter("nan is wrong; expected a number", ctx=ctx, param=param)
     return value
 
 
@@ -89,12 +90,13 @@ def parse_duration(text: str | None, option: str) -> float | None:
     """
     if text is None:
         return None
-    if text.replace(".", "", 1).isdigit():
-        text = f"{text} s"
+    seconds = re.fullmatch(r"\s*[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*", text) is not None
     try:
-        return float(parse(text, UnitKind.TIME, allow_zero=False))
+        return float(parse(f"{text} s" if seconds else text, UnitKind.TIME, allow_zero=False))
     except InputError as error:
-        raise error.at(source=option) from None
+        problem = error.problem.replace(shown(f"{text} s"), shown(text)) if seconds else error.problem
+        wrong = problem.partition("; ")[0]
+        raise InputError(f"{wrong}; expected a time such as 60 (seconds), '60 s' or '5 min'", source=option) from None
 
 
 @contextmanager

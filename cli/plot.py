@@ -85,7 +85,7 @@ def plot(
     from ..reports.plots import PLOTS, get, picture_format
 
     if name is None:
-        raise InputError(f"which plot? expected one of {', '.join(PLOTS)}, a schedule file or a network")
+        raise InputError(f"NAME: missing; expected one of {', '.join(PLOTS)}, a schedule file or a network")
     draw = get(name)
     refuse(of_schedule)
     if output is None:

@@ -144,10 +144,10 @@ def solve(
         raise click.UsageError("expected --model or --formulation, one of the two")
     model = registry.formulation(formulation).name if formulation else model or ""
     if picture is not None and not sensitive:
-        raise click.UsageError("--picture is that of --sensitivity")
+        raise InputError("the picture of --sensitivity; expected that beside it", source="--picture")
     for path in (output, write_model, append, picture):
         if path is not None and not path.parent.is_dir():
-            raise InputError("its folder does not exist", source=str(path))
+            raise InputError("its folder does not exist; expected a file in one that does", source=str(path))
     limit_s, own = parse_duration(time_limit, "--time-limit"), parse_solver_options(solver_options)
     request = Request(model, solver, parse_options(options), seed, threads, limit_s, gap, None, own, pool or 1)
     with (

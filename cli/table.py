@@ -93,7 +93,7 @@ def table(
     from ..reports.tables import TABLES, get
 
     if name is None:
-        raise InputError(f"which table? expected one of {', '.join(TABLES)}")
+        raise InputError(f"NAME: missing; expected one of {', '.join(TABLES)}")
     spec = get(name)
     if form is None:
         form = (

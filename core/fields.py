@@ -66,8 +66,13 @@ def validated(make: Callable[[], ModelT], known: Iterable[str] = ()) -> ModelT:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = json_path(first["loc"])
-        hint = did_you_mean(place or "", known) if first["type"] == "extra_forbidden" else ""
+        hint = _expected(place or "", list(known)) if first["type"] == "extra_forbidden" else ""
         raise InputError(_problem(first) + hint, place=place) from None
+
+
+def _expected(name: str, known: list[str]) -> str:
+    """Fields that there are, where they are known, and the nearest one."""
+    return f"; expected one of {', '.join(known)}{did_you_mean(name, known)}" if known else ""
 
 
 _ALTERNATIVE = re.compile(r"<\w+>\Z|(?:function-\w+|literal)\[.*\]\Z")

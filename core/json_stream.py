@@ -227,7 +227,7 @@ class _Reader:
                 self._fail("expected a key in quotes")
             key = self._scalar()
             if key in found:
-                raise InputError(f"key {key[:60]!r} is given twice in one object")
+                raise InputError(f"key {key[:60]!r} is given twice in one object; expected once")
             if len(found) >= self._max_keys:
                 raise InputError(f"an object has more than {self._max_keys:,} keys")
             self._mark(":")

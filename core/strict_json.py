@@ -67,7 +67,7 @@ def distinct(max_keys: int, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
-            raise InputError(f"key {key[:60]!r} is given twice in one object")
+            raise InputError(f"key {key[:60]!r} is given twice in one object; expected once")
         result[key] = value
     return result
 

@@ -31,7 +31,9 @@ def with_demand(instance: Instance, collective: str | None, size: str | None, ch
         raise InputError(f"{collective!r} is unknown; expected one of {', '.join(kinds)}{hint}", source="--collective")
     kind = CollectiveKind(collective) if collective is not None else known.collective if known else None
     if kind is None:
-        raise InputError("missing, and the instance has no collective", source="--collective")
+        raise InputError(
+            "missing, and the instance has no collective; expected one such as all_reduce", source="--collective"
+        )
     bytes_ = known.size_bytes if known else DEFAULT_SIZE
     if size is not None:
         with located(source="--size"):

@@ -171,8 +171,9 @@ def solver(name: str) -> Adapter:
         return entry
     if name in solvers.names() or name.startswith("pyomo:"):
         return solvers.get(name)
-    known = ", ".join((*solver_names(), "pyomo:NAME"))
-    raise InputError(f"unknown solver {name!r}, expected one of: {known}", source="--solver")
+    known = (*solver_names(), "pyomo:NAME")
+    hint = did_you_mean(name, known)
+    raise InputError(f"unknown solver {name!r}; expected one of {', '.join(known)}{hint}", source="--solver")
 
 
 def register(entry: Entry) -> None:

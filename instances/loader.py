@@ -116,7 +116,10 @@ def _load(text: str) -> Instance:
         with located(source=text):
             return _generated(f"{text}()")
     hint = did_you_mean(text, [*shipped(), *GENERATORS])
-    raise InputError(f"no such file, shipped instance or expression{hint}", source=text)
+    raise InputError(
+        f"no such file, shipped instance or expression; expected one such as 4d, my.json or torus(8,8){hint}",
+        source=text,
+    )
 
 
 def _exists(path: Path) -> bool:

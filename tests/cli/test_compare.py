@@ -122,8 +122,8 @@ def test_a_broken_ledger(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixt
         (("--time-limit", "soon"), "--time-limit: 'soon' is not a quantity"),
         (("--grace", "1 GiB"), "--grace: '1 GiB' has an unknown unit"),
         (("--executor", "cloud"), "--executor: 'cloud' is unknown; expected local, dask://HOST:PORT"),
-        (("--retry", "some"), "'some' is not one of 'failed', 'limit', 'all'"),
-        (("--jobs", "0"), "0 is not in the range 1<=x<=10000"),
+        (("--retry", "some"), "--retry: 'some' is unknown; expected one of failed, limit, all"),
+        (("--jobs", "0"), "--jobs: 0 is wrong; expected a whole number of at least 1"),
     ],
 )
 def test_errors(

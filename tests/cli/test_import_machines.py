@@ -65,7 +65,7 @@ def test_four_boxes_on_rails(tmp_path):
         (("nvidia-smi", "in"), "in: NV18 says neither"),
         (("nvidia-smi", "in", "--nvlink", "25 GB/s"), "--nvlink: '25 GB/s'; expected such as '12 x 25 GB/s'"),
         (("nvidia-smi", "in", "--pcie", "24"), "--pcie: '24' has no unit"),
-        (("nvidia-smi", "in", "--generation", "v101"), "'v101' is not one of"),
+        (("nvidia-smi", "in", "--generation", "v101"), "'v101' is unknown; expected one of"),
         (("nvidia-smi", "missing"), "missing: no such file"),
         (("nccl", "in"), "in: not XML"),
         (("rocm-smi", "in"), "in: weight between two gpus"),

@@ -133,7 +133,7 @@ def test_plot(name: str, suffix: str, results: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("table",), "which table? expected one of libra-perf"),
+        (("table",), "NAME: missing; expected one of libra-perf"),
         (("table", "libra-pref", "{results}"), "unknown table 'libra-pref'; expected one of libra-perf"),
         (("table", "libra-perf", "{tmp}/none"), "none: no such file or folder of records"),
         (("table", "libra-perf", "{tmp}"), "no *.jsonl file in this folder"),
@@ -144,7 +144,7 @@ def test_plot(name: str, suffix: str, results: Path, tmp_path: Path) -> None:
         ),
         (("table", "libra-perf", "{results}", "-o", "{tmp}/x.doc"), "x.doc: no format has this suffix; expected .tex"),
         (("table", "libra-perf", "{results}", "-o", "{tmp}/no/x.md"), "no such file or directory"),
-        (("table", "libra-perf", "{results}", "-f", "odt"), "'odt' is not one of 'latex'"),
+        (("table", "libra-perf", "{results}", "-f", "odt"), "--format: 'odt' is unknown; expected one of latex"),
         (
             ("table", "libra-perf", "{results}", "-f", "md", "--standalone"),
             "--standalone: a document is made of LaTeX only",
@@ -155,7 +155,7 @@ def test_plot(name: str, suffix: str, results: Path, tmp_path: Path) -> None:
         (("table", "summary", "{results}", "--pivot", "method"), "--pivot: 'method' is no pair of columns"),
         (("plot", "libra-speedup", "{results}", "-o", "x.svg", "--only", "ring"), "--only: none of 12 records is left"),
         (("plot", "schedule.json", "--only", "ring"), "--only: only for plots of records, not for a schedule"),
-        (("plot",), "which plot? expected one of libra-allocation, libra-speedup"),
+        (("plot",), "NAME: missing; expected one of libra-allocation, libra-speedup"),
         (("plot", "libra-alloc", "{results}", "-o", "x.svg"), "did you mean 'libra-allocation'"),
         (("plot", "libra-speedup", "{results}"), "-o: give the file to write"),
         (("plot", "libra-speedup", "{results}", "-o", "x.jpg"), "x.jpg: no picture has this suffix; expected .svg"),
