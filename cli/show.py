@@ -50,6 +50,7 @@ def _parts(what: str, edits: tuple[tuple[str, str], ...]) -> list[RenderableType
     from ..instances.loader import shipped
     from .options import telling_on_stderr
     from .show_instance import describe_instance
+    from .show_network import describe_network
 
     made = generators.describe(what) if what in generators.names() else None
     described: list[RenderableType] = [] if made is None else [made.signature, made.summary]
@@ -57,7 +58,9 @@ def _parts(what: str, edits: tuple[tuple[str, str], ...]) -> list[RenderableType
         made is None or edits or what in shipped()
     ):  # a name may be both: the instance first, then how its network is made
         with telling_on_stderr():
-            return [*describe_instance(load_edited(what, edits)), *described]
+            instance = load_edited(what, edits)
+            measured = describe_network(instance)
+            return [*describe_instance(instance), *([] if measured is None else [measured]), *described]
     return described
 
 

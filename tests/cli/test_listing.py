@@ -325,3 +325,18 @@ def test_the_doctor_accepts_a_well_patient(cwb: Cwb, monkeypatch: pytest.MonkeyP
     """The tests above fail for the illness and not for the stand-in: a well one passes."""
     monkeypatch.setattr(solvers, "get", lambda name: Patient())
     assert cwb("doctor")[0] == 0
+
+
+def test_show_measures_a_network(cwb: Cwb) -> None:
+    """The network of an instance is shown with its measures and the methods that take it."""
+    lines = " ".join(cwb("show", "torus(4,4)", "--without-link", "0:1")[1].split())
+    for text in (
+        "diameter │ 4 links",
+        "bisection │ 350 GB/s, exact",
+        "3 (2 ranks), 4 (14 ranks) links out",
+        "such as 0",
+    ):
+        assert text in lines
+    assert "methods for all_gather" in lines
+    assert "RI(4)_RI(4), per NPU 100 GB/s, 100 GB/s" in cwb("show", "torus(4,4)")[1]
+    assert "bisection" not in cwb("show", "4d")[1]

@@ -1,0 +1,110 @@
+"""What a network is like, and which methods take it, as a table for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+from rich.table import Table
+
+from ..core.collective import CollectiveKind
+from ..core.fabric import Fabric, expanded_size
+from ..core.instance import Instance
+from ..core.network_views import fabric_of, links_of
+from ..core.topology import Topology
+from ..core.units import show
+from ..instances.measures import Bisection, Measures, measured
+from .takers import answers
+
+#: Larger networks are not measured.
+MAX_LINKS = 200_000
+
+#: Collectives that methods are asked for where an instance has none.
+_ASKED = (CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_GATHER, CollectiveKind.ALL_TO_ALL)
+
+
+def describe_network(instance: Instance) -> Table | None:
+    """Measures of the network of an instance, and the methods that take it; none for designs and large networks."""
+    network = instance.network
+    if instance.workloads or instance.transformers or instance.cost_model or instance.design:
+        return None
+    if (expanded_size(network)[1] if isinstance(network, Fabric) else len(network.links)) > MAX_LINKS:
+        return None
+    topology = links_of(network) if isinstance(network, Fabric) else network
+    table = Table(show_header=False, title="network", title_justify="left")
+    if isinstance(network, Fabric):
+        table.add_row("links", f"{len(topology.links):,} directed links as a graph of {len(topology.nodes):,} nodes")
+    elif (fabric := fabric_of(network)) is not None:
+        rates = ", ".join(show(rate, "GB/s") for rate in fabric.bandwidth_Bps)
+        table.add_row("dimensions", f"{fabric}, per NPU {rates}")
+    for name, text in measures(measured(topology), topology):
+        table.add_row(name, text)
+    for kind, names in takers(instance).items():
+        table.add_row(f"methods for {kind}", f"{len(names)}: {', '.join(names)}")
+    return table
+
+
+def measures(found: Measures, topology: Topology) -> list[tuple[str, str]]:
+    """Name and text of each measure."""
+    links = "no path between some ranks" if found.diameter is None else f"{found.diameter} links"
+    sampled = "" if found.all_sources or found.diameter is None else ", at least: not from all ranks"
+    rows = [("diameter", links + sampled), ("bisection", _bisection(found.bisection))]
+    rows.append(("degree", f"{_counted(found.degrees, 'rank')} links out"))
+    if found.radixes:
+        rows.append(("switches", f"{_counted(found.radixes, 'switch')} links out"))
+    rates = Counter({show(rate, "GB/s"): count for rate, count in found.rates_Bps.items()})
+    rows.append(("out of a rank", _counted(rates, "rank")))
+    rows.append(("asymmetric", _asymmetric(found, topology)))
+    return rows
+
+
+def takers(instance: Instance) -> dict[str, list[str]]:
+    """Methods that take an instance, by its collective, or by several where it has none."""
+    from ..harness.demand import with_demand
+
+    posed = [instance] if instance.demand is not None else [with_demand(instance, k.value, None, None) for k in _ASKED]
+    return {
+        each.demand.collective.value: [method.name for method, reason in answers(each) if reason is None]
+        for each in posed
+        if each.demand is not None
+    }
+
+
+def _bisection(found: Bisection | None) -> str:
+    if found is None:
+        return "not computed: the network is large"
+    high = show(found.high_Bps, "GB/s")
+    if found.exact:
+        return f"{high}, exact: {found.how}"
+    if not found.low_Bps:
+        return f"at most {high}: {found.how}"
+    return f"between {show(found.low_Bps, 'GB/s')}, a bound, and {high}, {found.how}"
+
+
+def _counted(found: Counter[int] | Counter[str], what: str) -> str:
+    """Values with how many have them, unless all have the same; of many values the ends."""
+    shares = sorted(found.items(), key=lambda share: Fraction(str(share[0]).split()[0]))
+    if len(shares) == 1:
+        return str(shares[0][0])
+    if len(shares) > 4:
+        return f"{shares[0][0]} to {shares[-1][0]}"
+    plural = {"rank": "ranks", "switch": "switches"}[what]
+    return ", ".join(f"{value} ({count:,} {what if count == 1 else plural})" for value, count in shares)
+
+
+def _asymmetric(found: Measures, topology: Topology) -> str:
+    told: list[str] = []
+    if found.unequal:
+        (a, b), count = found.unequal[0], len(found.unequal)
+        told.append(f"{count:,} pairs with less bandwidth back than there, such as {a} to {b}")
+    if found.uneven:
+        told.append(f"{len(found.uneven):,} ranks receive more or less than they send, such as {found.uneven[0]}")
+    if len(found.rates_Bps) > 1 or len(found.degrees) > 1:
+        least = min(found.rates_Bps)
+        few = next((name for name in topology.ranks if _rate(topology, name) == least), "")
+        told.append(f"ranks differ in their links, such as {few}")
+    return "; ".join(told) or "nothing: links are the same both ways, and ranks have as many and as fast ones"
+
+
+def _rate(topology: Topology, name: str) -> Fraction:
+    return sum((link.bandwidth_Bps for link in topology.links if link.source == name), Fraction(0))
