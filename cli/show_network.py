@@ -13,8 +13,8 @@ from ..core.instance import Instance
 from ..core.network_views import fabric_of, links_of
 from ..core.topology import Topology
 from ..core.units import show
+from ..harness.takers import answers
 from ..instances.measures import Bisection, Measures, measured
-from .takers import answers
 
 #: Larger networks are not measured.
 MAX_LINKS = 200_000
