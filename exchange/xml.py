@@ -103,6 +103,8 @@ class _Reader:
             parser.Parse(text, True)
         except (expat.ExpatError, ValueError) as error:
             raise InputError(f"not XML: {str(error)[:80]}") from None
+        finally:
+            del self._parser  # which holds this: without it both go at once, with all that was read
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._count += 1
