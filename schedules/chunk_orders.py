@@ -44,7 +44,7 @@ class _Gather:
         return int(self.step.max()) + 1
 
 
-def lowered(instance: Instance, answer: ChunkOrders) -> tuple[Instance, StepSchedule]:
+def lowered(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> tuple[Instance, StepSchedule]:
     """Write orders of chunks as sends.
 
     Parameters
@@ -53,6 +53,8 @@ def lowered(instance: Instance, answer: ChunkOrders) -> tuple[Instance, StepSche
         A fabric with bandwidths, and the collective.
     answer : ChunkOrders
         An order for every chunk.
+    most : int
+        More sends are not made.
 
     Returns
     -------
@@ -64,7 +66,7 @@ def lowered(instance: Instance, answer: ChunkOrders) -> tuple[Instance, StepSche
     Raises
     ------
     InputError
-        If there is no such fabric or collective, the orders are wrong, or there would be more than :data:`MAX_SENDS`.
+        If there is no such fabric or collective, the orders are wrong, or there would be more sends.
     """
     fabric, demand = instance.network, instance.demand
     if not isinstance(fabric, WiredFabric) or demand is None:
@@ -73,8 +75,8 @@ def lowered(instance: Instance, answer: ChunkOrders) -> tuple[Instance, StepSche
     halves = 2 if any(_is_ring(d) for d in fabric.dimensions) else 1
     passes = 2 if demand.collective is CollectiveKind.ALL_REDUCE else 1
     total = demand.chunks * passes * fabric.npus * (fabric.npus - 1) * halves
-    if total > MAX_SENDS:
-        raise InputError(f"{total:,} sends; expected at most {MAX_SENDS:,}", place="chunks")
+    if total > most:
+        raise InputError(f"{total:,} sends; expected at most {most:,}", place="chunks")
     topology = links_of(fabric)
     posed = instance.with_changes(network=topology)
     known: dict[tuple[int, frozenset[int]], _Gather] = {}

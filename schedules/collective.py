@@ -33,6 +33,7 @@ from ..core.trace import SimulationMode
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from ..core.verdict import Verdict
+from .chunk_orders import lowered
 from .completion import Completion, completion_if_any, completion_of
 from .contradiction import contradictions, margin_of
 from .epoch_bounds import recomputed_epochs
@@ -56,6 +57,9 @@ from .verify.trees import heaviest_link
 
 #: Messages of a verdict.
 SHOWN = 20
+
+#: Orders of chunks are also played as sends on links if these are not more.
+MOST_LOWERED = 100_000
 
 
 def judge_collective(
@@ -182,7 +186,7 @@ def time_of_grid(instance: Instance, answer: Schedule | TranslatedTrees) -> Frac
 
 
 def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
-    """Verify orders of chunks by the pipeline of the dimensions; invalid orders are a violation."""
+    """Verify orders of chunks by the pipeline of the dimensions, and as sends on links if these are not many."""
     if not isinstance(instance.network, WiredFabric) or instance.demand is None:
         return Verdict(("orders of chunks need a fabric with bandwidths and a collective",))
     try:
@@ -193,7 +197,18 @@ def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certific
     busy = [float(seconds) for seconds in pipeline.busy_s]
     seconds = pipeline.completion_s
     completion = Completion(float(seconds), np.array(busy), len(answer.orders))
-    return _measured(instance, answer, seconds, certificate, completion, {"dimension_busy_s": busy})
+    metrics: dict[str, object] = {"dimension_busy_s": busy}
+    try:
+        on_links, sends = lowered(instance, answer, MOST_LOWERED)
+    except InputError:  # too many: the model of the dimensions is all there is
+        return _measured(instance, answer, seconds, certificate, completion, metrics)
+    with clock.phase("verify"):
+        violations = tuple(map(str, verify(on_links, sends).violations[:SHOWN]))
+    if violations:
+        return Verdict(violations)
+    with clock.phase("simulate"):
+        metrics["links_time_s"] = completion_of(on_links, sends).seconds
+    return _measured(instance, answer, seconds, certificate, completion, metrics)
 
 
 def judge_bound(instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
