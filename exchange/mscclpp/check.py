@@ -99,10 +99,9 @@ def obstacle_of(plan: Plan) -> Finding | None:
         times = op.chunks * units if op.name == "pipeline" else 1
         if times > MAX_ITERATIONS:
             return Finding("iterations", f"a pipeline of more than {MAX_ITERATIONS:,} iterations: not run")
-        moved += units * (
-            sum(one.size for one in (*op.src, *op.dst))
-            + sum(one.size for inner in op.ops for one in (*inner.src, *inner.dst))
-        ) + times * len(op.ops)
-    if moved > MAX_MOVED:
-        return Finding("moved", f"moves more than {MAX_MOVED:,} chunks or parts of chunks: not run")
+        sizes = (one.size * (plan.ngpus if one.switch >= 0 else 1) for one in (*op.src, *op.dst))
+        moved += units * sum(sizes) + times * len(op.ops)
+    most = MAX_MOVED[0] + MAX_MOVED[1] * plan.steps
+    if moved > most:
+        return Finding("moved", f"moves more than {most:,} chunks or parts of chunks: not run")
     return None

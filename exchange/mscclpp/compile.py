@@ -14,10 +14,11 @@ from typing import NamedTuple
 from .kinds import MOVES, PACKETS, SIGNALS, WAITS, letters_of
 from .plan import PORT, Block, Buffer, Gpu, Op, Plan
 
-#: Units of a chunk, iterations of a pipeline, and units that a call moves, beyond which a plan is not run.
+#: Units of a chunk, iterations of a pipeline, and units that a call moves, beyond which a plan is not run; of the last so
+#: many, and as many more for each operation.
 MAX_UNITS = 256
 MAX_ITERATIONS = 2**10
-MAX_MOVED = 2**24
+MAX_MOVED = 2**18, 2**10
 
 #: Channel of a kind from one GPU to another one, by its number among those.
 Way = tuple[str, int, int, int]

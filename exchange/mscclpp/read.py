@@ -95,13 +95,15 @@ class _Maker:
 
     def __init__(self) -> None:
         self.others = 0
+        self.known: dict[Op, Op] = {}
 
     def made(self, data: dict[str, Any]) -> Any:
         """An operation, a buffer of one, or the object as it is."""
         if "index" in data:
             return _buffer(data)
         if "name" in data and "gpus" not in data:
-            return _op(data)
+            op = _op(data)
+            return op if op.src or op.ops else self.known.setdefault(op, op)
         self.others += 1
         if self.others > MAX_OBJECTS:
             raise InputError(f"more than {MAX_OBJECTS:,} objects beside operations and buffers")
@@ -120,29 +122,36 @@ def _buffer(data: dict[str, Any]) -> Buffer:
 
 def _op(data: dict[str, Any]) -> Op:
     name = _text(data, "name")
-    with located(f"operation {name[:30]}"):
-        part, parts, unit, chunks = 0, 1, 0, 0
-        if "tbg_info" in data:
-            info = _object(data["tbg_info"])
-            part, parts = _whole(info, "tb_id"), _whole(info, "tbg_size")
-        if "iter_context" in data:
-            info = _object(data["iter_context"])
-            unit, chunks = _whole(info, "unit_size"), _whole(info, "num_chunks")
-        return Op(
-            name,
-            _all(data, "src_buff", Buffer),
-            _all(data, "dst_buff", Buffer),
-            _text(data, "channel_type", ""),
-            _numbers(data, "channel_ids", required=False),
-            part,
-            parts,
-            _whole(data, "barrier_id", -1),
-            _whole(data, "num_threadblocks", 0),
-            _numbers(data, "semaphore_ids", required=False),
-            unit,
-            chunks,
-            _all(data, "ops", Op),
-        )
+    try:
+        return Op(name) if len(data) == 1 else _op_of(name, data)
+    except InputError as error:
+        raise error.at(place=f"operation {name[:30]}") from None
+
+
+def _op_of(name: str, data: dict[str, Any]) -> Op:
+    """An operation with more than a name; what it has not is not looked for."""
+    part, parts, unit, chunks = 0, 1, 0, 0
+    if "tbg_info" in data:
+        info = _object(data["tbg_info"])
+        part, parts = _whole(info, "tb_id"), _whole(info, "tbg_size")
+    if "iter_context" in data:
+        info = _object(data["iter_context"])
+        unit, chunks = _whole(info, "unit_size"), _whole(info, "num_chunks")
+    return Op(
+        name,
+        _all(data, "src_buff", Buffer) if "src_buff" in data else (),
+        _all(data, "dst_buff", Buffer) if "dst_buff" in data else (),
+        _text(data, "channel_type", ""),
+        _numbers(data, "channel_ids") if "channel_ids" in data else (),
+        part,
+        parts,
+        _whole(data, "barrier_id", -1),
+        _whole(data, "num_threadblocks", 0),
+        _numbers(data, "semaphore_ids") if "semaphore_ids" in data else (),
+        unit,
+        chunks,
+        _all(data, "ops", Op) if "ops" in data else (),
+    )
 
 
 def _gpu(data: dict[str, Any], notes: dict[str, None]) -> Gpu:
@@ -191,7 +200,7 @@ def _block(data: dict[str, Any]) -> Block:
         some = _object(one)
         kind = _text(some, "access_channel_type")
         remote[kind] = remote.get(kind, ()) + _numbers(some, "remote_buffer_ids")
-    return Block(_whole(data, "id"), _all(data, "ops", Op, required=True), channels, remote)
+    return Block(_whole(data, "id"), _all(data, "ops", Op), channels, remote)
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -211,9 +220,9 @@ def _list(data: dict[str, Any], name: str, *, required: bool = True) -> list[Any
     return value
 
 
-def _all(data: dict[str, Any], name: str, kind: type, *, required: bool = False) -> tuple[Any, ...]:
+def _all(data: dict[str, Any], name: str, kind: type) -> tuple[Any, ...]:
     """A list of operations or buffers."""
-    found = _list(data, name, required=required)
+    found = _list(data, name)
     for place, one in enumerate(found):
         if not isinstance(one, kind):
             what = "an operation, which has a name" if kind is Op else "a buffer, which has an index and a size"
@@ -221,8 +230,8 @@ def _all(data: dict[str, Any], name: str, kind: type, *, required: bool = False)
     return tuple(found)
 
 
-def _numbers(data: dict[str, Any], name: str, *, required: bool = True) -> tuple[int, ...]:
-    found = _list(data, name, required=required)
+def _numbers(data: dict[str, Any], name: str) -> tuple[int, ...]:
+    found = _list(data, name)
     for place, one in enumerate(found):
         _check(one, MAX_NUMBER, f"{name}[{place}]")
     return tuple(found)
