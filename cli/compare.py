@@ -177,7 +177,10 @@ def summary(comparison: SuiteResult, ledger: Path) -> str:
     if len(reasons) > _REASONS:
         lines.append(f"and {len(reasons) - _REASONS} other reasons")
     if comparison.interrupted:
-        lines.append("interrupted: the runs at hand have no record; the same command goes on")
+        kept = len(records) + comparison.skipped + comparison.others
+        lines.append(
+            f"interrupted: {kept} records are kept; the runs at hand have none, and the same command makes them"
+        )
     lines.append(f"records: {ledger}")
     return "\n".join(lines)
 

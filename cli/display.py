@@ -2,28 +2,60 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from rich.table import Table
 
+from ..core.errors import ExitStatus
 from ..core.fabric import Fabric
 from ..core.instance import Instance
 from ..core.record import ATTESTED, RunRecord
+from ..core.units import SIZES, TIMES, UnitKind, amount
 from .streams import console
 
+#: Units of sizes, the largest first, of which people think.
+_SIZE_UNITS = ("TiB", "GiB", "MiB", "TB", "GB", "MB", "KiB", "kB", "B")
 
-def show_record(instance: Instance | None, record: RunRecord) -> None:
-    """Print a record: the answer, its measures, and what is proved of it.
+#: Gaps of at least this are written in percent.
+_PERCENT = 1e-4
 
-    There is no instance where it was not loaded in time.
+
+def show_record(instance: Instance | None, record: RunRecord, size: str | None = None) -> None:
+    """Print a record: the answer, its measures, and what is proved of it. Why there is none is told on stderr.
+
+    Parameters
+    ----------
+    instance : Instance or None
+        What was asked; None where it was not loaded in time.
+    record : RunRecord
+        What came of it.
+    size : str, optional
+        The size of the collective as it was written.
     """
     printed = console()
     network = None if instance is None else instance.network
     if record.answer is not None and isinstance(network, Fabric) and "bandwidth_GBps" in record.metrics:
         printed.print(allocation_table(network, record))
-    printed.print(summary_table(record))
+    printed.print(summary_table(record, asked_of(instance, size)))
     if record.pool:
         printed.print(pool_table(record))
+
+
+def asked_of(instance: Instance | None, size: str | None = None) -> str:
+    """The collective with its size, as it was written or in the unit of which it is a whole number."""
+    if instance is None or (demand := instance.demand) is None:
+        return ""
+    chunks = f", {demand.chunks:,} chunks" if demand.chunks > 1 else ""
+    return f"{demand.collective.value} of {size or _size(demand.size_bytes)}{chunks}"
+
+
+def _size(size_bytes: Fraction) -> str:
+    scales = UnitKind.SIZE.units
+    whole = [
+        unit for unit in _SIZE_UNITS if size_bytes >= scales[unit] and (size_bytes / scales[unit]).denominator == 1
+    ]
+    return f"{size_bytes / scales[whole[0]]} {whole[0]}" if whole else amount(size_bytes, SIZES)
 
 
 def pool_table(record: RunRecord) -> Table:
@@ -86,30 +118,33 @@ ROWS = (
 )
 
 
-def summary_table(record: RunRecord) -> Table:
+def summary_table(record: RunRecord, collective: str = "") -> Table:
     """What has been found and proved, and what it took."""
-    table = Table(show_header=False, title=f"{record.model} on {record.solver or 'no solver'}", title_justify="left")
+    title = f"{record.model} on {record.solver}" if record.solver else record.model
+    table = Table(show_header=False, title=title, title_justify="left")
     table.add_column()
     table.add_column(justify="right")
     asked = "; ".join(record.metrics[name] for name in ("question", "restricted_to") if name in record.metrics)
     table.add_row("status", f"{record.shown_status} ({asked})" if asked else record.shown_status)
+    if collective:
+        table.add_row("collective", collective)
     for name, heading, unit, form in ROWS:
         if name in record.metrics:
             table.add_row(heading, _with_unit(record.metrics[name], unit, form))
     if record.objective is not None:
-        table.add_row("objective", _with_unit(record.objective, record.objective_unit or "", "{:.12g}"))
+        table.add_row("objective", _with_unit(record.objective, record.objective_unit or "", "{:.9g}"))
     if record.objective is not None or record.bound is not None:
         heading = "bound (attested)" if record.proof == ATTESTED else "proved bound"
-        table.add_row(heading, _with_unit(record.bound, record.objective_unit or "", "{:.12g}"))
+        table.add_row(heading, _with_unit(record.bound, record.objective_unit or "", "{:.9g}"))
     if record.objective is not None:
-        table.add_row("gap", "n/a" if record.gap is None else f"{record.gap:.2e}")
+        table.add_row("gap", "n/a" if record.gap is None else _gap(record.gap))
     if record.verified is not None:
         table.add_row("verified", "yes" if record.verified else "NO")
     seconds = record.seconds
     phases = ("build", "transfer", "solve", "verify", "simulate")
     parts = ", ".join(f"{name} {seconds[name]:.3f}" for name in phases if name in seconds)
     table.add_row("seconds", f"{seconds.get('total', 0):.3f} ({parts})" if parts else f"{seconds.get('total', 0):.3f}")
-    if record.message:
+    if record.message and (record.exit_status == ExitStatus.OK or record.violations):
         table.add_row("message", record.message)
     return table
 
@@ -119,5 +154,16 @@ def number(value: Any) -> str:
     return "n/a" if value is None else f"{value:.3f}"
 
 
+def _gap(gap: float) -> str:
+    """A relative gap: in percent where that is a number to read."""
+    return f"{100 * gap:.3g} %" if gap >= _PERCENT else f"{gap:.3g}"
+
+
 def _with_unit(value: Any, unit: str, form: str) -> str:
-    return "n/a" if value is None else f"{form.format(value)} {unit}".rstrip()
+    """A number with its unit; times in the unit in which they are at least 1."""
+    if value is None:
+        return "n/a"
+    if unit == "s" and value > 0:
+        unit = next((each for each in TIMES if value >= UnitKind.TIME.units[each]), TIMES[-1])
+        value, unit = value / float(UnitKind.TIME.units[unit]), unit.replace("us", "µs")
+    return f"{form.format(value)} {unit}".rstrip()

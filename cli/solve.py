@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -148,6 +149,7 @@ def solve(
     for path in (output, write_model, append, picture):
         if path is not None and not path.parent.is_dir():
             raise InputError("its folder does not exist; expected a file in one that does", source=str(path))
+    stop = threading.Event()  # set by Ctrl-C
     limit_s, own = parse_duration(time_limit, "--time-limit"), parse_solver_options(solver_options)
     request = Request(model, solver, parse_options(options), seed, threads, limit_s, gap, None, own, pool or 1)
     with (
@@ -160,7 +162,7 @@ def solve(
         kept = None if write_model is None else LastModel(write_model)
         listener = Listener(progress) if kept is None else Listener(progress, handed=kept)
         cell = Cell(instance, request, collective, size, chunks, edits=edits)
-        done = run_loading(cell, listener=listener)
+        done = run_loading(cell, stop, listener)
         found = studied(cell, done, progress, explained=explained, sensitive=sensitive, picture=picture)
     record = found.noted(done.record)
     if record.solver is None and (own or context.get_parameter_source("solver") is ParameterSource.COMMANDLINE):
@@ -179,13 +181,33 @@ def solve(
     else:
         from .display import show_record
 
-        show_record(done.instance, record)
+        show_record(done.instance, record, size)
         for text in found.texts:
             echo(text)
+    tell_end(record, interrupted=stop.is_set())
+    return record.exit_status
+
+
+def tell_end(record: RunRecord, *, interrupted: bool) -> None:
+    """Say on stderr what was kept at an interrupt, and why there is no answer."""
+    if interrupted:
+        echo(f"cwb: interrupted: {what_is_kept(record)}", err=True)
     if record.exit_status != ExitStatus.OK:
         reason = "; ".join(record.violations) or record.message or record.status
         echo(f"cwb: {record.shown_status}: {reason}", err=True)
-    return record.exit_status
+
+
+def what_is_kept(record: RunRecord) -> str:
+    """What of a run that was interrupted the record has."""
+    bound = "" if record.bound is None else f"the bound {record.bound:.9g} {record.objective_unit or ''}".rstrip()
+    if record.answer is None:
+        return f"{bound} is kept, and no answer" if bound else "there was nothing to keep yet"
+    best = (
+        f"the best answer, {record.objective:.9g} {record.objective_unit or ''}".rstrip()
+        if record.objective
+        else "an answer"
+    )
+    return f"{best}{f', and {bound}' if bound else ''}, kept"
 
 
 def shown_answer(record: RunRecord, done: FinishedRun) -> Mapping[str, Any] | None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from cwb.cli.main import cwb
+from cwb.cli.main import cwb, run
 from cwb.cli.options import libraries_on_stderr
-from cwb.cli.solve import solve
+from cwb.cli.solve import solve, tell_end
 from cwb.harness import registry
+from cwb.harness.cell import run_cell
+from cwb.harness.plan import Cell
+from cwb.harness.request import Request
 
 FOREST = ("--model", "forestcoll", "a100(boxes=1)", "--collective", "all_gather", "--json", "-q")
 
@@ -144,3 +149,36 @@ def test_the_log_of_the_solver_can_be_watched(solver, capfd):
     out, err = capfd.readouterr()
     assert json.loads(out)["status"] == "optimal"
     assert len(err.splitlines()) > 10
+
+
+@pytest.mark.parametrize(
+    ("changes", "kept"),
+    [
+        ({}, "there was nothing to keep yet"),
+        ({"bound": 0.5}, "the bound 0.5 s is kept, and no answer"),
+        ({"bound": 0.5, "objective": 2.0, "answer": {}}, "the best answer, 2 s, and the bound 0.5 s, kept"),
+        ({"objective": 2.0, "answer": {}}, "the best answer, 2 s, kept"),
+    ],
+)
+def test_what_is_kept_at_an_interrupt(changes: dict[str, Any], kept: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """After Ctrl-C one line says what the record has."""
+    record = run_cell(Cell("ring(4)", Request("ring"), "all_reduce"))
+    record = replace(record, bound=None, objective=None, answer=None)
+    tell_end(replace(record, **changes), interrupted=True)
+    assert capsys.readouterr().err == f"cwb: interrupted: {kept}\n"
+
+
+def test_numbers_on_a_card_have_the_units_of_people(capsys: pytest.CaptureFixture[str]) -> None:
+    """Times are at least 1 of their unit, the size is as it was typed, a gap is in percent, and a reason is told once."""
+    command = ["solve", "ring(4)", "--model", "ring", "--collective", "all_reduce", "--size", "1000 kB", "-q"]
+    with pytest.raises(SystemExit):
+        run(command)
+    out, _ = capsys.readouterr()
+    for text in ("all_reduce of 1000 kB", "18 µs", " %"):
+        assert text in out
+    assert "e-0" not in out
+    with pytest.raises(SystemExit):
+        run(["solve", "ring(5)", "--model", "rhd", "--collective", "all_gather", "-q"])
+    out, err = capsys.readouterr()
+    assert (out + err).count("no power of two") == 1
+    assert "all_gather of 1 GiB" in out

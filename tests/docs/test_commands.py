@@ -208,11 +208,11 @@ def test_the_readme_shows_what_the_first_command_prints(blocks):
         name: float(value.replace(",", ""))
         for name, value in re.findall(r"│ ([a-zA-Z -]+?) +│ +([\d.,e-]+)(?: [^│]*)? │", text)
     }
-    assert shown["iteration time"] == pytest.approx(metrics["iteration_time_s"], rel=1e-7)
+    assert shown["iteration time"] == pytest.approx(1000 * metrics["iteration_time_s"], rel=1e-7)
     assert shown["network cost"] == pytest.approx(metrics["network_cost_usd"], rel=5e-3)
     assert shown["speedup over EqualBW"] == pytest.approx(metrics["speedup"], abs=1e-4)
     assert shown["perf-per-cost over EqualBW"] == pytest.approx(metrics["perf_per_cost_gain"], rel=5e-3)
-    assert shown["proved bound"] == pytest.approx(record.bound, rel=1e-7)
+    assert shown["proved bound"] == pytest.approx(1000 * record.bound, rel=1e-7)
     assert shown["gap"] < 1e-7
     assert re.search(rf"│ status +│ +{record.status} \({record.metrics['question']}\) │", text)
 
