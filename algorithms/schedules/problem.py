@@ -20,6 +20,16 @@ from ...core.topology import Topology
 MAX_SENDS = 50_000_000
 
 
+#: Collectives in which there is one part for everybody, or one for each of the others.
+_OF_ONE_PART = (
+    CollectiveKind.BROADCAST,
+    CollectiveKind.REDUCE,
+    CollectiveKind.GATHER,
+    CollectiveKind.SCATTER,
+    CollectiveKind.POINT_TO_POINT,
+)
+
+
 @dataclass(frozen=True, eq=False)
 class GroupProblem:
     """A collective among ranks that are known by their position in the group.
@@ -108,6 +118,14 @@ def _fault(problem: GroupProblem, collectives: Sequence[CollectiveKind]) -> str 
     if problem.n < 2:
         return "a collective needs at least two ranks"
     return "the collective has no data to move" if problem.demand.size_bytes <= 0 else None
+
+
+def fewest_sends(problem: GroupProblem) -> int:
+    """How many sends any algorithm needs that gives every chunk to everybody who lacks it, one at a time."""
+    n, kind = problem.n, problem.collective
+    passes = 2 if kind is CollectiveKind.ALL_REDUCE else 1
+    parts = 1 if kind in _OF_ONE_PART else n
+    return passes * parts * (n - 1) * problem.demand.chunks
 
 
 def check_size(sends: int, hops: int | None = None) -> None:

@@ -12,6 +12,7 @@ from pydantic import Field
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, step_schedule, supports_copies
+from ...algorithms.schedules.problem import fewest_sends, group_problems
 from ...core.budget import Budget
 from ...core.effort import require_schedulable
 from ...core.errors import InputError, Unsupported
@@ -106,8 +107,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SpffOptions
     with budget.clock.phase("build"):
         bound, certificate = best_bound(instance)
         budget.tell_bound(bound, certificate)
+        require_schedulable(sum(map(fewest_sends, group_problems(instance))))
         chunks, columns = commodities_of(instance), chunks_of(instance)
-        require_schedulable(sum(len(chunk.targets) for chunk in chunks))
         sends = rounds(chunks, topology, budget, longest=options.first == "longest")
     if sends is None:
         message = "the rounds were not complete in time"

@@ -13,7 +13,7 @@ import numpy as np
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.graphs.distances import route
 from ...algorithms.schedules.compose import concatenate, merge
-from ...algorithms.schedules.problem import GroupProblem, check_size, group_problems, supports_groups
+from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems, supports_groups
 from ...core.budget import Budget
 from ...core.collective import CollectiveKind
 from ...core.errors import InputError, Unsupported
@@ -140,14 +140,6 @@ def define(
         supports=supports,
         needs_solver=False,
     )
-
-
-def fewest_sends(problem: GroupProblem) -> int:
-    """How many sends any algorithm needs that gives every chunk to everybody who lacks it, one at a time."""
-    n, kind = problem.n, problem.collective
-    passes = 2 if kind is CollectiveKind.ALL_REDUCE else 1
-    parts = n if kind in (*GATHERS, CollectiveKind.ALL_TO_ALL) else 1
-    return passes * parts * (n - 1) * problem.demand.chunks
 
 
 def assemble(problem: GroupProblem, algorithm: Algorithm) -> StepSchedule:

@@ -199,9 +199,9 @@ def round_model(instance: Instance, options: AstarOptions) -> RoundModel:
         raise Unsupported("a switch that can store a limited amount is in teccl/milp alone")
     epochs = options.round_epochs or max(SHORT, *(link.delay for link in problem.links))
     state = RoundState(frozenset((q, c.source) for q, c in enumerate(problem.commodities)))
-    return RoundModel(
-        instance, problem, epochs, 1, round_index_sets(problem, epochs, state), options.gamma, options.epochs
-    )
+    sets = round_index_sets(problem, epochs, state)
+    require_buildable(sets.columns, f"a round of {epochs} epochs", COLUMN_S)
+    return RoundModel(instance, problem, epochs, 1, sets, options.gamma, options.epochs)
 
 
 def build_round(index: RoundModel) -> Any:
@@ -230,6 +230,8 @@ def all_to_all_model(instance: Instance, options: AllToAllModelOptions) -> AllTo
     epochs = _enough(options.epochs, least, least)
     grid = coarse(exchange, epochs, options.blocks or epochs, options.side)
     reduced = reduce(points_for(exchange, options.side))
+    flows, balances, _ = reduced.classes.sizes
+    require_buildable((flows + balances) * grid.blocks, f"{grid.blocks} blocks of epochs")
     return AllToAllModel(instance, problem, epochs, least, exchange, grid, reduced)
 
 

@@ -11,9 +11,12 @@ from typing import Any
 from zlib import crc32
 
 import pytest
+from cwb.core.budget import Budget
+from cwb.core.effort import spending
+from cwb.core.errors import OutOfTime
 from cwb.core.instance import Instance
 from cwb.core.record import RunRecord
-from cwb.harness import Request, interrupt, run
+from cwb.harness import Request, interrupt, registry, run
 from cwb.harness.request import Listener
 from formulation_exams import INSTANCES
 from method_examples import EXAMPLES, example, request
@@ -25,6 +28,9 @@ GRACE = 300
 LATEST = 6000
 
 NAMES = [*EXAMPLES, *INSTANCES]
+
+#: Formulations whose models have a column or two for a link, a dimension or a tree that is there already.
+SMALL = {"forestcoll/max-flow", "libra/allocation", "mtree/restricted-master", "multirail/themis"}
 
 
 class CountedWatch(interrupt._Watch):
@@ -89,3 +95,15 @@ def test_a_limit_is_kept_wherever_a_method_is(name: str, monkeypatch: pytest.Mon
     other.start()
     other.join(60)
     assert not other.is_alive()  # no lock is kept for ever
+
+
+@pytest.mark.parametrize("name", sorted(INSTANCES.keys() - SMALL))
+def test_no_model_is_built_for_which_there_is_no_time(name: str) -> None:
+    """A model is refused by its size before it is built, in one line, where the time that is left will not do."""
+    exam = INSTANCES[name][0]
+    formulation = registry.formulation(name)
+    with (
+        spending(Budget(keep=lambda _: 0.0)),
+        pytest.raises(OutOfTime, match=r"columns, which take some .* s to build"),
+    ):
+        formulation.build(formulation.index(*formulation.posed(exam.posed(), exam.options)))
