@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from math import gcd, lcm
 from typing import Any
 
@@ -24,6 +25,9 @@ from ...core.topology import NodeKind, Topology
 from .method import SPREADS, group_ranks, supports
 
 Pair = tuple[int, int]
+
+#: Switches that add and copy of which all sets are tried, on networks of so many ranks at most.
+MOST_TRIED, SMALL = 3, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,11 +223,22 @@ def hubs_of(topology: Topology) -> tuple[int, ...]:
     entering, leaving = bandwidth_of_nodes(topology)
     rates = [min(pair) for pair in zip(entering, leaving, strict=True)]
     fastest = min(rates[node] for node in topology.rank_nodes)
-    return tuple(
-        index
-        for index, node in enumerate(topology.nodes)
-        if node.kind is NodeKind.SWITCH and node.copies and node.adds and rates[index] >= fastest
-    )
+    return tuple(switch for switch in adding_switches(topology) if rates[switch] >= fastest)
+
+
+def adding_switches(topology: Topology) -> tuple[int, ...]:
+    """Switches that add and copy."""
+    nodes = enumerate(topology.nodes)
+    return tuple(i for i, node in nodes if node.kind is NodeKind.SWITCH and node.copies and node.adds)
+
+
+def sets_of_hubs(topology: Topology) -> list[tuple[int, ...]]:
+    """Sets of switches that all trees may pass: those of :func:`hubs_of`, of a few switches all others, and none."""
+    able = adding_switches(topology)
+    few = len(able) <= MOST_TRIED and len(topology.ranks) <= SMALL
+    sizes = range(len(able), 0, -1) if few else ()
+    tried = [hubs for size in sizes for hubs in combinations(able, size)]
+    return list(dict.fromkeys([hubs_of(topology), *tried, ()]))
 
 
 class PairNetwork:

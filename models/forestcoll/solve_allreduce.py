@@ -27,7 +27,7 @@ from .bounds import best_certificate
 from .extract import AllReducePlan, lengths, make_plan, values
 from .formulations.lp6_allreduce import build, unit
 from .method import AllReduceOptions, ForestOptions
-from .problem import PairNetwork, from_all_ranks, hubs_of
+from .problem import PairNetwork, from_all_ranks, hubs_of, sets_of_hubs
 from .solve import MOST_COPIES, busiest_s
 from .solve import run as run_in_halves
 
@@ -164,8 +164,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
     if isinstance(plain.answer, TreePacking):
         best = busiest_s(instance, plain.answer), plain.answer, {"trees_of": "halves"}
     solutions: list[AllReduceSolution] = []
-    # Trees that all pass the switches that add and copy; where these are not proved best, trees of ranks alone.
-    for hubs in dict.fromkeys((hubs_of(network_of(instance)), ())):
+    # Trees that all pass the switches that add and copy; where these are not proved best, some of them, or none.
+    for hubs in sets_of_hubs(network_of(instance)):
         if solutions and (budget.exhausted or (best is not None and best[0] == proved[0])):
             break
         solution = solve_allreduce(instance, solver, budget, options.k, hubs)

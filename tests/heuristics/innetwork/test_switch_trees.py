@@ -47,7 +47,7 @@ def test_hundreds_of_ranks_without_a_solver():
     assert record.bound <= record.objective <= record.bound * 1.02
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(topology=switched(two_way=True))
 def test_no_better_than_the_best_trees(topology):
     """On small networks the trees are right, and between the best of all trees and twice their time."""

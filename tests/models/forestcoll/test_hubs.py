@@ -127,7 +127,8 @@ def switched(draw, *, two_way=False):
     return replace(topology, nodes=(*topology.nodes[:3], *(replace(n, **draw(can)) for n in topology.nodes[3:])))
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None)
 @given(topology=switched())
 def test_no_bound_is_above_the_best_trees_and_no_trees_are_better(topology):
     """Of all trees over switches that can, none is faster than what is proved, and none of the method's faster than these."""
