@@ -6,6 +6,9 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import inf
+from numbers import Real
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,6 +26,9 @@ Spec: TypeAlias = Any
 #: The latency that is that of a link's length.
 LENGTH = "length"
 
+#: Chunks into which a part may be divided.
+MAX_CHUNKS = 10**9
+
 _GRAPH_FILES = (".graphml", ".gml")
 
 
@@ -33,7 +39,7 @@ def load(
     bandwidth_unit: str | None = None,
     latency: str | None = None,
     latency_unit: str | None = None,
-    switches: Sequence[str] = (),
+    switches: str | Sequence[str] = (),
     name: str | None = None,
     collective: str | None = None,
     size: str | None = None,
@@ -53,7 +59,7 @@ def load(
         ``latency="length"`` it is that of the length, from ``dist`` in km or coordinates, at 200,000 km/s.
     bandwidth_unit, latency_unit : str, optional
         Units of numbers that have none, such as ``"Gb/s"`` and ``"us"``.
-    switches : sequence of str
+    switches : str or sequence of str
         Patterns of the names of nodes that are switches, such as ``"leaf*"``.
     name : str, optional
         Name of the instance.
@@ -68,7 +74,8 @@ def load(
     from ..exchange.graph_network import Defaults
 
     lengths = latency == LENGTH
-    asked = Defaults(bandwidth, bandwidth_unit, None if lengths else latency, latency_unit, lengths, tuple(switches))
+    patterns = (switches,) if isinstance(switches, str) else tuple(switches)
+    asked = Defaults(bandwidth, bandwidth_unit, None if lengths else latency, latency_unit, lengths, patterns)
     with keyword_names():
         instance = _loaded(spec, asked, name)
         if name is not None and name != instance.name:
@@ -77,7 +84,9 @@ def load(
             return instance
         from ..harness.demand import with_demand
 
-        return with_demand(instance, collective, size, chunks)
+        return with_demand(
+            instance, collective, size, None if chunks is None else whole(chunks, "chunks", 1, MAX_CHUNKS)
+        )
 
 
 def _loaded(spec: Spec, asked: Defaults, name: str | None) -> Instance:
@@ -142,6 +151,33 @@ def _built(data: object, name: str) -> Instance:
     from ..instances.loader import from_data
 
     return from_data(data, name)
+
+
+def whole(value: Any, name: str, least: int, most: int) -> int:
+    """A whole number of Python or numpy within limits, given as a keyword argument.
+
+    Raises
+    ------
+    InputError
+        If it is none, or outside of them.
+    """
+    number = None if isinstance(value, bool) or not hasattr(value, "__index__") else index(value)
+    if number is None or not least <= number <= most:
+        raise InputError(f"{shown(value)}; expected a whole number from {least:,} to {most:,}", source=name)
+    return number
+
+
+def at_least_0(value: Any, name: str) -> float:
+    """A finite number of at least 0, given as a keyword argument.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < inf:
+        raise InputError(f"{shown(value)}; expected a number of at least 0", source=name)
+    return float(value)
 
 
 @contextmanager

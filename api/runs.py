@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InputError
 from ..core.record import RunRecord
-from .inputs import Spec, keyword_names, load
+from .inputs import MAX_CHUNKS, Spec, at_least_0, keyword_names, load, whole
 
 if TYPE_CHECKING:
     from ..core.answers import Answer
@@ -157,9 +157,12 @@ def solve(
         register(model)
         model = model.name
     with keyword_names():
+        chunks = None if chunks is None else whole(chunks, "chunks", 1, MAX_CHUNKS)
         if chunks is not None and "chunks" in registry.get(model).options.model_fields:
             options, chunks = {**options, "chunks": chunks}, None
         asked = load(instance, collective=collective, size=size, chunks=chunks)
+        seed, threads = whole(seed, "seed", 0, 2**31 - 1), whole(threads, "threads", 1, 10_000)
+        time_limit_s, gap = _limit(time_limit_s, "time_limit_s"), _limit(gap, "gap")
         request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, solver_options or {})
         return Run.of(run(asked, request, progress or silent))
 
@@ -363,7 +366,11 @@ def _study(
     from ..harness import Request
 
     asked = load(instance, collective=collective, size=size)
-    return asked, Request(model, solver, options, time_limit_s=time_limit_s)
+    return asked, Request(model, solver, options, time_limit_s=_limit(time_limit_s, "time_limit_s"))
+
+
+def _limit(value: float | None, name: str) -> float | None:
+    return None if value is None else at_least_0(value, name)
 
 
 def compare(

@@ -154,7 +154,7 @@ def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> int:
             mark = "not loaded"
         echo(f"{task.cell}  [{mark}]" if mark else str(task.cell))
     told = "".join(f", {count} of them {what}" for what, count in sorted(counts.items()))
-    echo(f"{len(everything)} runs planned{told}", err=True)
+    echo(f"{len(everything)} run{'s' * (len(everything) != 1)} planned{told}", err=True)
     return ExitStatus.BAD_INPUT if counts["wrong"] else ExitStatus.OK
 
 

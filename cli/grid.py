@@ -86,7 +86,7 @@ def suite_of(name: str | None, asked: Asked) -> Suite:
         grid["solvers"] = split(asked.solvers)
     if asked.sizes:
         grid["sizes"] = sizes(asked.sizes)
-    instances = split(asked.instances or "")
+    instances = list(dict.fromkeys(split(asked.instances or "")))
     silent = [] if asked.collectives else [name for name in instances if _asks_nothing(name)]
     others = [name for name in instances if name not in silent]
     grids = [{**grid, "instances": silent, "collectives": [DEFAULT_COLLECTIVE]}] if silent else []

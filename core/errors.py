@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
+from .text import printable
+
 
 class ExitStatus(IntEnum):
     """The documented exit statuses of the command line."""
@@ -84,7 +86,7 @@ class InputError(CwbError):
 
     def __str__(self) -> str:
         source = self.source and _cut(self.source)
-        return ": ".join(part for part in (source, self.place, self.problem) if part)
+        return printable(": ".join(part for part in (source, self.place, self.problem) if part))
 
 
 @contextmanager

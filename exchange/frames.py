@@ -61,6 +61,7 @@ def loads_frame(answer: Answer, instance: Instance | None = None) -> Any:
     import pandas as pd
 
     sends, sizes, _ = _sent(answer, instance)
+    _check_network(sends, instance)
     links = len(network_of(instance).links) if instance else 0
     number = np.bincount(sends.path_links, minlength=links)
     load = np.bincount(sends.path_links, np.repeat(sizes, sends.hops), links)
@@ -91,12 +92,25 @@ def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
     import pandas as pd
 
     sends, sizes, more = _sent(answer, instance)
+    _check_network(sends, instance)
     nodes = None if instance is None else np.array([node.name for node in network_of(instance).nodes], dtype=object)
     ends = {name: column if nodes is None else nodes[column] for name, column in _ends(sends)}
     links = [tuple(path) for path in map(np.ndarray.tolist, np.split(sends.path_links, sends.path_offset[1:-1]))]
     what = {"tree" if isinstance(answer, TreePacking) else "chunk": sends.chunk, "size_bytes": sizes}
     told = {"send": np.arange(len(sends)), **ends, **what, "reduce": sends.reduce, **more}
     return pd.DataFrame(told).assign(path=links[: len(sends)])
+
+
+def _check_network(sends: Sends, instance: Instance | None) -> None:
+    """Refuse a schedule of a larger network."""
+    if instance is None or not len(sends):
+        return
+    network = network_of(instance)
+    used = {"nodes": max(int(column.max()) for _, column in _ends(sends)) + 1, "links": int(sends.path_links.max()) + 1}
+    for what, known in (("nodes", len(network.nodes)), ("links", len(network.links))):
+        if used[what] > known:
+            text = f"the schedule uses {used[what]:,} {what}, {instance.name[:60]!r} has {known:,}; expected its own instance"
+            raise InputError(text, source="instance")
 
 
 def _ends(sends: Sends) -> tuple[tuple[str, Ints], tuple[str, Ints]]:

@@ -143,7 +143,10 @@ def from_node_link(data: Any, name: str) -> Graph:
     about = data.get("graph")
     title = about.get("name") if isinstance(about, dict) else None
     graph = _graph(title if isinstance(title, str) and title else name, data["nodes"], "nodes", links, "edges")
-    return replace(graph, directed=data.get("directed") is True)
+    directed = data.get("directed", False)
+    if not isinstance(directed, bool):
+        raise InputError(f"{shown(directed)}; expected true or false", place="directed")
+    return replace(graph, directed=directed)
 
 
 def _graph(name: str, nodes: Sequence[Any], node_place: str, links: Sequence[Any], link_place: str) -> Graph:
@@ -230,6 +233,11 @@ def _graphml(text: str, name: str) -> Graph:
 
     nodes, edges = ([fields(element) for element in found[kind]] for kind in ("node", "edge"))
     directed = any(graph.get("edgedefault") == "directed" for graph in found["graph"])
+    for index, edge in enumerate(found["edge"]):
+        if (said := edge.get("directed")) is not None and said != ("true" if directed else "false"):
+            raise InputError(
+                f"{shown(said)}, unlike the graph; expected links of one kind", place=f"edge[{index}].directed"
+            )
     return replace(_graph(name, nodes, "node", edges, "edge"), directed=directed)
 
 

@@ -75,6 +75,8 @@ def import_frame(table: Any, defaults: Defaults, name: str) -> dict[str, Any]:
     if len(table) > MAX_ROWS:
         raise InputError(f"{len(table):,} rows; expected at most {MAX_ROWS:,}")
     links = []
+    short = table.select_dtypes(["float16", "float32"]).columns
+    table = table.astype(dict.fromkeys(short, str)).astype(dict.fromkeys(short, float))
     for number, row in enumerate(table.astype(object).where(table.notna(), None).to_dict("records")):
         with located(f"row {number}"):
             cells = {str(column): value for column, value in row.items() if value is not None}

@@ -144,8 +144,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy as one of Python."""
-    return value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
+    """A number of numpy as one of Python; a float of fewer bits is the decimal that it is written as."""
+    if not hasattr(value, "dtype") or getattr(value, "shape", None) != ():
+        return value
+    plain = value.item()
+    return float(str(value)) if isinstance(plain, float) else plain
 
 
 def _written(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ..core.collective import CollectiveKind, Demand
-from ..core.errors import InputError, located
+from ..core.errors import InputError, located, shown
 from ..core.instance import Instance
 from ..core.text import did_you_mean
 from ..core.units import UnitKind, parse
@@ -27,8 +27,10 @@ def with_demand(instance: Instance, collective: str | None, size: str | None, ch
     known = instance.demand
     kinds = [kind.value for kind in CollectiveKind]
     if collective is not None and collective not in kinds:
-        hint = did_you_mean(collective, kinds)
-        raise InputError(f"{collective!r} is unknown; expected one of {', '.join(kinds)}{hint}", source="--collective")
+        hint = did_you_mean(str(collective), kinds)
+        raise InputError(
+            f"{shown(collective)} is unknown; expected one of {', '.join(kinds)}{hint}", source="--collective"
+        )
     kind = CollectiveKind(collective) if collective is not None else known.collective if known else None
     if kind is None:
         raise InputError(

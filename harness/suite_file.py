@@ -87,8 +87,10 @@ def _values(value: object) -> object:
     if not {"from", "to"} <= value.keys() or way not in ({"step"}, {"factor"}) or not whole or value.get("factor") == 1:
         expected = "expected { from, to, step } or { from, to, factor } of whole numbers above 0, the factor above 1"
         raise ValueError(f"{shown(value)} is no range; {expected}")
-    written = [value["from"]] if value["from"] <= value["to"] else []
-    while written and len(written) <= MAX_VALUES:
+    if value["from"] > value["to"]:
+        raise ValueError(f"{shown(value)} is empty; expected a range that goes up")
+    written = [value["from"]]
+    while len(written) <= MAX_VALUES:
         following = written[-1] * value["factor"] if "factor" in value else written[-1] + numbers["step"]
         if following > value["to"]:
             break
@@ -103,6 +105,8 @@ def _sizes(value: object) -> object:
     if value.keys() != {"from", "to", "factor"} or type(value["factor"]) is not int or value["factor"] < 2:
         raise ValueError(f"{shown(value)} is no range; expected {{ from, to, factor }}, the factor whole and above 1")
     size, last = (parse(_size(value[end]), UnitKind.SIZE) for end in ("from", "to"))
+    if size > last:
+        raise ValueError(f"{shown(value)} is empty; expected a range that goes up")
     written = []
     while size <= last:
         written.append(_written(size))

@@ -67,6 +67,7 @@ def test_a_dry_run_says_what_would_fail(tmp_path: Path, capsys: pytest.CaptureFi
         (("--models", "ring", "--instances", "ring(4)", "--sizes", "5"), "--sizes: '5' has no unit"),
         (("--models", "ring", "--instances", "ring(4)", "--sizes", "1KiB..2"), "--sizes: '2' has no unit"),
         (("--models", "ring", "--instances", "ring(4)", "--sizes", "1KiB..1GiB*x"), "'x' is no factor"),
+        (("--models", "ring", "--instances", "ring(4)", "--sizes", "1GiB..1KiB"), "a range that goes up"),
         (
             ("--models", "ring", "--instances", "ring(4)", "--collectives", "allreduce"),
             "--collectives: 'allreduce' is unknown; expected one of all_gather",

@@ -76,6 +76,7 @@ def test_spellings_of_a_time(fields, unit):
         ({"bandwidth_GBps": "1/0"}, "is not a quantity"),
         ({"bandwidth_GBps": True}, "True has no unit"),
         ({"bandwidth_GBps": [25]}, r"\[25\] has no unit"),
+        ({"bandwidth_GBps": np.array([25, 26])}, r"array\(\[25, 26\]\) has no unit"),
         ({"bandwidth_GBps": "9" * 50}, "is not a quantity"),
         ({RAW: "fast"}, "'fast b/s' is not a quantity"),
     ],
