@@ -161,7 +161,7 @@ def solve(
         if chunks is not None and "chunks" in registry.get(model).options.model_fields:
             options, chunks = {**options, "chunks": chunks}, None
         asked = load(instance, collective=collective, size=size, chunks=chunks)
-        seed, threads = whole(seed, "seed", 0, 2**31 - 1), whole(threads, "threads", 1, 10_000)
+        seed, threads = whole(seed, "seed", 0, 2**31 - 1), whole(threads, "threads", 1, 1024)
         time_limit_s, gap = _limit(time_limit_s, "time_limit_s"), _limit(gap, "gap")
         request = Request(model, solver, options, seed, threads, time_limit_s, gap, log_file, solver_options or {})
         return Run.of(run(asked, request, progress or silent))
