@@ -11,6 +11,7 @@ import click
 
 from ..core.errors import ExitStatus, located
 from ..core.units import UnitKind, parse
+from . import completion
 from .compare_progress import comparison_on_stderr
 from .edits import network_edits
 from .options import parse_duration, plugged
@@ -30,16 +31,36 @@ _REASONS = 5
 
 
 @click.command()
-@click.argument("suite", required=False)
-@click.option("--models", metavar="NAMES", help="In place of a suite: methods, such as ring,tacos,forestcoll.")
-@click.option("--instances", metavar="NAMES", help="Instances of --models, such as 'torus(4,4),my.json'.")
-@click.option("--collectives", metavar="NAMES", help="Of --instances.  [default: their own, else all_reduce]")
+@click.argument("suite", required=False, shell_complete=completion.of(completion.suites, files=True))
+@click.option(
+    "--models",
+    shell_complete=completion.of(completion.models, listed=True),
+    metavar="NAMES",
+    help="In place of a suite: methods, such as ring,tacos,forestcoll.",
+)
+@click.option(
+    "--instances",
+    shell_complete=completion.of(completion.instances, files=True, listed=True),
+    metavar="NAMES",
+    help="Instances of --models, such as 'torus(4,4),my.json'.",
+)
+@click.option(
+    "--collectives",
+    shell_complete=completion.of(completion.collectives, listed=True),
+    metavar="NAMES",
+    help="Of --instances.  [default: their own, else all_reduce]",
+)
 @click.option(
     "--sizes",
     metavar="SIZES",
     help="Of --collectives: '1MiB,1GiB'; 1KiB..1GiB is every fourth, 1KiB..1GiB*2 every second.",
 )
-@click.option("--solvers", metavar="NAMES", help="Of --models that call one.  [default: highs]")
+@click.option(
+    "--solvers",
+    shell_complete=completion.of(completion.solvers, listed=True),
+    metavar="NAMES",
+    help="Of --models that call one.  [default: highs]",
+)
 @click.option(
     "--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="Of --models; a list is tried in turn."
 )

@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from ..core.errors import ExitStatus
+from . import completion
 from .options import libraries_on_stderr, progress_on_stderr
 from .streams import echo
 
 
 @click.command("export-instances")
-@click.argument("suite", default="library")
+@click.argument("suite", default="library", shell_complete=completion.of(completion.suites, files=True))
 @click.option(
     "--output",
     "-o",

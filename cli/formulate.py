@@ -9,6 +9,7 @@ import click
 
 from ..core.errors import InputError, located
 from ..core.files import write_whole
+from . import completion
 from .edits import load_edited, network_edits
 from .options import limited, parse_options, plugged
 from .streams import echo
@@ -18,10 +19,23 @@ MAX_PRINTED = 2000
 
 
 @click.command()
-@click.argument("formulation")
-@click.argument("instance")
-@click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of the formulation.")
-@click.option("--collective", metavar="NAME", help="Such as all_reduce; replaces the instance's.")
+@click.argument("formulation", shell_complete=completion.of(completion.formulations))
+@click.argument("instance", shell_complete=completion.of(completion.instances, files=True))
+@click.option(
+    "--option",
+    "-O",
+    "options",
+    multiple=True,
+    shell_complete=completion.method_options,
+    metavar="NAME=VALUE",
+    help="An option of the formulation.",
+)
+@click.option(
+    "--collective",
+    shell_complete=completion.of(completion.collectives),
+    metavar="NAME",
+    help="Such as all_reduce; replaces the instance's.",
+)
 @click.option("--size", "data", metavar="SIZE", help="Full buffer of the collective.")
 @click.option("--chunks", type=click.IntRange(1, 10**9), help="Equal chunks that each rank's part is cut into.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File to write: .lp or .mps.")

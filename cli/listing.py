@@ -11,6 +11,7 @@ import click
 from ..core.collective import CollectiveKind
 from ..core.errors import InputError
 from ..core.solver import Capability
+from . import completion
 from .options import plugged
 from .streams import echo
 
@@ -168,9 +169,18 @@ LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
 @click.command(name="list")
 @click.argument("what", type=click.Choice(list(LISTINGS)), metavar="WHAT")
 @click.option(
-    "--for", "instance", metavar="INSTANCE", help="Of models, who takes this instance, and why others do not."
+    "--for",
+    "instance",
+    shell_complete=completion.of(completion.instances, files=True),
+    metavar="INSTANCE",
+    help="Of models, who takes this instance, and why others do not.",
 )
-@click.option("--collective", metavar="NAME", help="With --for, in place of the instance's.")
+@click.option(
+    "--collective",
+    shell_complete=completion.of(completion.collectives),
+    metavar="NAME",
+    help="With --for, in place of the instance's.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects on stdout.")
 @plugged
 def listing(what: str, instance: str | None, collective: str | None, as_json: bool) -> None:

@@ -68,6 +68,8 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
+        if cmd_name not in COMMANDS and ctx.resilient_parsing:  # at the tab key
+            return None
         if cmd_name not in COMMANDS:
             hint = did_you_mean(cmd_name, COMMANDS)
             raise click.UsageError(f"no such command {cmd_name!r}; expected one of {', '.join(COMMANDS)}{hint}", ctx)

@@ -10,6 +10,7 @@ import click
 from ..api.pictures import KINDS, OF_TREES, PAGE, drawn
 from ..core.errors import InputError, located
 from ..core.files import write_whole
+from . import completion
 from .edits import load_edited, network_edits
 from .table import selected, selecting
 
@@ -21,7 +22,9 @@ _HEAD = 65536
 
 
 @click.command()
-@click.argument("name", metavar="NAME|SCHEDULE|NETWORK", required=False)
+@click.argument(
+    "name", metavar="NAME|SCHEDULE|NETWORK", required=False, shell_complete=completion.of(completion.plots, files=True)
+)
 @click.argument("records", nargs=-1, type=click.Path(path_type=Path))
 @selecting
 @click.option("--kind", type=click.Choice(KINDS), help="Picture of a schedule.  [default: heatmap]")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..core.errors import ExitStatus, InputError, located
+from . import completion
 from .folders import check_new, new_folder
 from .msccl import DIALECTS, PLACEMENTS, PROTOCOLS
 from .options import libraries_on_stderr, parse_duration, plugged, progress_on_stderr, telling_on_stderr
@@ -29,7 +30,7 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broa
 
 
 @click.command()
-@click.argument("instance")
+@click.argument("instance", shell_complete=completion.of(completion.instances, files=True))
 @click.option("--collective", type=click.Choice(COLLECTIVES), help="Replaces the instance's.")
 @click.option("--output", "-o", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="A new folder.")
 @click.option("--min-bytes", metavar="SIZE", default="1 KiB", show_default=True, help="First size that is chosen for.")

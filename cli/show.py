@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from . import completion
 from .edits import load_edited, network_edits
 from .options import limited
 from .streams import console
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("what")
+@click.argument("what", shell_complete=completion.of(completion.everything, files=True))
 @network_edits
 @limited
 def show(what: str, edits: tuple[tuple[str, str], ...]) -> None:

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from ..core.errors import ExitStatus, InputError, located
 from ..core.files import write_whole
+from . import completion
 from .edits import network_edits
 from .options import (
     libraries_on_stderr,
@@ -43,15 +44,32 @@ MAX_PRINTED_EDGES = 100_000
 
 
 @click.command()
-@click.argument("instance")
-@click.option("--model", "-m", help="The method; 'cwb list models' names all.")
+@click.argument("instance", shell_complete=completion.of(completion.instances, files=True))
 @click.option(
-    "--formulation", help="In place of a method, a declared model to solve as it is; see 'cwb list formulations'."
+    "--model", "-m", shell_complete=completion.of(completion.models), help="The method; 'cwb list models' names all."
 )
 @click.option(
-    "--solver", "-s", default="highs", show_default=True, help="highs, highs-pdlp, gurobi, scip or pyomo:NAME."
+    "--formulation",
+    shell_complete=completion.of(completion.formulations),
+    help="In place of a method, a declared model to solve as it is; see 'cwb list formulations'.",
 )
-@click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of the method.")
+@click.option(
+    "--solver",
+    "-s",
+    default="highs",
+    shell_complete=completion.of(completion.solvers),
+    show_default=True,
+    help="highs, highs-pdlp, gurobi, scip or pyomo:NAME.",
+)
+@click.option(
+    "--option",
+    "-O",
+    "options",
+    multiple=True,
+    shell_complete=completion.method_options,
+    metavar="NAME=VALUE",
+    help="An option of the method.",
+)
 @click.option(
     "--solver-option",
     "-S",
@@ -64,7 +82,12 @@ MAX_PRINTED_EDGES = 100_000
 @click.option(
     "--gap", type=click.FloatRange(0, 1, max_open=True), callback=not_nan, help="Relative gap at which to stop."
 )
-@click.option("--collective", metavar="NAME", help="Such as all_reduce; replaces the instance's.")
+@click.option(
+    "--collective",
+    shell_complete=completion.of(completion.collectives),
+    metavar="NAME",
+    help="Such as all_reduce; replaces the instance's.",
+)
 @click.option("--size", metavar="SIZE", help="Full buffer of the collective.  [default: the instance's, else 1 GiB]")
 @click.option("--chunks", type=click.IntRange(1, 10**9), help="Equal chunks that each rank's part is cut into.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)

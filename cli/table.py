@@ -11,6 +11,7 @@ import click
 
 from ..core.errors import InputError, located
 from ..core.files import write_whole
+from . import completion
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -27,7 +28,12 @@ def selecting(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="CONDITION",
         help="Records alone with model=ring, instance=torus*, seconds.total<1.",
     )
-    only = click.option("--only", metavar="MODELS", help="Records of these methods alone, such as 'ring,teccl*'.")
+    only = click.option(
+        "--only",
+        shell_complete=completion.of(completion.models, listed=True),
+        metavar="MODELS",
+        help="Records of these methods alone, such as 'ring,teccl*'.",
+    )
     return where(only(command))
 
 
@@ -49,7 +55,7 @@ def selected(records: tuple[Path, ...], where: Sequence[str], only: str | None) 
 
 
 @click.command()
-@click.argument("name", required=False, metavar="NAME")
+@click.argument("name", required=False, shell_complete=completion.of(completion.tables), metavar="NAME")
 @click.argument("records", nargs=-1, type=click.Path(path_type=Path))
 @selecting
 @click.option("--columns", metavar="NAMES", help="Columns to show, in this order, such as 'method,size,busbw'.")
