@@ -160,6 +160,7 @@ def solve(
     from ..harness import Request, registry
     from ..harness.cell import run_loading
     from ..harness.clock import WallClock
+    from ..harness.interrupt import stop_on_interrupt
     from ..harness.last_model import LastModel
     from ..harness.plan import Cell
     from ..harness.request import Listener
@@ -172,7 +173,8 @@ def solve(
     for path in (output, write_model, append, picture):
         if path is not None and not path.parent.is_dir():
             raise InputError("its folder does not exist; expected a file in one that does", source=str(path))
-    stop = threading.Event()  # set by Ctrl-C
+    stop = threading.Event()
+    context.with_resource(stop_on_interrupt(stop))  # also while the file and the record are written
     limit_s, own = parse_duration(time_limit, "--time-limit"), parse_solver_options(solver_options)
     request = Request(model, solver, parse_options(options), seed, threads, limit_s, gap, None, own, pool or 1)
     with (

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -182,3 +186,19 @@ def test_numbers_on_a_card_have_the_units_of_people(capsys: pytest.CaptureFixtur
     out, err = capsys.readouterr()
     assert (out + err).count("no power of two") == 1
     assert "all_gather of 1 GiB" in out
+
+
+def test_ctrl_c_while_the_file_is_written_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first Ctrl-C after the run lets the file and the record be written."""
+    module = import_module("cwb.cli.solve")
+    real = module.write_answer
+
+    def slow(*arguments: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, "write_answer", slow)
+    words = ["-qm", "ring", "ring(4)", "--collective", "all_reduce", "-o", "s.json", "--append", "r.jsonl"]
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(solve, words, standalone_mode=False).return_value == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.jsonl", "s.json"]
