@@ -130,8 +130,9 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
     keys = [i for name in names for i, key in enumerate(spec.keys) if _is_named(key, name)]
     columns = [c for name in names for c, column in enumerate(spec.columns) if _is_named(column, name)]
     for name in names:
-        if not any(_is_named(item, name) for item in (*spec.keys, *spec.columns)):
-            raise _unknown(name, (*spec.keys, *spec.columns))
+        known: tuple[Key | Column, ...] = (*spec.keys, *spec.columns)
+        if not any(_is_named(item, name) for item in known):
+            raise _unknown(name, known)
     columns = columns or list(range(len(spec.columns)))
     return replace(
         table,

@@ -122,7 +122,8 @@ def _one_way(pairs: dict[tuple[int, int], _Pair]) -> bool:
 def _classes(pairs: dict[tuple[int, int], _Pair]) -> dict[tuple[Fraction, Fraction], tuple[str, float]]:
     """Colour and width of each bandwidth and latency, the fastest first; grey where there are too many."""
     kinds = sorted({_kind(pair) for pair in pairs.values()}, reverse=True)
-    crowd = min(1.0, (60 / max(1, len(pairs))) ** 0.5)
+    busiest = max(Counter(end for pair in pairs for end in pair).values(), default=1)
+    crowd = min(1.0, (60 / max(1, len(pairs))) ** 0.5, 24 / busiest)
     top = kinds[0][0] if kinds else Fraction(1)
     return {
         kind: (
@@ -165,11 +166,11 @@ def _told(kind: tuple[Fraction, Fraction]) -> str:
 
 def _counts(topology: Topology) -> str:
     parts = [
-        (len(topology.ranks), "ranks"),
-        (len(topology.switches), "switches"),
-        (len(topology.links), "directed links"),
+        (len(topology.ranks), "rank", "s"),
+        (len(topology.switches), "switch", "es"),
+        (len(topology.links), "directed link", "s"),
     ]
-    return ", ".join(f"{count:,} {name}" for count, name in parts if count)
+    return ", ".join(f"{count:,} {name}{'' if count == 1 else plural}" for count, name, plural in parts if count)
 
 
 def _arcs(pairs: dict[tuple[int, int], _Pair], where: Places) -> dict[tuple[int, int], Floats]:
