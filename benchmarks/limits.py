@@ -305,7 +305,7 @@ def over(m: Measured | None) -> str:
     """By how much a cell was late, as the page says it."""
     if m is None:
         return ""
-    return ("-" if not m.late_s() else f"{m.late_s():.1f}") + ("" if m.record else ", no record")
+    return ("-" if m.late_s() < 0.05 else f"{m.late_s():.1f}") + ("" if m.record else ", no record")
 
 
 def earlier(path: Path | None) -> list[Measured]:
