@@ -97,6 +97,7 @@ ROWS = (
     ("completion_time_s", "completion time", "s", "{:.9g}"),
     ("no_completion_time", "no completion time", "", "{}"),
     ("pieces", "pieces of a tree", "", "{:,}"),
+    ("links_time_s", "as sends on links", "s", "{:.9g}"),
     ("alpha_beta_time_s", "without congestion", "s", "{:.9g}"),
     ("algbw_GBps", "algbw (size / time)", "GB/s", "{:.4f}"),
     ("busbw_GBps", "busbw", "GB/s", "{:.4f}"),

@@ -16,8 +16,8 @@ from ..core.units import show
 from ..harness.takers import answers
 from ..instances.measures import Bisection, Measures, measured
 
-#: Larger networks are not measured.
-MAX_LINKS = 200_000
+#: Larger networks are not measured, and of more ranks no method is asked, since some look at every pair of them.
+MAX_LINKS, MAX_RANKS = 200_000, 512
 
 #: Collectives that methods are asked for where an instance has none.
 _ASKED = (CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_GATHER, CollectiveKind.ALL_TO_ALL)
@@ -39,8 +39,10 @@ def describe_network(instance: Instance) -> Table | None:
         table.add_row("dimensions", f"{fabric}, per NPU {rates}")
     for name, text in measures(measured(topology), topology):
         table.add_row(name, text)
-    for kind, names in takers(instance).items():
+    for kind, names in takers(instance).items() if len(topology.ranks) <= MAX_RANKS else ():
         table.add_row(f"methods for {kind}", f"{len(names)}: {', '.join(names)}")
+    if len(topology.ranks) > MAX_RANKS:
+        table.add_row("methods", f"not asked, since there are more than {MAX_RANKS} ranks; see 'cwb list models --for'")
     return table
 
 

@@ -15,6 +15,9 @@ from .topology import Topology
 LINK_BANDWIDTH_BPS = Fraction(50 * 10**9)
 LINK_LATENCY_S = Fraction(1, 2 * 10**6)
 
+#: Parts of reasons that say that a view is the wrong one: the other view has the better reason.
+_WRONG_KIND = ("has no links", "not explicit graphs")
+
 #: Larger fabrics are not expanded.
 MAX_LINKS = 20_000_000
 
@@ -63,9 +66,12 @@ def taken(supports: Callable[[Instance], str | None], instance: Instance) -> tup
         other = seen_otherwise(instance)
     except InputError as error:
         return instance, f"{reason}; {error.problem}"
-    if other is not None and supports(other) is None:
+    if other is None:
+        return instance, reason
+    if (why := supports(other)) is None:
         return other, None
-    return instance, reason
+    wrong_kind = any(text in reason for text in _WRONG_KIND)
+    return instance, why if wrong_kind and not any(text in why for text in _WRONG_KIND) else reason
 
 
 def wired(fabric: Fabric) -> WiredFabric:

@@ -105,6 +105,13 @@ def test_a_method_is_asked_for_either_view():
     assert taken(fabrics, instances.load("mesh(3, 3)"))[1] == "no links"
 
 
-def test_a_design_has_one_view():
-    """An instance with workloads and prices of dimensions stays a fabric."""
-    assert seen_otherwise(instances.load("4d")) is None
+def test_the_better_reason_is_told():
+    """Where a method takes neither view, the reason is that of the view that it is for, else of the instance itself."""
+    torus = instances.load("torus(4, 4)")
+
+    def links(instance: Instance) -> str | None:
+        return "it has no links" if isinstance(instance.network, Fabric) else "too few"
+
+    assert taken(links, torus)[1] == "too few"
+    assert taken(links, instances.load("RI(4)_RI(4)"))[1] == "too few"
+    assert taken(lambda instance: type(instance.network).__name__, torus)[1] == "Topology"
