@@ -10,7 +10,7 @@ from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.fabric import Fabric, WiredFabric, parse_fabric
 from cwb.core.instance import Instance
-from cwb.core.network_views import fabric_of, links_of, seen_otherwise, taken, wired
+from cwb.core.network_views import fabric_of, links_of, taken, wired
 from cwb.core.topology import Link, Topology
 from hypothesis import given
 from hypothesis import strategies as st
