@@ -10,7 +10,7 @@ from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.fabric import Fabric, WiredFabric, parse_fabric
 from cwb.core.instance import Instance
-from cwb.core.network_views import fabric_of, links_of, taken, wired
+from cwb.core.network_views import fabric_of, links_of, seen_otherwise, taken, wired
 from cwb.core.topology import Link, Topology
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,3 +115,8 @@ def test_the_better_reason_is_told():
     assert taken(links, torus)[1] == "too few"
     assert taken(links, instances.load("RI(4)_RI(4)"))[1] == "too few"
     assert taken(lambda instance: type(instance.network).__name__, torus)[1] == "Topology"
+
+
+def test_a_design_has_one_view():
+    """An instance with workloads and prices of dimensions stays a fabric."""
+    assert seen_otherwise(instances.load("4d")) is None
