@@ -133,7 +133,6 @@ def _asks_nothing(spec: str) -> bool:
     from ..instances import load
 
     try:
-        instance = load(spec)
+        return load(spec).asks_nothing
     except CwbError:
         return False
-    return not (instance.demands or instance.workloads or instance.transformers)

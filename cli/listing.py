@@ -36,6 +36,8 @@ def models_for(spec: str, collective: str | None) -> Iterator[Row]:
     instance = load(spec)
     with located(source=spec):
         instance = with_demand(instance, collective, None, None)
+    if instance.asks_nothing:
+        echo(f"cwb: {spec} asks for no collective; name one with --collective", err=True)
     yield from methods_for(instance)
 
 
@@ -104,7 +106,7 @@ def topologies() -> Iterator[Row]:
 
     for name in generators.names():
         described = generators.describe(name)
-        yield {"name": name, "summary": described.summary.rstrip("."), "call": described.signature}
+        yield {"name": name, "summary": described.summary.rstrip(".").replace("``", ""), "call": described.signature}
 
 
 def suites() -> Iterator[Row]:

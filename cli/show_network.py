@@ -48,7 +48,11 @@ def describe_network(instance: Instance) -> Table | None:
 
 def measures(found: Measures, topology: Topology) -> list[tuple[str, str]]:
     """Name and text of each measure."""
-    links = "no path between some ranks" if found.diameter is None else f"{found.diameter} links"
+    links = (
+        "no path between some ranks"
+        if found.diameter is None
+        else f"{found.diameter} link{'s' * (found.diameter != 1)}"
+    )
     sampled = "" if found.all_sources or found.diameter is None else ", at least: not from all ranks"
     rows = [("diameter", links + sampled), ("bisection", _bisection(found.bisection))]
     rows.append(("degree", f"{_counted(found.degrees, 'rank')} links out"))

@@ -67,6 +67,11 @@ class Instance(Shown):
     source: str = ""
 
     @property
+    def asks_nothing(self) -> bool:
+        """Whether it is a network alone, without collectives and workloads."""
+        return not (self.demands or self.workloads or self.transformers)
+
+    @property
     def fabric(self) -> Fabric:
         """The network as a fabric.
 

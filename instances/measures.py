@@ -238,11 +238,12 @@ class _Cuts:
         import networkx as nx
 
         graph, ranks = nx.DiGraph(list(self.capacity)), self.ranks.tolist()
+        graph.add_nodes_from(ranks)
+        if not nx.is_strongly_connected(graph):
+            return 0.0
         rows = [nx.edge_betweenness_centrality_subset(graph, [rank], ranks) for rank in ranks]
         half = (len(ranks) + 1) // 2
         loads = np.array([[row[pair] for pair in self.capacity] for row in rows])
         worst = np.sort(np.minimum(loads, half), axis=0)[len(ranks) - half :].sum(axis=0)
         used = worst > 0
-        if not used.any() or not nx.is_strongly_connected(graph):
-            return 0.0
         return float((self.weights[used] / worst[used]).min()) * self.unit_Bps * (1 - 1e-12)

@@ -66,11 +66,16 @@ class Condition:
             raise InputError(f"{condition.value!r} is no number; expected one after {condition.sign!r}")
         return condition
 
-    def holds(self, record: RunRecord) -> bool:
-        """Whether a record meets it; one without the field meets ``!=`` alone."""
+    def of(self, record: RunRecord) -> Any:
+        """What a record has there; None where it has nothing."""
         value: Any = record
         for name in self.field.split("."):
             value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+        return value
+
+    def holds(self, record: RunRecord) -> bool:
+        """Whether a record meets it; one without the field meets ``!=`` alone."""
+        value = self.of(record)
         if self.sign in _COMPARED:
             number, other = _number(value), _number(self.value)
             return number is not None and other is not None and _COMPARED[self.sign](number, other)
@@ -102,9 +107,14 @@ def chosen(
     Raises
     ------
     InputError
-        If none does.
+        If none does, or a condition is about a field that has parts.
     """
     asked = list(conditions)
+    for condition in asked:
+        parts = next((found for each in records if isinstance(found := condition.of(each), Mapping) and found), None)
+        if parts is not None:
+            text = f"{condition.field} has parts; expected one of them, such as {condition.field}.{next(iter(parts))}"
+            raise InputError(text, source="--where")
     kept = [record for record in records if all(condition.holds(record) for condition in asked)]
     if models:
         kept = [record for record in kept if any(fnmatchcase(record.model, pattern) for pattern in models)]

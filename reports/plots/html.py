@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.schedule import Floats, Ints
+from ...core.text import printable
 from ...core.trace import Trace
 from .html_page import PAGE
 from .html_script import SCRIPT
@@ -78,7 +79,7 @@ def page(traffic: Traffic, trace: Trace, most: int = HOPS) -> bytes:
         },
     }
     parts = {
-        "TITLE": html.escape(traffic.title),
+        "TITLE": html.escape(printable(traffic.title)),
         "NOTES": "".join(f'<p class="note">{html.escape(note)}</p>' for note in notes),
         "DATA": _embedded(data),
         "SCRIPT": SCRIPT,

@@ -119,6 +119,13 @@ def test_models_for_an_instance(cwb: Cwb) -> None:
     assert out.splitlines()[0].split(maxsplit=4) == ["name", "family", "kind", "takes", "it  summary / why not"]
 
 
+def test_a_network_alone_is_told(cwb: Cwb) -> None:
+    """Where an instance asks for no collective, which no method takes, stderr says how to name one."""
+    status, out, err = cwb("list", "models", "--for", "torus(3,3)")
+    assert (status, err) == (0, "cwb: torus(3,3) asks for no collective; name one with --collective\n")
+    assert "no collective to schedule" in out
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

@@ -93,6 +93,8 @@ def test_what_is_not_reached_and_what_is_large():
     network = instances.load("line(4)").network
     apart = type(network)(network.nodes, network.links[:-1])
     assert measured(apart).diameter is None
+    alone = type(network)(instances.load("line(24)").network.nodes, network.links)
+    assert (measured(alone).diameter, measured(alone).bisection.high_Bps) == (None, 0)
     large = of("torus(40,40)")
     assert (large.diameter, large.all_sources, large.bisection) == (40, False, None)
 

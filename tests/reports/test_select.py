@@ -67,6 +67,12 @@ def test_what_is_no_condition(condition: str, problem: str) -> None:
         Condition.parse(condition)
 
 
+def test_a_field_with_parts_is_no_value(records: list[RunRecord]) -> None:
+    """A condition on a field that holds several is refused, and told one of them."""
+    with pytest.raises(InputError, match=r"--where: seconds has parts; expected one of them, such as seconds\.\w+"):
+        chosen(records, [Condition.parse("seconds<1")])
+
+
 def test_methods_by_name_or_pattern(records: list[RunRecord]) -> None:
     """Records of one method, or of several by a pattern, are left; none is an error that names those that there are."""
     assert chosen(records, [], ["lib*"]) == records
