@@ -16,7 +16,7 @@ LINK_BANDWIDTH_BPS = Fraction(50 * 10**9)
 LINK_LATENCY_S = Fraction(1, 2 * 10**6)
 
 #: Parts of reasons that say that a view is the wrong one: the other view has the better reason.
-_WRONG_KIND = ("has no links", "not explicit graphs")
+_WRONG_KIND = ("has no links", "it schedules multi-dimensional networks")
 
 #: Larger fabrics are not expanded.
 MAX_LINKS = 20_000_000
