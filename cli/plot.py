@@ -12,6 +12,7 @@ from ..core.errors import InputError, located
 from ..core.files import write_whole
 from . import completion
 from .edits import load_edited, network_edits
+from .streams import echo
 from .table import selected, selecting
 
 #: Simulation modes; not taken from their class, which would load numpy.
@@ -146,7 +147,8 @@ def plot_network(what: str, output: Path | None, edits: tuple[tuple[str, str], .
     from ..reports.plots.look import look, to_bytes
     from ..reports.plots.topology import check_size, draw
 
-    if output is None and what.endswith(".json"):
+    named = output is not None
+    if not named and what.endswith(".json"):
         output = Path(what).with_suffix(".svg")
     if output is None:
         raise InputError("give the file to write: a .svg, .pdf or .png", source="-o")
@@ -160,7 +162,7 @@ def plot_network(what: str, output: Path | None, edits: tuple[tuple[str, str], .
             network = links_of(network)
         with look():
             content = to_bytes(draw(instance.name, network), form)
-    write_whole(output, content)
+    _write(output, content, named)
 
 
 def plot_schedule(
@@ -182,6 +184,7 @@ def plot_schedule(
     from ..reports.plots import picture_format
     from ..schedules.files import read_schedule
 
+    named = output is not None
     if output is None:
         output = file.with_name(file.name.removesuffix(".gz").removesuffix(".json") + ".svg")
     if trees and kind not in OF_TREES:
@@ -201,7 +204,14 @@ def plot_schedule(
     chosen = None if mode is None else SimulationMode(mode)
     with located(source=str(file)):
         content = drawn(read_schedule(file), kind or KINDS[0], chosen, form, trees, coordinates)
+    _write(output, content, named)
+
+
+def _write(output: Path, content: bytes, named: bool) -> None:
+    """Write a picture; say where if nobody has said it."""
     write_whole(output, content)
+    if not named:
+        echo(str(output))
 
 
 def read_places(path: Path) -> dict[str, tuple[float, float]]:

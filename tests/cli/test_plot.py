@@ -74,11 +74,12 @@ def test_every_kind_in_every_format(kind, form, schedule, tmp_path):
 
 
 def test_the_default_is_a_heat_map_beside_the_file(schedule, trees):
-    """Without options the heat map is written beside the file as SVG, whether the file is compressed or not."""
+    """Without options the heat map is written beside the file as SVG, compressed or not, and the name is printed."""
     for file, picture in ((schedule, "s.svg"), (trees, "t.svg")):
-        assert run(file).exit_code == 0
+        result = run(file)
+        assert (result.exit_code, result.stdout) == (0, f"{file.parent / picture}\n")
         beside = (file.parent / picture).read_bytes()
-        assert run(file, "--kind", "heatmap", "-o", file.parent / "again.svg").exit_code == 0
+        assert run(file, "--kind", "heatmap", "-o", file.parent / "again.svg").stdout == ""
         assert beside == (file.parent / "again.svg").read_bytes()
 
 
@@ -199,7 +200,7 @@ def test_a_network(tmp_path):
     file.write_text(
         json.dumps({"schema": "cwb-instance/1", "network": {"nodes": [{"name": "a"}, {"name": "b"}], "links": ends}})
     )
-    run(file)
+    assert run(file).stdout == f"{tmp_path / 'my-topology.svg'}\n"
     assert (tmp_path / "my-topology.svg").read_bytes().startswith(STARTS["svg"])
     for text in ("h100(2)", "RI(4)_SW(2)", "gscale"):
         out = tmp_path / "out.pdf"
