@@ -78,9 +78,10 @@ def select(
     cwb select "dgx_a100()" --collective all_gather --dialect rccl --placement both -o chosen
     cwb select my.json --collective all_reduce --models "ring, dbt, forestcoll k=2" -o chosen
 
-    Every schedule is verified, and compared by its completion time, as cwb simulate and all tables tell it. The folder
-    has algorithms/ with a file for each range of sizes, what MSCCL_CONFIG and NCCL's tuner plugin read, the schedules, a
-    table and a picture. When the time is over, or at Ctrl-C, the choice is made among what there is.
+    Every schedule is verified, and compared by its completion time, as cwb simulate tells it; trees with as many pieces
+    as are best. The folder has algorithms/ with a file for each range of sizes, what MSCCL_CONFIG and NCCL's tuner plugin
+    read, the schedules, a table and a picture. When the time is over, or at Ctrl-C, the choice is made among what there
+    is.
     """
     from ..exchange.msccl.dialects import dialect_of
     from ..exchange.msccl.lower import Target

@@ -129,7 +129,7 @@ def gpu_of(number: int, sizes: tuple[int, int], operations: list[Operation], dra
     name = {index: position for position, index in enumerate(order)}
     scratch = Scratch(operations)
     blocks = tuple(_block(name[index], drafts, index, name, waited[index], scratch) for index in order)
-    return Gpu(number, *sizes, scratch.size, blocks)
+    return Gpu(number, *sizes, scratch.size, blocks or (Block(0, -1, -1, 0, ()),))  # a launch has a thread block
 
 
 def find_waits(operations: list[Operation], drafts: list[Draft]) -> list[dict[int, bool]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .findings import Findings, at
-from .machine import Connection, Running
+from .machine import UNITS, Connection, Running
 from .program import RECEIVES, SENDS
 
 
@@ -20,9 +20,9 @@ def judge_hangs(
         return False
     for (source, target, channel), connection in connections.items():
         if connection.items:
-            sender, instruction = connection.sent_by[connection.taken]
+            sender, place = connection.sent_by[connection.taken]
             text = f"sends to gpu {target} over channel {channel} what is never received: {len(connection.items)} left"
-            findings.add("unmatched", text, at(source, sender.name, sender.instructions[instruction].position))
+            findings.add("unmatched", text, at(source, sender.name, sender.instructions[(place - 1) // UNITS].position))
     return True
 
 

@@ -16,7 +16,7 @@ from .dialects import DEFAULT_MAX_BYTES, MAX_COUNT, SLOT_BYTES, SLOTS
 from .findings import Findings, at
 from .machine import Connection, Running
 from .meaning import Meaning, meaning_of
-from .program import RECEIVES, REDUCES, SENDS, Algorithm, Gpu, Step
+from .program import READS, RECEIVES, REDUCES, SENDS, WRITES, Algorithm, Gpu, Step
 from .races import Races
 from .runtime import Instruction
 from .values import Values
@@ -149,7 +149,20 @@ class _Machine:
             if block.recv >= 0 and running.receives:
                 running.fifo_in = self._connection(block.recv, gpu.id, block.chan)
                 running.fifo_in.takers.append(running)
+            self._look_for_shifts(running)
             self.ready.append(running)
+
+    def _look_for_shifts(self, block: Running) -> None:
+        """Report steps that write some of their chunks where they read others: their threads are in no order."""
+        bases = self.run.bases[block.gpu]
+        for instruction in block.instructions:
+            step = instruction.step
+            if step.cnt < 2 or step.type not in _MOVES:
+                continue
+            target = bases[step.dstbuf] + step.dstoff
+            if any(0 < abs(bases[step.srcbuf] + offset - target) < step.cnt for offset in instruction.sources):
+                text = "writes chunks where it reads others, and its threads are in no order"
+                self.run.findings.add("race", text, at(block.gpu, block.name, instruction.position))
 
     def _connection(self, source: int, target: int, channel: int) -> Connection:
         key = (source, target, channel)
@@ -208,11 +221,11 @@ class _Machine:
         kind, value, source, target = step.type, came, None, None
         if kind == "s" or kind in REDUCES:
             source = self._address(block, step.srcbuf, step.srcoff + unit)
-            local = self._load(block, source)
+            local = self._load(block, unit, source)
             value = local if kind == "s" else self.run.values.sum(local, came)
         if kind not in ("s", "rrs"):
             target = self._address(block, step.dstbuf, step.dstoff + unit)
-            self._store(block, target, value)
+            self._store(block, unit, target, value)
         if self.tell is not None:
             if kind in RECEIVES:
                 number = block.come[block.done] + unit
@@ -240,7 +253,7 @@ class _Machine:
     def _give(self, block: Running, out: Connection, item: tuple[tuple[int, ...], int, int]) -> None:
         """Put chunks into a connection."""
         out.items.append(item)
-        out.sent_by.extend([(block, block.done)] * len(item[0]))
+        out.sent_by.extend((block, block.place(unit) + 1) for unit in range(block.unit, block.unit + len(item[0])))
         if out.receiver is not None:
             self.ready.append(out.receiver)
             out.receiver = None
@@ -252,18 +265,18 @@ class _Machine:
             source = self._address(block, step.srcbuf, step.srcoff + unit)
             if source is not None and source == target:
                 return  # the same memory, in place
-            value = self._load(block, source)
-            self._store(block, target, value)
+            value = self._load(block, unit, source)
+            self._store(block, unit, target, value)
             if self.tell is not None:
                 self.tell(Event("copy", block.gpu, -1, value, source, target))
             return
-        total = self._load(block, target)
+        total = self._load(block, unit, target)
         for offset in instruction.sources:
             source = self._address(block, step.srcbuf, offset + unit)
-            total = self.run.values.sum(total, self._load(block, source))
+            total = self.run.values.sum(total, self._load(block, unit, source))
             if self.tell is not None:
                 self.tell(Event("add", block.gpu, -1, total, source, target))
-        self._store(block, target, total)
+        self._store(block, unit, target, total)
 
     def _address(self, block: Running, buffer: str, offset: int) -> int | None:
         """Where a chunk is; None outside of the buffer."""
@@ -274,12 +287,12 @@ class _Machine:
         self.run.findings.add("bounds", f"uses chunk {offset} of buffer {buffer}, which has {size}", place)
         return None
 
-    def _load(self, block: Running, address: int | None) -> int:
+    def _load(self, block: Running, unit: int, address: int | None) -> int:
         """Read memory."""
         values, gpu = self.run.values, block.gpu
         if address is None:
             return values.contribution(gpu, -1)
-        self.races.reads(block, address)
+        self.races.reads(block, unit, address)
         found = self.run.memory[gpu].get(address)
         if found is None:
             grain = address - self.run.bases[gpu]["i"]
@@ -290,10 +303,10 @@ class _Machine:
             found = self.run.memory[gpu][address] = values.contribution(gpu, grain)
         return found
 
-    def _store(self, block: Running, address: int | None, value: int) -> None:
+    def _store(self, block: Running, unit: int, address: int | None, value: int) -> None:
         """Write memory."""
         if address is not None:
-            self.races.writes(block, address)
+            self.races.writes(block, unit, address)
             self.run.memory[block.gpu][address] = value
 
     def judge(self) -> None:
@@ -305,3 +318,6 @@ class _Machine:
 
 
 _LOCAL = frozenset({"cpy", "re", "ra"})
+
+#: Types that read a chunk and write another one.
+_MOVES = READS & WRITES

@@ -120,6 +120,14 @@ def gpus(algorithm: Algorithm, dialect: Dialect) -> Found:
         yield "has no element: its call launches no thread block", f"gpu {missing[0]}", True
 
 
+def launch(algorithm: Algorithm, dialect: Dialect) -> Found:
+    """Every GPU has a thread block to launch."""
+    del dialect
+    for gpu in algorithm.gpus:
+        if not gpu.blocks:
+            yield "has no thread block: its call has nothing to launch", f"gpu {gpu.id}", True
+
+
 def channels(algorithm: Algorithm, dialect: Dialect) -> Found:
     """There are as many channels as the file asks for."""
     if algorithm.nchannels < 1:
@@ -266,7 +274,7 @@ def fused(algorithm: Algorithm, dialect: Dialect) -> Found:
 RULES: dict[str, Callable[[Algorithm, Dialect], Found]] = {
     rule.__name__: rule
     for rule in (
-        proto, coll, required, placement, sizes, threads, loop, gpus, channels, channel, blocks, peers, connections,
+        proto, coll, required, placement, sizes, threads, loop, gpus, launch, channels, channel, blocks, peers, connections,
         waited, buffers, scratch, elements, fused,
     )
 } | STEP_RULES  # fmt: skip

@@ -130,10 +130,12 @@ def _least_groups(flow: Flow, dialect: Dialect, shape: Shape) -> int:
 def _lowered(flow: Flow, target: Target, name: str, shape: Shape) -> Algorithm:
     dialect = target.dialect
     scale = shape.instances
+    alike = flow.kind is None and dialect.checked  # its buffers are all as large as the largest
+    buffers = [(flow.grains, flow.grains)] * flow.ranks if alike else flow.sizes
     gpus: list[Gpu] = []
     for rank, some in enumerate(operations(flow, shape)):
         drafts = drafted(some, dialect.blocks, dialect.steps, joined=shape.joined)
-        sizes = flow.sizes[rank][0] * scale, flow.sizes[rank][1] * scale
+        sizes = buffers[rank][0] * scale, buffers[rank][1] * scale
         gpus.append(gpu_of(rank, sizes, some, drafts))
     channels = max((block.chan for gpu in gpus for block in gpu.blocks), default=0) + 1
     inplace, outofplace = int(target.placement != "out"), int(target.placement != "in")

@@ -11,7 +11,11 @@ from bisect import bisect_left
 from collections import deque
 from heapq import heappop, heappush
 
+from .dialects import MAX_COUNT
 from .program import RECEIVES, SENDS, Block
+
+#: Places of an instruction: one for each of its chunks.
+UNITS = MAX_COUNT
 
 
 class Connection:
@@ -30,7 +34,7 @@ class Connection:
         self.items: deque[tuple[tuple[int, ...], int, int]] = deque()  # values, count of the step, first
         self.sender: Running | None = None  # waits for room
         self.receiver: Running | None = None  # waits for a chunk
-        self.sent_by: list[tuple[Running, int]] = []
+        self.sent_by: list[tuple[Running, int]] = []  # of each chunk, the place that its sender has passed with it
         self.taken = 0
         self.users: list[Running] = []
         self.takers: list[Running] = []
@@ -71,6 +75,10 @@ class Running:
     def receives(self) -> bool:
         """Whether any step receives."""
         return any(instruction.step.type in RECEIVES for instruction in self.instructions)
+
+    def place(self, unit: int) -> int:
+        """The present instruction and a chunk of it as one number, which never falls."""
+        return self.done * UNITS + unit
 
     def reaching(self, count: int) -> int | None:
         """The first instruction that sets the flag to so much or more; None if none does."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .findings import Findings, at
-from .machine import Running
+from .machine import UNITS, Running
 
-#: An access: thread block and instruction.
+#: An access: thread block and place in it, see :meth:`~.machine.Running.place`.
 Access = tuple[Running, int]
 
 #: Instructions that all searches together may look at, for each instruction of the program.
@@ -20,31 +20,33 @@ class Races:
         self.read: list[dict[int, list[Access]]] = [{} for _ in range(gpus)]
         self.unordered: dict[tuple[Running, Running], list[tuple[int, int, str]]] = {}
 
-    def reads(self, block: Running, address: int) -> None:
-        """Note that the present instruction reads."""
+    def reads(self, block: Running, unit: int, address: int) -> None:
+        """Note that the present instruction reads for one of its chunks."""
+        place = block.place(unit)
         before = self.written[block.gpu].get(address)
         if before is not None:
-            self._after(before, block, "is written")
+            self._after(before, block, place, "is written")
         since = self.read[block.gpu].setdefault(address, [])
         if since and since[-1][0] is block:
-            since[-1] = (block, block.done)
+            since[-1] = (block, place)
         else:
-            since.append((block, block.done))
+            since.append((block, place))
 
-    def writes(self, block: Running, address: int) -> None:
-        """Note that the present instruction writes."""
+    def writes(self, block: Running, unit: int, address: int) -> None:
+        """Note that the present instruction writes one of its chunks."""
+        place = block.place(unit)
         written = self.written[block.gpu]
         before = written.get(address)
         if before is not None:
-            self._after(before, block, "is written")
+            self._after(before, block, place, "is written")
         for access in self.read[block.gpu].pop(address, ()):
-            self._after(access, block, "is read")
-        written[address] = (block, block.done)
+            self._after(access, block, place, "is read")
+        written[address] = (block, place)
 
-    def _after(self, first: Access, block: Running, what: str) -> None:
-        other, instruction = first
-        if other is not block and block.clock[other.number] <= instruction:
-            self.unordered.setdefault((other, block), []).append((instruction, block.done, what))
+    def _after(self, first: Access, block: Running, later: int, what: str) -> None:
+        other, place = first
+        if other is not block and block.clock[other.number] <= place // UNITS:
+            self.unordered.setdefault((other, block), []).append((place, later, what))
 
     def judge(self, blocks: list[dict[int, Running]], findings: Findings) -> None:
         """Report the accesses that no chain of waits and messages puts in order."""
@@ -52,57 +54,64 @@ class Races:
         search = _Search(blocks, SEARCHED * total)
         for (first, second), pairs in self.unordered.items():
             known: tuple[int, int] | None = None  # an order that holds
-            for instruction, later, what in sorted(pairs, key=lambda pair: (-pair[0], pair[1])):
-                if known is not None and instruction <= known[0] and later >= known[1]:
+            for earlier, later, what in sorted(pairs, key=lambda pair: (-pair[0], pair[1])):
+                if known is not None and earlier <= known[0] and later >= known[1]:
                     continue
-                ordered = search.before(first, instruction, second, later)
+                ordered = search.before(first, earlier, second, later)
                 if ordered:
-                    known = (instruction, later)
+                    known = (earlier, later)
                     continue
-                there = first.instructions[instruction].position
+                there = first.instructions[earlier // UNITS].position
                 text = f"uses memory that {what} by tb {first.name}, step {there}, and neither waits for the other"
                 if ordered is None:
                     text += ", as far as was searched"
-                place = at(second.gpu, second.name, second.instructions[later].position)
+                place = at(second.gpu, second.name, second.instructions[later // UNITS].position)
                 findings.add("race", text, place)
 
 
 class _Search:
-    """Finds orders over waits and messages, backward from an instruction."""
+    """Finds orders over waits and messages, backward from an access.
+
+    The chunks of a step are apart from one another, since a message may be cut between any two: what has come with the
+    first of them says nothing of what its sender does with the others.
+    """
 
     def __init__(self, blocks: list[dict[int, Running]], budget: int) -> None:
         self.blocks, self.budget = blocks, budget
 
-    def before(self, first: Running, instruction: int, second: Running, later: int) -> bool | None:
-        """Whether an instruction has always ended when one of another block accesses memory; None: not decided."""
+    def before(self, first: Running, earlier: int, second: Running, later: int) -> bool | None:
+        """Whether a place of a block has always been passed when another one is at its own; None: not decided."""
         reached: dict[Running, int] = {second: later}
         rest = [(second, 0, later)]
 
         def reach(sources: list[Access]) -> None:
-            for other, last in sources:
+            for other, until in sources:
                 since = reached.get(other, 0)
-                if last >= since:
-                    reached[other] = last + 1
-                    rest.append((other, since, last + 1))
+                if until > since:
+                    reached[other] = until
+                    rest.append((other, since, until))
 
-        reach(self._sources(second, later))
-        while rest and reached.get(first, 0) <= instruction:
-            block, begin, end = rest.pop()
-            self.budget -= end - begin
+        reach(self._sources(second, later // UNITS, later % UNITS + 1))
+        while rest and reached.get(first, 0) <= earlier:
+            block, since, until = rest.pop()
+            begin, whole, part = since // UNITS, until // UNITS, until % UNITS
+            self.budget -= whole - begin + 1
             if self.budget < 0:
                 return None
-            for index in range(begin, end):
-                reach(self._sources(block, index))
-        return reached.get(first, 0) > instruction
+            for index in range(begin, whole):
+                reach(self._sources(block, index, max(block.instructions[index].step.cnt, 1)))
+            if part:
+                reach(self._sources(block, whole, part))
+        return reached.get(first, 0) > earlier
 
-    def _sources(self, block: Running, index: int) -> list[Access]:
-        """What must have ended before an instruction can."""
+    def _sources(self, block: Running, index: int, units: int) -> list[Access]:
+        """What must have been passed before so many chunks of an instruction are done."""
         found: list[Access] = []
         for name, count in block.instructions[index].waits:
             other = self.blocks[block.gpu].get(name)
             if other is not None and other is not block and (needed := other.reaching(count)) is not None:
-                found.append((other, needed))
+                found.append((other, (needed + 1) * UNITS))
         if (chunk := block.come.get(index)) is not None and block.fifo_in is not None:
             sent = block.fifo_in.sent_by
-            found.append(sent[min(chunk + max(block.instructions[index].step.cnt, 1), len(sent)) - 1])
+            found.append(sent[min(chunk + units, len(sent)) - 1])
         return found

@@ -9,6 +9,7 @@ from cwb.exchange.msccl.check import check_algorithm
 from cwb.exchange.msccl.dialects import DIALECTS
 from cwb.exchange.msccl.interpreter import execute
 from cwb.exchange.msccl.outcome import judge_outcome
+from cwb.exchange.msccl.program import Gpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutants import MUTATIONS, mutant
@@ -103,6 +104,33 @@ def test_a_message_puts_accesses_in_order():
     program = algorithm("broadcast", 1, *(replace(one, o_chunks=1) for one in gpus))
     assert found(program) == set()
     assert is_right(program)
+
+
+@pytest.mark.parametrize("size", [2**10, 2**30])
+def test_a_message_of_one_chunk_says_nothing_of_the_next(size):
+    """What comes back with the first of two chunks may come before the second has been read: a race."""
+    first = (
+        block(0, 1, -1, step("s", cnt=2)),
+        block(1, -1, 1, step("r", ("i", 1), ("i", 1), cnt=2)),
+    )
+    second = (block(0, 0, 0, step("rcs", ("o", 0), ("o", 0), cnt=2)),)
+    program = algorithm("custom", 3, Gpu(0, 3, 3, 0, first), Gpu(1, 3, 3, 0, second), max_bytes=size)
+    assert found(program) == {"race"}
+    last = with_steps(program, 0, 1, lambda steps: [steps[0]._replace(dstoff=0)])
+    assert found(last) == set()
+
+
+@pytest.mark.parametrize(("kind", "shift"), [("cpy", 1), ("cpy", -1), ("re", -1), ("rrc", -1)])
+def test_a_step_that_writes_what_it_reads_elsewhere(kind, shift):
+    """Chunks that are moved by less than their number are a race of the step with itself."""
+    move = step(kind, ("s", 1), ("s", 1 + shift), cnt=2)
+    fill = step("cpy", ("i", 0), ("s", 0), cnt=4)
+    peer = 1 if kind == "rrc" else -1
+    here = Gpu(0, 4, 4, 4, (block(0, -1, peer, fill, move),))
+    other = Gpu(1, 4, 4, 4, (block(0, 0, -1, *([step("s", cnt=2)] if kind == "rrc" else [])),))
+    program = algorithm("custom", 4, here, other)
+    assert found(program) == {"race"}
+    assert found(changed(program, 0, 0, 1, dstoff=1)) == set()
 
 
 def test_chains_are_one_step():

@@ -149,10 +149,10 @@ def test_what_does_not_fit_names_the_limit(dialect, collective, problem):
 
 
 def test_messages_of_their_own_sizes_are_a_custom_collective():
-    """Pairs with messages of their own are one file: custom on msccl, alltoallv on the others."""
+    """Pairs with messages of their own are one file: custom on msccl, alltoallv on the others; an idle rank launches too."""
     sizes = {(0, 1): 3, (1, 2): 1, (2, 0): 2}
     demands = [Demand(CollectiveKind.POINT_TO_POINT, Fraction(n * 1024), ranks=pair) for pair, n in sizes.items()]
-    instance = load("complete(3)").with_changes(demand=demands[0], also=tuple(demands[1:]))
+    instance = load("complete(4)").with_changes(demand=demands[0], also=tuple(demands[1:]))
     ends = instance.network.link_ends
     groups, three = ((0,), (1,), (2,)), np.arange(3)
     chunks = Chunks(np.array([3, 1, 2]), Fraction(1024), groups, three, (three + 1) % 3, np.zeros(3, dtype=bool))
@@ -162,6 +162,7 @@ def test_messages_of_their_own_sizes_are_a_custom_collective():
     assert found.coll == "custom"
     assert found.transfers == sizes
     assert lower(flow, Target(DIALECTS["rccl"])).coll == "alltoallv"
+    assert check_algorithm(found, [DIALECTS["msccl"]]).problems == []  # of the idle rank, too
 
 
 @pytest.mark.parametrize("name", REFUSED)

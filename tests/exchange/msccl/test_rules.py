@@ -111,6 +111,7 @@ CASES = [
     ("gpus", ALL, lambda p: replace(p, gpus=(*p.gpus, replace(p.gpus[0], id=3))), "none of the 3"),
     ("gpus", ALL, lambda p: replace(p, gpus=(*p.gpus, p.gpus[0])), "2 times"),
     ("gpus", ALL, lambda p: replace(p, gpus=p.gpus[:2]), "no element"),
+    ("launch", ALL, lambda p: with_gpu(p, 0, blocks=()), "nothing to launch"),
     ("channels", ALL, lambda p: replace(p, nchannels=129), "129"),
     ("channels", ALL, lambda p: replace(p, nchannels=0), "no connection"),
     ("channel", ALL, lambda p: with_block(p, 0, 1, lambda b: replace(b, chan=-1)), "refused"),
