@@ -95,6 +95,7 @@ def import_nccl(
         elif root.tag == "system":
             box = system_box(root, rating, missing)
             source = f"{path.name}, a topology of NCCL; rates of links are {rating.value}, as NCCL counts"
+            source += ", but those of NVLinks as given" if missing.nvlink else ""
         else:
             raise InputError(f"its root is {shown(root.tag)}; expected system or graphs")
         return imported(box, layout, name=name or path.stem, source=source)
@@ -117,6 +118,9 @@ def system_box(root: Element, rating: Rating, missing: Missing) -> Box:
         if reader.gpus:
             raise InputError("some GPUs are described and some are not; expected either")
         reader.wire_bare(missing)
+    elif missing != Missing():
+        text = "describes its GPUs and their links; --generation, --nvlink, --wiring and --no-nvlink are for files that do not"
+        raise InputError(text)
     ranks = [rank for rank, _, _ in reader.order]
     order = (
         reader.order if len(set(ranks)) == len(ranks) else [(0, i, gpu) for i, (_, _, gpu) in enumerate(reader.order)]

@@ -244,7 +244,12 @@ def scratch(algorithm: Algorithm, dialect: Dialect) -> Found:
     room = high * most // algorithm.nchunksperloop
     if room > 2**30:
         when = "at its start" if dialect.checked else "at the largest size"
-        yield f"{room:,} bytes of scratch memory are allocated {when}", "", False
+        wrong = dialect.checked and room > _MOST_MEMORY
+        yield f"{room:,} bytes of scratch memory are allocated {when}", "", wrong
+
+
+#: Bytes that no GPU has.
+_MOST_MEMORY = 2**42
 
 
 def elements(algorithm: Algorithm, dialect: Dialect) -> Found:

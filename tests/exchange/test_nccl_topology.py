@@ -35,6 +35,12 @@ def rates(data):
     return {(link["source"], link["target"]): link["bandwidth"] for link in data["network"]["links"]}
 
 
+def test_what_a_file_says_is_not_said_again(tmp_path):
+    """A file that describes its GPUs takes no NVLinks from options, which would change nothing."""
+    with pytest.raises(InputError, match="describes its GPUs"):
+        read(tmp_path, nccl_system(8, lambda i: SWITCH), missing=Missing(nvlink=Times.read("12 x 25 GB/s")))
+
+
 def test_counts_to_switches_add_up(tmp_path):
     """Links to four NVSwitches, 4 + 5 + 5 + 4, are 18 to one; the rate is NCCL's or the data sheet's."""
     text = nccl_system(8, lambda i: SWITCH)
@@ -116,6 +122,7 @@ def test_files_of_clouds_ask(tmp_path):
         read(tmp_path, text)
     assert set(rates(read(tmp_path, text, missing=Missing(generation="a100"))).values()) == {"240 GB/s"}
     given = Missing(nvlink=Times.read("12 x 25 GB/s"))
+    assert "those of NVLinks as given" in read(tmp_path, text, missing=given)["source"]
     assert set(rates(read(tmp_path, text, missing=given)).values()) == {"300 GB/s"}
     cube = Missing(generation="v100", wiring=Wiring.HYBRID_CUBE_MESH)
     assert len(rates(read(tmp_path, text, missing=cube))) == 16
