@@ -2,7 +2,7 @@
 
 Table 2: 4 GPUs and 8 links a chassis (internal 1), 2 GPUs and 2 links (internal 2), counted in each direction as the 32
 links of a DGX-1 are; 0.6 us between GPUs and 0.75 us between GPU and switch. Section 6.1: many GPUs of a chassis are
-connected to a switch; section 6.6: the network outside is one big switch. The rest is a reading: the GPUs of a chassis
+connected to a switch; section 8: the network outside is one big switch. The rest is a reading: the GPUs of a chassis
 are a ring, and every GPU has a link to the switch and one from it. The paper withholds all rates, so the defaults are
 this library's.
 """
