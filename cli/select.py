@@ -93,7 +93,7 @@ def select(
     if first > last:
         raise InputError(f"{first:,} B is more than {last:,} B; expected a range of sizes", source="--min-bytes")
     target = Target(dialect_of(dialect), "cwb", proto, instances, placement, first, last)
-    items, counts = items_of(models or DEFAULT_MODELS), _counts(chunks)
+    items, counts = items_of(DEFAULT_MODELS if models is None else models), _counts(chunks)
     limits = parse_duration(time_limit, "--time-limit"), parse_duration(run_limit, "--run-limit")
     posed, kind = _problem(instance, collective)
     choice = Choice(posed, kind, first, last, items, counts, *limits)

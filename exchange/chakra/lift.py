@@ -130,6 +130,9 @@ class _Reading:
 
     def schedule(self, rule: Callable[[_Reading], list[list[int]]]) -> tuple[Instance, StepSchedule]:
         """The schedule, verified; the rule tells which ways are of one data."""
+        empty = next((self.nodes[way.send] for way in self.ways if not self.nodes[way.send].size_bytes), None)
+        if empty is not None:
+            raise InputError(f"node {empty.id} sends 0 B; expected messages with data")
         if self.kind is CollectiveKind.POINT_TO_POINT:
             chunks = [[self._part([number])] for number in range(len(self.ways))]
         else:

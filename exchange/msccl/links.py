@@ -42,7 +42,7 @@ class Loads:
 
     def busiest(self, topology: Topology) -> tuple[int, Fraction] | None:
         """The link that takes longest, and how many of its bytes per second one chunk is per second."""
-        if not self.chunks:
+        if not any(self.chunks.values()):
             return None
         link = max(self.chunks, key=lambda one: self.chunks[one] / topology.links[one].bandwidth_Bps)
         return link, topology.links[link].bandwidth_Bps / self.chunks[link]

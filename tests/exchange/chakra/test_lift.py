@@ -11,9 +11,11 @@ from cwb.core.collective import CollectiveKind
 from cwb.core.errors import InputError
 from cwb.exchange.chakra.files import file_of, read_trace
 from cwb.exchange.chakra.lift import lift_trace
+from cwb.exchange.chakra.replay import problems_of
 from cwb.exchange.chakra.schema import COMP, RECV, SEND
 from cwb.exchange.chakra.trace import Node, Trace, trace_of
 from cwb.exchange.msccl.flow import flow_of
+from cwb.exchange.msccl.links import loads_of
 from cwb.harness import Request
 from cwb.harness.run import run
 from cwb.instances import load
@@ -127,6 +129,19 @@ def test_another_collective_is_refused(kind, size, said):
     network = load("ring(5)").network
     with pytest.raises(InputError, match=said):
         lift_trace(serial_ring(5, 5000), network, CollectiveKind(kind), None if size is None else Fraction(size), "x")
+
+
+def test_messages_without_data_are_refused():
+    """A message of 0 bytes can be checked, and is of no schedule."""
+    ranks = tuple(
+        (Node(0, SEND, (), peer=1 - rank, size_bytes=0), Node(1, RECV, (), peer=1 - rank, size_bytes=0))
+        for rank in (0, 1)
+    )
+    trace, network = Trace(ranks), load("complete(2)").network
+    assert problems_of(trace) == []
+    assert loads_of(trace, network).busiest(network) is None
+    with pytest.raises(InputError, match="node 0 sends 0 B"):
+        lift_trace(trace, network, CollectiveKind.ALL_GATHER, None, "x")
 
 
 def test_networks_that_do_not_fit_are_refused():
