@@ -243,6 +243,16 @@ def _base(expression: str, nodes: int, degree: int, steps: int, bandwidth: Fract
     return Candidate(nodes, degree, steps, bandwidth, traits, expression=expression)
 
 
+def circulant(expression: str, nodes: int, degree: int, steps: int, bandwidth: Fraction, *, two_way: bool) -> Candidate:
+    """Make a candidate of a circulant whose values were computed.
+
+    It is isomorphic to its transpose: by x -> -x.
+    """
+    traits = _ALL if two_way else _ONE_WAY
+    optimal = bandwidth == Fraction(nodes - 1, nodes)
+    return _base(expression, nodes, degree, steps, bandwidth, traits if optimal else traits & ~Traits.FACTOR)
+
+
 def _optimal(n: int, d: int, *, circulants: bool) -> Iterator[tuple[str, int, Traits]]:
     """Expression, steps and traits of the base networks whose all-gathers are optimal in bandwidth."""
     if n == d + 1:

@@ -8,13 +8,14 @@ one beats in both values, and in what it may be used for, is dropped on the way.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ..algorithms.breadth_first.broadcast import Broadcast
 from ..algorithms.breadth_first.graph import IncomingLinks, graph_of
 from ..core.errors import InputError
+from . import circulants
 from .build import Generate, links_of
 from .candidates import (
     Candidate,
@@ -22,6 +23,7 @@ from .candidates import (
     Traits,
     bases,
     both_directions,
+    circulant,
     degree_expansion,
     line_graph,
     parallel,
@@ -172,6 +174,8 @@ class Job:
         Whether ports may be left idle: networks of smaller degree are among the choices.
     circulants : bool
         Whether circulants of theorem 22 are among the bases; without them the tables of the paper are reproduced.
+    searched : bool
+        Whether offsets of further circulants, two-way and directed, are searched for.
     """
 
     nodes: int
@@ -182,6 +186,7 @@ class Job:
     bidirectional: bool = False
     spare_ports: bool = False
     circulants: bool = True
+    searched: bool = False
 
     def __post_init__(self) -> None:
         if self.nodes < 2 or self.degree < 1:
@@ -245,6 +250,8 @@ class Choice:
 def find(job: Job, generate: Generate) -> list[Choice]:
     """The Pareto frontier over T_L and T_B of the networks that the expansions make of the bases, by ascending T_L.
 
+    Circulants that a search finds are among them, if the job wants it.
+
     Networks of other kinds may be better. The search compares the values that formulas give; what is on their frontier
     is built, and counts with the better of its expanded all-gather and its own breadth-first one, or with both.
 
@@ -260,7 +267,8 @@ def find(job: Job, generate: Generate) -> list[Choice]:
     closure = Closure([job.nodes], list(degrees), circulants=job.circulants)
     points: dict[tuple[int, Fraction], list[Choice]] = {}
     for degree in degrees:
-        for one in closure.frontier(job.nodes, degree, bidirectional=job.bidirectional):
+        known = closure.frontier(job.nodes, degree, bidirectional=job.bidirectional)
+        for one in (*known, *(searched(job, degree, known) if job.searched else ())):
             for choice in valued(one, job, generate):
                 points.setdefault((choice.steps, choice.bandwidth), []).append(choice)
     best: list[Choice] = []
@@ -271,6 +279,22 @@ def find(job: Job, generate: Generate) -> list[Choice]:
     if not best:
         raise InputError(_nothing(job), place="--nodes")
     return best
+
+
+def searched(job: Job, degree: int, known: Sequence[Candidate]) -> Iterator[Candidate]:
+    """Search for circulants of a degree, while nothing is known to be best in both values.
+
+    Formulas give the best two-way ones of degrees 1, 2 and 4.
+    """
+    steps, bandwidth = len(nearest(job.nodes, degree)), Fraction(job.nodes - 1, job.nodes)
+    best = any(one.steps == steps and one.bandwidth == bandwidth for one in known)
+    for two_way in (True, False):
+        if best or degree == 1 or (degree in (2, 4) if two_way else job.bidirectional):
+            continue
+        trials = circulants.TRIALS // (job.degree if job.spare_ports else 1)
+        for one in circulants.search(job.nodes, degree, two_way=two_way, trials=trials):
+            yield circulant(one.expression, one.nodes, degree, one.steps, one.bandwidth, two_way=two_way)
+            best = best or (one.steps == steps and one.bandwidth == bandwidth)
 
 
 def fastest(choices: list[Choice]) -> Choice:
