@@ -3,9 +3,10 @@
     python benchmarks/find_topology.py                    # all N <= 2,000 at degrees 2, 4, 8, 16; some single sizes
     python benchmarks/find_topology.py --kautz            # T_L and T_B of all generalized Kautz graphs; some minutes
     python benchmarks/find_topology.py --kautz --write FILE
+    python benchmarks/find_topology.py --circulants       # circulants by search: every 111th N <= 2,000; minutes
     python benchmarks/find_topology.py --smoke            # all N <= 100
 
-The last one writes what ``finder/generalized_kautz.json`` holds. The paper says of its finder: under a minute for
+--write writes what ``finder/generalized_kautz.json`` holds. The paper says of its finder: under a minute for
 all these sizes and degrees.
 """
 
@@ -15,12 +16,14 @@ import argparse
 import json
 import resource
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 
 from cwb.algorithms.breadth_first.broadcast import Broadcast
 from cwb.algorithms.breadth_first.graph import graph_of
 from cwb.finder.candidates import imase_itoh
+from cwb.finder.circulants import search
 from cwb.finder.finder import Closure, Job, find
 from cwb.instances.expression import parse_expression
 from cwb.instances.generators import generate
@@ -70,6 +73,34 @@ def finder(largest: int) -> Table:
     return table
 
 
+def by_search() -> Table:
+    """Search for circulants: how far their steps are from the Moore bound, and how many are optimal in bandwidth."""
+    table = Table(
+        "degree", "way", "sizes", "seconds, at most", "optimal in bandwidth", "T_L, at most", "T_L / T_L*, at most"
+    )
+    sizes = range(112, LARGEST, 111)
+    for degree, two_way in product((3, 6, 8, 12, 16, 20), (True, False)):
+        longest, optimal, steps, ratio = 0.0, 0, 0, 0.0
+        asked = [n for n in sizes if not (two_way and degree % 2 and n % 2)]
+        for n in asked:
+            start = perf_counter()
+            last = search(n, degree, two_way=two_way)[-1]
+            longest = max(longest, perf_counter() - start)
+            optimal += last.bandwidth == Fraction(n - 1, n)
+            steps, ratio = max(steps, last.steps), max(ratio, last.steps / moore(n, degree))
+        values = (
+            degree,
+            "two-way" if two_way else "directed",
+            len(asked),
+            f"{longest:.2f}",
+            optimal,
+            steps,
+            f"{ratio:.2f}",
+        )
+        table.add_row(*map(str, values))
+    return table
+
+
 def takes(d: int, n: int) -> tuple[int, Fraction]:
     """Compute T_L and T_B of a generalized Kautz graph."""
     found = Broadcast(graph_of(range(n), imase_itoh(d, n)))
@@ -98,9 +129,13 @@ def main() -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kautz", action="store_true")
+    parser.add_argument("--circulants", action="store_true")
     parser.add_argument("--write", type=Path)
     parser.add_argument("--smoke", action="store_true")
     chosen = parser.parse_args()
+    if chosen.circulants:
+        Console(width=150).print(by_search())
+        return
     if not chosen.kautz:
         Console().print(finder(100 if chosen.smoke else LARGEST))
         return

@@ -8,6 +8,7 @@ import pytest
 from cwb.core.errors import InputError
 from cwb.finder import circulants
 from cwb.finder.build import all_gather
+from cwb.finder.candidates import circulant_diameter
 from cwb.finder.circulants import balance, links_of, rings, search
 from cwb.finder.finder import Job, find
 
@@ -76,10 +77,15 @@ def test_seeds():
 
 
 def test_parallel_links_may_lose_bandwidth():
-    """C(97, [7, 7, 8]) has 98/97 and not 96/97, by the method and by sets: conjecture 1 fails for multi-edges, too."""
+    """Theorem 22 with one of its two offsets doubled is optimal in bandwidth for no size: 98/97 and not 96/97 for 97 nodes."""
+    for n in (*range(7, 60), 97, 199):
+        m = circulant_diameter(n)
+        for doubled in ((m, m, m + 1), (m, m + 1, m + 1)):
+            links = (*doubled, *(n - a for a in doubled))
+            assert balance(n, links).bandwidth() > Fraction(n - 1, n)
     links = (7, 7, 8, 90, 90, 89)
     assert balance(97, links).bandwidth() == _by_sets(97, links)[1] == Fraction(98, 97)
-    assert balance(97, (7, 8, 90, 89)).bandwidth() == Fraction(96, 97)
+    assert balance(97, 2 * (7, 8, 90, 89)).bandwidth() == Fraction(96, 97)
 
 
 @pytest.mark.parametrize(("nodes", "degree"), [(7, 3), (11, 2), (9, 5), (17, 6), (14, 5)])
