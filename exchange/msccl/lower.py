@@ -12,6 +12,7 @@ from .blocks import drafted, gpu_of
 from .dialects import BLOCKS_PER_CHANNEL, DIALECTS, MAX_CHILDREN, MAX_ELEMENTS, MAX_OFFSET, MAX_WAITED, Dialect
 from .flow import Flow
 from .interpreter import execute
+from .lint import lint
 from .operations import Shape, operations
 from .outcome import judge_outcome
 from .program import Algorithm, Gpu
@@ -200,7 +201,9 @@ def _others(too_much: bool, larger: Dialect, less: str) -> str:
 
 
 def _fault(found: Algorithm, target: Target) -> str:
-    """What goes wrong when the program runs; empty if nothing."""
+    """Which rule of the runtime the program breaks, or what goes wrong when it runs; empty if nothing."""
+    if broken := lint(found, target.dialect).wrong:
+        return str(broken[0])
     for inplace in (False, True):
         if (target.placement == "out" and inplace) or (target.placement == "in" and not inplace):
             continue
