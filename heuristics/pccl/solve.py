@@ -5,7 +5,7 @@ Sums come together on trees that are found backwards, then copies use what is le
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,19 +14,24 @@ from ...algorithms.bounds.joint_bounds import pairs_of
 from ...algorithms.bounds.schedule_bounds import Bound
 from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import DistanceTables, Jobs, SendPool
+from ...algorithms.schedules.replay import in_order
 from ...core.budget import Budget
 from ...core.effort import require_schedulable
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
-from ...core.schedule import Ints, Schedule
+from ...core.schedule import Ints, Schedule, StepSchedule
 from ...core.solver import Solver, SolverResult
 from ...core.topology import Topology
 from .bounds import cheap_bound, fewest_ticks, flow_bound, port_ticks, whole_steps
 from .extract import joined, justified, mirrored, rows_of, schedule_of
 from .method import PcclOptions
+from .others import others
 from .problem import MAX_SENDS, PathProblem, TickedNetwork, conditions_of, distance_tables, ticked
 from .search import SearchEffort, Stage, StageResult, best_of
+
+#: Sends up to which other methods' schedules are tried.
+_MAX_COMPARED = 100_000
 
 #: Sources times links up to which the flow's linear program is solved without being asked for.
 AUTO_FLOWS = 20_000
@@ -41,19 +46,25 @@ class PathSchedule:
 
     Parameters
     ----------
-    schedule : Schedule
-        The schedule.
+    schedule : Schedule or StepSchedule
+        The schedule, in steps where another method has found it.
     seconds : Fraction or None
-        Exactly when its last send ends; None where times were rounded up to ticks.
-    found : tuple of StageResult
-        The stages.
+        Exactly when its last send ends; None where times were rounded up to ticks, or another method has found it.
+    last_s : float
+        When its last send ends, in seconds.
+    found_by : str
+        What has found it.
+    attempts : int
+        Orders that were tried.
     steps : int
         Ways that were sought.
     """
 
-    schedule: Schedule
+    schedule: Schedule | StepSchedule
     seconds: Fraction | None
-    found: tuple[StageResult, ...]
+    last_s: float
+    found_by: str
+    attempts: int
     steps: int
 
 
@@ -70,11 +81,27 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
         budget.tell_bound(*bound)
     with budget.clock.phase("search"):
         answer = _schedule_conditions(instance.sha256, topology, conditions, network, bound, options, budget)
+        if answer is not None and topology.switches and options.orders == "portfolio" and answer.seconds != bound[0]:
+            answer = _earliest(answer, instance, topology, solver, budget)
     reports: tuple[SolverResult, ...] = ()
     if _wants_flow(instance, topology, options, bound, answer) and not budget.exhausted:
         bound, reports = flow_bound(instance, solver, budget, bound)
         bound = whole_steps(instance, bound)
     return _outcome(answer, bound, reports)
+
+
+def _earliest(
+    answer: PathSchedule, instance: Instance, topology: Topology, solver: Solver, budget: Budget
+) -> PathSchedule:
+    """The schedule that is complete first, of this one and those of other methods."""
+    if not isinstance(answer.schedule, Schedule) or len(answer.schedule.sends) > _MAX_COMPARED:
+        return answer
+    least = in_order(topology, answer.schedule)[1]
+    for name, other, last in others(instance, topology, solver, budget):
+        if last < least:
+            least = last
+            answer = replace(answer, schedule=other, seconds=None, last_s=float(last), found_by=name)
+    return answer
 
 
 def _outcome(answer: PathSchedule | None, bound: Bound, reports: tuple[SolverResult, ...]) -> Outcome:
@@ -93,8 +120,8 @@ def _outcome(answer: PathSchedule | None, bound: Bound, reports: tuple[SolverRes
         size=reports[0].size if reports else Outcome(Status.FEASIBLE).size,
         iterations=answer.steps,
         metrics={
-            "found_by": ", then ".join(found.by for found in answer.found),
-            "attempts": sum(found.attempts for found in answer.found),
+            "found_by": answer.found_by,
+            "attempts": answer.attempts,
             "sends": len(answer.schedule.sends),
         },
     )
@@ -106,7 +133,7 @@ def _wants_flow(
     """Whether the maximum concurrent flow is to be computed: where pairs exchange data and the bound is not met."""
     if options.bound == "cut" or (answer is not None and answer.seconds == bound[0]):
         return False
-    if options.bound == "auto" and answer is not None and float(answer.schedule.end_s.max()) <= _CLOSE * bound[0]:
+    if options.bound == "auto" and answer is not None and answer.last_s <= _CLOSE * bound[0]:
         return False
     sources = len(set(pairs_of(instance)[0].tolist()))
     return sources > 0 and (options.bound == "flow" or sources * len(topology.links) <= AUTO_FLOWS)
@@ -157,7 +184,9 @@ def _schedule_conditions(
             return None
         found.append(best)
     schedule, seconds = _schedule(sha256, conditions, ticked, fixed, found, copies)
-    return PathSchedule(schedule, seconds, tuple(found), steps.used)
+    by = ", then ".join(stage.by for stage in found)
+    attempts = sum(stage.attempts for stage in found)
+    return PathSchedule(schedule, seconds, float(schedule.end_s.max()), by, attempts, steps.used)
 
 
 def _stage(

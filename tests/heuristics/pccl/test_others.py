@@ -1,0 +1,57 @@
+"""Around switches: what other methods answer is among the candidates, and all are played as the simulator does."""
+
+from __future__ import annotations
+
+import pytest
+from cwb.algorithms.schedules.replay import first_come, in_order
+from cwb.core.budget import Budget
+from cwb.core.errors import Unsupported
+from cwb.core.schedule import StepSchedule
+from cwb.harness import registry
+from cwb.schedules.completion import completion_of
+
+NETWORKS = ["star(5)", "switch2d(2,4)", "switch2d(3,2)", "rfs3d(2,2,2)", "fat_tree(4)", "dgx_a100()"]
+
+
+def answers(posed):
+    """What the methods answer that ``pccl`` is compared with, each with its posed instance."""
+    for name in ("ring", "direct", "rhd", "tacos"):
+        method = registry.get(name)
+        if method.supports(posed) is None:
+            options = method.options()
+            instance = method.pose(posed, options)
+            try:
+                yield instance, method.run(instance, None, Budget(), options).answer
+            except Unsupported:
+                continue
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("size", [2**20, 2**30])
+def test_no_method_that_it_can_run_is_faster(pose, run, judged, network, size):
+    """Of gathers, sums and exchanges over switches, ``pccl`` is complete no later than ring, direct, rhd and tacos."""
+    for kind in ("all_gather", "reduce_scatter", "all_reduce", "all_to_all"):
+        posed = pose(network, kind, size)
+        seconds = judged(posed, run(posed, steps=20, restarts=0))
+        best = min(completion_of(*each).seconds for each in answers(posed))
+        assert seconds <= best * (1 + 1e-12), kind
+
+
+def test_it_says_whose_schedule_it_gives(pose, run):
+    """Two calls give the same sends, and the metrics name the method that has found them."""
+    posed = pose("switch2d(2,4)", "all_gather")
+    first, second = (run(posed, steps=20, restarts=0) for _ in range(2))
+    assert first.metrics["found_by"] == second.metrics["found_by"] == "rhd"
+    assert isinstance(first.answer, StepSchedule)
+    assert first.answer.sends.chunk.tolist() == second.answer.sends.chunk.tolist()
+    assert run(posed, orders="paper").metrics["found_by"] == "longest"
+
+
+@pytest.mark.parametrize("network", ["star(5)", "fat_tree(4)"])
+def test_played_as_simulated(pose, network):
+    """The times by which the candidates are compared are those of the simulator."""
+    for instance, answer in answers(pose(network, "all_reduce")):
+        topology = instance.network
+        seconds = first_come(topology, answer) if isinstance(answer, StepSchedule) else in_order(topology, answer)[1]
+        assert float(seconds) == pytest.approx(completion_of(instance, answer).seconds, rel=1e-12)
