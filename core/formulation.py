@@ -235,7 +235,7 @@ class Formulation:
         try:
             return _quietly(self._called(self._build), problem)
         except (ValueError, InputError) as error:
-            if (reserved := _RESERVED.search(str(error))) is None:
+            if (reserved := _RESERVED.search(getattr(error, "problem", str(error)))) is None:
                 raise
             raise InputError(
                 f"the model has a component {reserved[1]!r}, a name that Pyomo reserves; expected another name",

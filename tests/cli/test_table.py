@@ -71,7 +71,7 @@ def test_a_part_of_the_records(results: Path, capsys: pytest.CaptureFixture[str]
     out, err = capsys.readouterr()
     heading, _, *rows = [line for line in out.splitlines() if line.startswith("|")]
     assert (len(rows), err) == (2, "")
-    assert heading.count("gpt-3-4d") == 1
+    assert heading.count("gpt-3-4d (objective=p") == 4  # of two objectives and two budgets
     assert "no-such" not in out
 
 

@@ -156,7 +156,7 @@ def test_a_schedule_that_is_too_large_is_not_made(pose, monkeypatch):
         ("ring(4)", Demand(CollectiveKind.ALL_GATHER, Fraction(8), ranks=(0, 1)), "expected a group of all ranks"),
         ("ring(4)", Demand(CollectiveKind.ALL_GATHER, Fraction(0)), "no data to move"),
         ("ring(4)", None, "no collective to schedule"),
-        ("RI(4)_SW(2)", Demand(CollectiveKind.ALL_GATHER, Fraction(8)), "has no links"),
+        ("RI(4)_SW(2)", Demand(CollectiveKind.ALL_GATHER, Fraction(8)), "'switch2.0' is a switch"),
     ],
 )
 def test_what_does_not_fit_is_a_reason(name, network, demand, reason):

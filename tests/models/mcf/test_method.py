@@ -55,7 +55,6 @@ def test_a_word_is_no_proof():
 @pytest.mark.parametrize(
     ("network", "demand", "reason"),
     [
-        ("RI(4)_SW(2)", ALL_TO_ALL, "has no links; expected an explicit network"),
         ("ring(4)", None, "the instance has no collective"),
         ("ring(4)", Demand(CollectiveKind.BROADCAST, Fraction(8)), "it bounds all_to_all alone, not broadcast"),
         ("ring(4)", Demand(CollectiveKind.ALL_TO_ALL, Fraction(0)), "no data to move"),
