@@ -63,6 +63,25 @@ def one_by_one() -> Iterator[None]:
         _by_arrays.reset(before)
 
 
+class _UnpickledRule:
+    """A rule that has been used, and tells what it declares; pickled, it is None, since a function in a function cannot be."""
+
+    def __init__(self, rule: Any) -> None:
+        self._used = rule
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._used(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_used"], name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _UnpickledRule:
+        return self
+
+    def __reduce__(self) -> Any:
+        return type(None), ()
+
+
 def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
     """Declare the constraint that a rule says for every member of its index; decorates the rule, whose name it has.
 
@@ -94,7 +113,7 @@ def rows(m: Any, *index: Any) -> Callable[[Callable[..., Any]], Any]:
                 constraint._constructed = True
         m.add_component(rule.__name__, constraint)
         if constraint.is_constructed():
-            constraint._rule = None  # no longer needed, and a function in a function cannot be pickled
+            constraint._rule = _UnpickledRule(constraint._rule)
         return constraint
 
     return declare
