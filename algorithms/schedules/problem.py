@@ -120,11 +120,14 @@ def _fault(problem: GroupProblem, collectives: Sequence[CollectiveKind]) -> str 
     return "the collective has no data to move" if problem.demand.size_bytes <= 0 else None
 
 
-def fewest_sends(problem: GroupProblem) -> int:
-    """How many sends any algorithm needs that gives every chunk to everybody who lacks it, one at a time."""
+def fewest_sends(problem: GroupProblem, parts: int | None = None) -> int:
+    """How many sends any algorithm needs that gives every chunk to everybody who lacks it, one at a time.
+
+    ``parts`` is into how many parts the data is cut; by default those of the collective.
+    """
     n, kind = problem.n, problem.collective
     passes = 2 if kind is CollectiveKind.ALL_REDUCE else 1
-    parts = 1 if kind in _OF_ONE_PART else n
+    parts = parts or (1 if kind in _OF_ONE_PART else n)
     return passes * parts * (n - 1) * problem.demand.chunks
 
 

@@ -150,7 +150,8 @@ def assemble(problem: GroupProblem, algorithm: Algorithm) -> StepSchedule:
     Unsupported
         If the algorithm does not define the collective, or the schedule would be too large.
     """
-    check_size(fewest_sends(problem))
+    by_trees = problem.collective is CollectiveKind.ALL_REDUCE and algorithm.all_gather is None
+    check_size(fewest_sends(problem, parts=1 if by_trees else None))
     schedules = [build(problem, *phase) for phase in phases(problem, algorithm)]
     return schedules[0] if len(schedules) == 1 else concatenate(*schedules)
 

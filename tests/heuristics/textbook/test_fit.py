@@ -99,6 +99,15 @@ def test_schedules_that_are_too_large_are_refused(pose, unchecked):
         check_size(MAX_SENDS + 1)
 
 
+@pytest.mark.parametrize(("name", "sends"), [("ring", 480), ("direct", 480), ("dbt", 30), ("knomial", 30)])
+def test_an_all_reduce_on_trees_is_counted_by_its_trees(monkeypatch, pose, unchecked, name, sends):
+    """The number of sends that is held against the limits is no larger than the algorithm's, in parts or on trees."""
+    counted = []
+    monkeypatch.setattr("cwb.heuristics.textbook.algorithm.check_size", lambda count, *_: counted.append(count))
+    unchecked(name, pose("torus(4,4)", "all_reduce"))
+    assert counted[0] == sends
+
+
 @pytest.mark.parametrize(
     "network",
     ["ring(5)", "torus(4,4)", "torus(3,4)", "torus(3,5,2)", "mesh(4,5)", "mesh(5,4)", "mesh(2,7)", "hypercube(4)",
