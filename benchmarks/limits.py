@@ -3,7 +3,7 @@
     python benchmarks/limits.py                                  # everything: hours
     python benchmarks/limits.py --limits 5 --busy 0 --moments    # every method once
     python benchmarks/limits.py --only teccl-milp sccl --limits 2 5
-    python benchmarks/limits.py --page docs/limits.md -o limits.jsonl    # the table of the page: half an hour
+    python benchmarks/limits.py --page docs/limits.md -o limits.jsonl    # the table of the page: an hour
     python benchmarks/limits.py --smoke                          # a few seconds
 
 Each cell is one process of ``cwb solve``. The table says by how many seconds it was over its limit, all counted: by the

@@ -13,7 +13,7 @@ from typing import Any
 from ..core.answers import Answer, BoundOnly, to_json
 from ..core.bounds import Certificate
 from ..core.budget import Budget, Progress, silent
-from ..core.effort import spending
+from ..core.effort import STOPPED_S, spending
 from ..core.errors import CwbError, ExitStatus, InputError, OutOfTime, SolverUnavailable, Unsupported, located
 from ..core.fields import validated
 from ..core.formulation import Formulation
@@ -156,7 +156,7 @@ def run(
     with compiled_apart(instance, clock, listener):
         outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
         listener.answered()
-        outcome, verdict = _judged(posed, outcome, limits)
+        outcome, verdict = _judged(posed, outcome, _after_stop(limits, clock))
     # What was refused or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
     named = solver if solver is not None and (solver.called or failed) else None
@@ -269,6 +269,14 @@ def _found(message: str, budget: Budget, found: Found) -> Outcome:
             return found.outcome(message)
     except BrokenOff:
         return found.bound_alone(f"{message}, and so was the writing of its last answer")
+
+
+def _after_stop(limits: Budget, clock: WallClock) -> Budget:
+    """After Ctrl-C the verifier has two seconds, or a tenth of what the run took if that is longer."""
+    if not limits.stop.is_set():
+        return limits
+    seconds = max(STOPPED_S, clock.elapsed_s() / 10)
+    return replace(limits, time_limit_s=seconds if limits.time_limit_s is None else min(seconds, limits.time_limit_s))
 
 
 def _judged(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome, Verdict]:
