@@ -289,7 +289,7 @@ def _judged(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome,
         with broken_off(limits, 0.0, budget.stop):
             return outcome, judge(posed, outcome.answer, outcome.certificate, budget.clock)
     except BrokenOff as error:
-        message = f"{str(error) or limits.why_exhausted} while the answer was verified; it is left out"
+        message = f"{str(error) or budget.why_exhausted} while the answer was verified; it is left out"
         return replace(outcome, status=Status.LIMIT, answer=None, message=message), Verdict()
 
 

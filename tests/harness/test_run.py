@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from cwb.core.answers import BoundOnly
 from cwb.core.bounds import Certificate, CutCertificate, SolverBound
+from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.method import Method, Outcome, Status
 from cwb.core.record import RunRecord, to_line
 from cwb.harness import Request, registry, run_one
+from cwb.harness.clock import WallClock
 from cwb.harness.demand import with_demand
+from cwb.harness.run import _after_stop
 from cwb.instances import load
 
 
@@ -37,7 +40,6 @@ def direct(certificate: Certificate | None, bound: float | None, status: Status 
     """Claim the right answer of ``direct`` with some certificate and bound."""
     instance = gathering()
     method = registry.get("direct")
-    from cwb.core.budget import Budget
 
     none: Any = None
     found = method.run(instance, none, Budget(), method.options())
@@ -135,3 +137,16 @@ def test_progress_says_the_seconds_of_the_run() -> None:
     run_one(instance, Request("ten/ilp"), lines.append)
     assert lines
     assert all(re.search(r", \d+\.\d s$", line) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("elapsed_s", "limit_s", "seconds"), [(1.0, None, 2.0), (1.0, 60.0, 2.0), (600.0, None, 60.0), (600.0, 30.0, 30.0)]
+)
+def test_the_verifier_has_two_seconds_or_a_tenth_of_the_run(monkeypatch, elapsed_s, limit_s, seconds):
+    """After Ctrl-C the longer of both counts, within the limit; without it the limit stays."""
+    clock = WallClock()
+    monkeypatch.setattr(clock, "elapsed_s", lambda: elapsed_s)
+    budget = Budget(limit_s)
+    assert _after_stop(budget, clock) is budget
+    budget.stop.set()
+    assert _after_stop(budget, clock).time_limit_s == seconds
