@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -15,9 +16,9 @@ from ...algorithms.bounds.schedule_bounds import Bound
 from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import DistanceTables, Jobs, SendPool
 from ...algorithms.schedules.replay import in_order
-from ...core.budget import Budget
+from ...core.budget import Budget, Incumbent
 from ...core.effort import require_schedulable
-from ...core.errors import InputError, Unsupported
+from ...core.errors import InputError, OutOfTime, Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.schedule import Ints, Schedule, StepSchedule
@@ -30,7 +31,7 @@ from .others import others
 from .problem import MAX_SENDS, PathProblem, TickedNetwork, conditions_of, distance_tables, ticked
 from .search import SearchEffort, Stage, StageResult, best_of
 
-#: Sends up to which other methods' schedules are tried.
+#: Chunks times receivers up to which other methods' schedules are tried.
 _MAX_COMPARED = 100_000
 
 #: Sources times links up to which the flow's linear program is solved without being asked for.
@@ -49,9 +50,10 @@ class PathSchedule:
     schedule : Schedule or StepSchedule
         The schedule, in steps where another method has found it.
     seconds : Fraction or None
-        Exactly when its last send ends; None where times were rounded up to ticks, or another method has found it.
-    last_s : float
-        When its last send ends, in seconds.
+        Exactly when its last send ends; None where times were rounded up to ticks, or another method has found it and
+        there is no grid.
+    complete_s : Fraction
+        When its last send ends, in seconds: as it says, or as it is played where another method has found it.
     found_by : str
         What has found it.
     attempts : int
@@ -62,7 +64,7 @@ class PathSchedule:
 
     schedule: Schedule | StepSchedule
     seconds: Fraction | None
-    last_s: float
+    complete_s: Fraction
     found_by: str
     attempts: int
     steps: int
@@ -79,10 +81,16 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
     with budget.clock.phase("bound"):
         bound = whole_steps(instance, cheap_bound(instance, topology))
         budget.tell_bound(*bound)
-    with budget.clock.phase("search"):
-        answer = _schedule_conditions(instance.sha256, topology, conditions, network, bound, options, budget)
-        if answer is not None and topology.switches and options.orders == "portfolio" and answer.seconds != bound[0]:
-            answer = _earliest(answer, instance, topology, solver, budget)
+    answer = _of_others(conditions, instance, topology, solver, options, budget)
+    if answer is None or answer.complete_s > bound[0]:
+        with budget.clock.phase("search"):
+            try:
+                own = _schedule_conditions(instance.sha256, topology, conditions, network, bound, options, budget)
+            except OutOfTime:
+                if answer is None:
+                    raise
+                own = None
+            answer = _earlier(topology, own, answer)
     reports: tuple[SolverResult, ...] = ()
     if _wants_flow(instance, topology, options, bound, answer) and not budget.exhausted:
         bound, reports = flow_bound(instance, solver, budget, bound)
@@ -90,18 +98,41 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
     return _outcome(answer, bound, reports)
 
 
-def _earliest(
-    answer: PathSchedule, instance: Instance, topology: Topology, solver: Solver, budget: Budget
-) -> PathSchedule:
-    """The schedule that is complete first, of this one and those of other methods."""
-    if not isinstance(answer.schedule, Schedule) or len(answer.schedule.sends) > _MAX_COMPARED:
-        return answer
-    least = in_order(topology, answer.schedule)[1]
-    for name, other, last in others(instance, topology, solver, budget):
-        if last < least:
-            least = last
-            answer = replace(answer, schedule=other, seconds=None, last_s=float(last), found_by=name)
-    return answer
+def _of_others(
+    conditions: PathProblem,
+    instance: Instance,
+    topology: Topology,
+    solver: Solver,
+    options: PcclOptions,
+    budget: Budget,
+) -> PathSchedule | None:
+    """The answer of another method that is complete first; it is told, so that it is not lost."""
+    receptions = len(conditions.sums.target) + len(conditions.copies.target)
+    if options.orders == "paper" or receptions > _MAX_COMPARED:
+        return None
+    best: PathSchedule | None = None
+    with budget.clock.phase("others"):
+        for name, schedule, last in others(instance, topology, solver, budget):
+            if best is None or last < best.complete_s:
+                best = PathSchedule(schedule, last if instance.timing else None, last, name, 0, 0)
+                budget.tell(Incumbent(float(last), answer=partial(_same, schedule)))
+                budget.progress(f"{name}: {float(last):.6g} s")
+    return best
+
+
+def _same(schedule: Schedule | StepSchedule) -> Schedule | StepSchedule:
+    """The schedule itself."""
+    return schedule
+
+
+def _earlier(topology: Topology, own: PathSchedule | None, known: PathSchedule | None) -> PathSchedule | None:
+    """The schedule that is complete first: the own one, unless another method's is earlier."""
+    if own is None or known is None:
+        return own or known
+    assert isinstance(own.schedule, Schedule)  # noqa: S101 (the search gives no other)
+    on_grid = known.seconds is not None
+    mine = own.seconds if on_grid and own.seconds is not None else in_order(topology, own.schedule)[1]
+    return own if mine <= known.complete_s else replace(known, attempts=own.attempts, steps=own.steps)
 
 
 def _outcome(answer: PathSchedule | None, bound: Bound, reports: tuple[SolverResult, ...]) -> Outcome:
@@ -133,7 +164,7 @@ def _wants_flow(
     """Whether the maximum concurrent flow is to be computed: where pairs exchange data and the bound is not met."""
     if options.bound == "cut" or (answer is not None and answer.seconds == bound[0]):
         return False
-    if options.bound == "auto" and answer is not None and answer.last_s <= _CLOSE * bound[0]:
+    if options.bound == "auto" and answer is not None and answer.complete_s <= _CLOSE * bound[0]:
         return False
     sources = len(set(pairs_of(instance)[0].tolist()))
     return sources > 0 and (options.bound == "flow" or sources * len(topology.links) <= AUTO_FLOWS)
@@ -186,7 +217,7 @@ def _schedule_conditions(
     schedule, seconds = _schedule(sha256, conditions, ticked, fixed, found, copies)
     by = ", then ".join(stage.by for stage in found)
     attempts = sum(stage.attempts for stage in found)
-    return PathSchedule(schedule, seconds, float(schedule.end_s.max()), by, attempts, steps.used)
+    return PathSchedule(schedule, seconds, Fraction(float(schedule.end_s.max())), by, attempts, steps.used)
 
 
 def _stage(

@@ -74,11 +74,11 @@ def ith(problem: TreeProblem, options: GostOptions, budget: Budget) -> tuple[Gbs
     best = gbst(problem.limit.most)
     calls, low, high = 1, 1, problem.limit.most
     threshold = Fraction(options.rho) * int(best.rates.sum())
-    while options.improve and low < high:
+    while options.improve and len(best.trees) and low < high:
         middle = (low + high) // 2
         tried = gbst(middle)
         calls += 1
-        if tried.rates.sum() >= threshold:
+        if len(tried.trees) and tried.rates.sum() >= threshold:
             high, best = middle, tried
         else:
             low = middle + 1

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from cwb.core.budget import Budget
+from cwb.core.budget import Budget, Incumbent
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError, Unsupported
 from cwb.core.fabric import parse_fabric
@@ -111,13 +112,19 @@ def test_more_chunks_than_memory_are_refused(pose, kind, chunks):
 
 
 def test_a_run_that_is_asked_to_stop_says_so(pose, run):
-    """Ways of some chunks are no answer; the bound is one all the same."""
+    """Ways of some chunks are no answer; the bound is one all the same, and so is what another method has found."""
     budget = Budget()
     budget.stop.set()
-    outcome = run(pose("ring(4)"), budget)
-    assert (outcome.status, outcome.answer) == (Status.LIMIT, None)
-    assert outcome.bound > 0
-    assert "in time" in outcome.message
+    for network, options in (("ring(4, latency='0 us')", {}), ("ring(4)", {"orders": "paper"})):
+        outcome = run(pose(network), budget, **options)
+        assert (outcome.status, outcome.answer) == (Status.LIMIT, None)
+        assert outcome.bound > 0
+        assert "in time" in outcome.message
+    told: list[Incumbent] = []
+    outcome = run(pose("switch2d(2,4)"), replace(budget, tell=told.append))
+    assert outcome.status is Status.FEASIBLE
+    assert outcome.metrics["found_by"] == "direct"
+    assert told[-1].answer() is outcome.answer
 
 
 def test_the_flow_is_asked_for_where_it_may_help(pose, run):

@@ -1,4 +1,4 @@
-"""Around switches: what other methods answer is among the candidates, and all are played as the simulator does."""
+"""What other methods answer is among the candidates, and all are played as the simulator does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from cwb.algorithms.schedules.replay import first_come, in_order
 from cwb.core.budget import Budget
 from cwb.core.errors import Unsupported
-from cwb.core.schedule import StepSchedule
+from cwb.core.schedule import Schedule, StepSchedule
 from cwb.harness import registry
 from cwb.schedules.completion import completion_of
 
@@ -46,6 +46,20 @@ def test_it_says_whose_schedule_it_gives(pose, run):
     assert isinstance(first.answer, StepSchedule)
     assert first.answer.sends.chunk.tolist() == second.answer.sends.chunk.tolist()
     assert run(posed, orders="paper").metrics["found_by"] == "longest"
+
+
+@pytest.mark.parametrize(
+    ("network", "found_by"), [("mesh(4,4)", "ring"), ("mesh(6,6, latency='0 us')", "tacos"), ("ring(4)", "ring")]
+)
+def test_also_without_switches(pose, run, judged, network, found_by):
+    """Where chunks that are cut further, or matched in steps, are complete earlier, their schedule is the answer."""
+    posed = pose(network, "all_gather", 2**30)
+    outcome = run(posed, steps=200)
+    assert outcome.metrics["found_by"] == found_by
+    seconds = judged(posed, outcome)
+    for instance, answer in answers(posed):
+        if isinstance(outcome.answer, StepSchedule) or isinstance(answer, Schedule):  # of whole chunks, on a grid
+            assert seconds <= completion_of(instance, answer).seconds * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("network", ["star(5)", "fat_tree(4)"])

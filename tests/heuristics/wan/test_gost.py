@@ -41,3 +41,11 @@ def test_the_text_does_not_keep_heights_of_latency():
             f"gscale(0.5, {seed})", "gost", height="600 ms", height_test="radius", grth="corrected", retries=50
         )
         assert "above" not in kept.record.message
+
+
+def test_where_there_is_no_tree_the_height_is_the_one_asked():
+    """A height that no tree was found of is not made less by bisection; the message and the metric have it as it was asked."""
+    record = solve("gscale", "gost", height="400 ms", height_test="radius").record
+    assert record.status == "limit"
+    assert "no tree of at most 400 ms" in record.message
+    assert record.metrics["gbst_calls"] == 1
