@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sys
 from dataclasses import fields
-from itertools import pairwise, zip_longest
 from pathlib import Path
 
 import click
 import cwb
 import pytest
-from cwb import solvers
 from cwb.cli.grid import Asked, suite_of
 from cwb.cli.main import cwb as program
-from cwb.cli.main import run
 from cwb.cli.options import parse_duration, parse_options
 from cwb.cli.plot import is_network
 from cwb.core.errors import ExitStatus, InputError, located
@@ -42,7 +35,7 @@ README_COMMANDS = (
     'python3 -m venv .venv && .venv/bin/pip install -e ".[test]" && .venv/bin/pytest',
 )
 
-#: The commands of this page are about files that they make: tests/docs/test_round_trip.py runs them in order.
+#: The commands of this page are about files that they make: tests/docs/test_console.py runs them in order.
 ROUND_TRIP = "docs/exchange/round-trip.md"
 
 
@@ -178,22 +171,6 @@ def test_every_command_in_the_text_exists(mentions):
             raise AssertionError(f"{page}: cwb {shlex.join(arguments)}: {error.message}") from error
 
 
-def test_error_lines_are_those_that_are_printed(blocks):
-    """Where a page shows a command and then ``cwb: error:``, this is what the command prints, with exit status 2."""
-    shown = 0
-    for page, text in blocks("console"):
-        lines = text.splitlines() if page != ROUND_TRIP else []
-        for command, output in pairwise(lines):
-            if output.startswith("cwb: error: "):
-                shown += 1
-                arguments = shlex.split(command.removeprefix("$ "))[1:]
-                done = subprocess.run(
-                    [sys.executable, "-m", "cwb", *arguments], capture_output=True, text=True, check=False
-                )
-                assert (done.returncode, done.stderr.strip()) == (2, output), page
-    assert shown >= 2
-
-
 def test_the_readme_shows_what_the_first_command_prints(blocks):
     """The numbers in the README's output are those of a fresh solve; bandwidths and cost within half a percent, since
     optima are flat."""
@@ -215,69 +192,6 @@ def test_the_readme_shows_what_the_first_command_prints(blocks):
     assert shown["proved bound"] == pytest.approx(1000 * record.bound, rel=1e-7)
     assert shown["gap"] < 1e-7
     assert re.search(rf"│ status +│ +{record.status} \({record.metrics['question']}\) │", text)
-
-
-@pytest.mark.slow
-def test_the_readme_shows_what_its_schedule_takes(blocks, tmp_path, monkeypatch):
-    """The lines under the README's commands for schedules are those that the commands print."""
-    ((_, text),) = [b for b in blocks("console") if b[0] == "README.md" and "cwb simulate" in b[1]]
-    monkeypatch.chdir(tmp_path)
-    printed: list[str] = []
-    for line in text.splitlines():
-        if line.startswith("$ "):
-            arguments = [sys.executable, "-m", "cwb", *shlex.split(line)[2:]]
-            done = subprocess.run(
-                arguments, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "80"}
-            )
-            printed = [row.rstrip() for row in done.stdout.splitlines()]
-        else:
-            assert line in printed, line
-    assert text.count("│") > 10
-
-
-def same(shown: str, printed: str) -> bool:
-    """Whether a line was printed as it is shown, but for spaces, the last digits, and seconds, which have three decimals."""
-    pairs = list(zip_longest(shown.replace(",", " ").split(), printed.replace(",", " ").split(), fillvalue=""))
-    return all(
-        a == b or all(re.fullmatch(r"\(?\d+\.\d{3}\)?", text) for text in (a, b)) or near(a, b) for a, b in pairs
-    )
-
-
-def near(shown: str, printed: str) -> bool:
-    """Whether two texts are numbers that differ by less than solvers do."""
-    try:
-        return float(printed) == pytest.approx(float(shown), rel=1e-6, abs=1e-4)
-    except ValueError:
-        return False
-
-
-@pytest.mark.slow
-def test_the_way_from_outside_is_as_shown(blocks, root, tmp_path, monkeypatch, capfd):
-    """Every command of the page on models and solvers of one's own runs, one after the other, and prints what is shown."""
-    pytest.importorskip("clarabel")
-    for name in (*solvers.names(), "pyomo:cbc", "pyomo:glpk"):
-        if not solvers.get(name).installed().ok:
-            pytest.skip(f"{name} is not installed")
-    shutil.copytree(root / "examples", tmp_path / "examples")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(sys, "path", [path for path in sys.path if not path.startswith(str(root / "examples"))])
-    printed, commands = [], 0
-    for page, text in blocks("console"):
-        if page != "docs/own-models.md":
-            continue
-        for line in text.replace("\\\n", " ").splitlines():
-            if line.startswith("$ cwb "):
-                with pytest.raises(SystemExit) as ended:
-                    run(shlex.split(line)[2:])
-                captured = capfd.readouterr()
-                printed, commands = (captured.out + captured.err).splitlines(), commands + 1
-                assert ended.value.code == (ExitStatus.UNSUPPORTED if "unsupported" in captured.err else 0), line
-            elif not line.startswith("$ "):
-                assert any(same(line, other) for other in printed), f"{line!r} not in\n" + "\n".join(printed)
-    assert commands >= 10
-    assert (tmp_path / "mine.tex").read_text().count("my-flow") == 1
-    assert (tmp_path / "my-flow" / "my_flow.py").read_text() == (root / "examples/my_flow/my_flow.py").read_text()
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])

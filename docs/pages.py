@@ -1,0 +1,59 @@
+"""The pages of the documentation, their fenced blocks, and the comparison of what they show with what is printed."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from itertools import zip_longest
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+_FENCE = re.compile(
+    r"^(?P<fence>`{3,}|:{3,})(?P<language>[^\n`]*)\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL
+)
+
+
+def page_texts() -> dict[str, str]:
+    """Return every page by its path from the root, as a reader of the repository or of the documentation reads it."""
+    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.ipynb")]
+    names = sorted(path.relative_to(ROOT).as_posix() for path in found)
+    hidden = ("docs/_build/", "docs/jupyter_execute/")
+    return {n: _text(ROOT / n) for n in names if not n.startswith(hidden) and ".ipynb_checkpoints" not in n}
+
+
+def _text(path: Path) -> str:
+    """Return the text of a page; of a notebook that of its cells."""
+    if path.suffix != ".ipynb":
+        return path.read_text(encoding="utf-8")
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells)
+
+
+def fenced(text: str, *languages: str) -> list[str]:
+    """Return the fenced blocks of a page in some languages."""
+    return [match["body"] for match in _FENCE.finditer(text) if match["language"].strip() in languages]
+
+
+def same(shown: str, printed: str) -> bool:
+    """Compare two lines, but for spaces and rules, the last digits, and seconds, which have three decimals."""
+    pairs = zip_longest(_words(shown), _words(printed), fillvalue="")
+    return all(a == b or (_seconds(a) and _seconds(b)) or _near(a, b) for a, b in pairs)
+
+
+def _words(line: str) -> list[str]:
+    """Split a line; lines of tables and spaces depend on the widths of numbers."""
+    return re.sub(r"[─━┌┬┐└┴┘├┼┤┏┳┓┡╇┩,]", " ", line).split()
+
+
+def _seconds(text: str) -> bool:
+    """Whether a word may be a time of the machine."""
+    return re.fullmatch(r"\(?\d+\.\d{3}\)?,?", text) is not None
+
+
+def _near(shown: str, printed: str) -> bool:
+    """Whether two words are numbers that differ by less than solvers do."""
+    try:
+        return math.isclose(float(printed), float(shown), rel_tol=1e-6, abs_tol=1e-4)
+    except ValueError:
+        return False
