@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -101,6 +101,34 @@ class NoClock:
         return None
 
 
+@dataclass(frozen=True)
+class PartClock:
+    """The clock of a part of a run, which has less time.
+
+    Parameters
+    ----------
+    whole : Clock
+        The clock of the run.
+    seconds : float
+        What the part may take.
+    begun_s : float
+        What the run had left when the part began.
+    """
+
+    whole: Clock
+    seconds: float
+    begun_s: float
+
+    def phase(self, name: str) -> AbstractContextManager[Lap]:
+        """Time a phase of the run."""
+        return self.whole.phase(name)
+
+    def remaining_s(self) -> float | None:
+        """Seconds until the part should end, or the run."""
+        left = self.whole.remaining_s()
+        return None if left is None else max(0.0, min(left, self.seconds - (self.begun_s - left)))
+
+
 def silent(message: str) -> None:
     """Show nothing."""
     del message
@@ -159,6 +187,11 @@ class Budget:
     def tell_bound(self, bound: Fraction | float, certificate: Certificate | None) -> None:
         """Tell a bound in the unit of the method, and what proves it; it is not lost when the run is broken off."""
         self.tell(Incumbent(bound=float(bound), certificate=certificate))
+
+    def part(self, share: float) -> Budget:
+        """The same with a share of the time that is left, such as 0.5; without a limit there is none for the part."""
+        left = self.clock.remaining_s()
+        return self if left is None else replace(self, clock=PartClock(self.clock, share * left, left))
 
     @property
     def exhausted(self) -> bool:

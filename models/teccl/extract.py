@@ -269,6 +269,37 @@ def sends_of_model(sets: IndexSets, model: Any) -> list[EpochSend]:
     return summed_up(sets.problem, needed_sends(sets.problem, sends))
 
 
+def give_start(sets: IndexSets, model: Any, sends: Sequence[EpochSend]) -> bool:
+    """Put a schedule of whole chunks that are not summed into the variables of a model, where the model allows it.
+
+    Parameters
+    ----------
+    sets : IndexSets
+        Index sets whose arcs are links.
+    model : pyomo.ConcreteModel
+        Its F gets values; the others follow from them.
+    sends : sequence of EpochSend
+        Feasible ones.
+
+    Returns
+    -------
+    bool
+        False, and nothing is changed, if a send is none of the model's.
+    """
+    problem = sets.problem
+    arc = {ways.links: a for a, ways in enumerate(sets.arcs)}
+    count = Counter[tuple[int, int, int]]()
+    for send in sends:
+        for piece in _pieces(problem, send):
+            for link, at in hops(problem, piece):
+                count[send.commodity, arc[(link,)], at] += 1
+    if not count.keys() <= set(sets.sends):
+        return False
+    for key in sets.sends:
+        model.F[key].value = min(count[key], 1) if problem.copies[sets.arcs[key[1]].target] else count[key]
+    return True
+
+
 def path_flows(sets: LpIndexSets, flow: Rates, kept: Rates, read: Rates) -> list[PathFlow]:
     """Cut every chunk into parts that take one way to each destination.
 

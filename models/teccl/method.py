@@ -164,6 +164,11 @@ class MilpOptions(ModelOptions):
         "store", description="Whether ranks may keep what they send on later, or pass it on at once or never."
     )
     buffer: int | None = Field(None, description="Chunks of others that a rank can hold (appendix B).")
+    start: Literal["constructions", "none"] = Field(
+        "constructions",
+        description="Whether a schedule of teccl's constructions comes first, with which the run ends where it is within the "
+        "gap of the bound, and from which a model with an objective starts.",
+    )
 
     @model_validator(mode="after")
     def _agree_on_rules(self) -> MilpOptions:
@@ -193,14 +198,24 @@ class LpOptions(ModelOptions):
     )
 
 
-class AstarOptions(ModelOptions):
-    """Options of ``teccl-astar``."""
+class AstarModelOptions(ModelOptions):
+    """Options of ``teccl/astar``."""
 
     round_epochs: int | None = Field(
         None, ge=1, le=100_000, description="Epochs of a round; the longest delay of a link unless given, at least 4."
     )
     gamma: float = Field(
         0.5, gt=0, lt=1, description="What being on the way is worth, over being there; the appendix's gamma."
+    )
+
+
+class AstarOptions(AstarModelOptions):
+    """Options of ``teccl-astar``."""
+
+    start: Literal["constructions", "none"] = Field(
+        "constructions",
+        description="Whether a schedule of teccl's constructions comes first: rounds start from its sends, and it is the answer "
+        "where they take no end in time.",
     )
 
 
@@ -517,7 +532,7 @@ ASTAR = Formulation(
     build=f"{_MODELS}:build_round",
     extract=f"{_MODELS}:round_schedule",
     needs=("integers",),
-    options=AstarOptions,
+    options=AstarModelOptions,
     supports=supports_no_sums,
     pose=pose_model,
     bounds=False,

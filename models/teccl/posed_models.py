@@ -22,12 +22,12 @@ from .formulations.astar import RoundIndexSets, RoundState, remaining, round_ind
 from .formulations.lp import LpIndexSets
 from .index_sets import COLUMN_S, IndexSets, index_sets
 from .problem import EpochProblem, epoch_problem
+from .round_start import SHORT
 from .solve_all_to_all import exchange_of
-from .solve_astar import SHORT
 from .solve_milp import restriction
 
 if TYPE_CHECKING:
-    from .method import AllToAllModelOptions, AstarOptions, LpModelOptions, MilpModelOptions
+    from .method import AllToAllModelOptions, AstarModelOptions, LpModelOptions, MilpModelOptions
 
 #: A part of the demands that is less than all of them by more than this is less for certain.
 SURE = 1e-6
@@ -192,7 +192,7 @@ def lp_schedule(model: Any, index: LpModel) -> Schedule | None:
     return fluid_schedule_of(index.problem, index.instance, path_flows(index.sets, *values))
 
 
-def round_model(instance: Instance, options: AstarOptions) -> RoundModel:
+def round_model(instance: Instance, options: AstarModelOptions) -> RoundModel:
     """A round that begins with what the sources have (``Formulation.index``)."""
     problem = epoch_problem(instance)
     if any(problem.holds):

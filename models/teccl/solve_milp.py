@@ -14,11 +14,12 @@ from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from .bounds import lower_bound
-from .extract import EpochSend, finish, hops, schedule_of, sends_of_model
+from .extract import EpochSend, finish, give_start, hops, schedule_of, sends_of_model
 from .formulations.milp import build
 from .index_sets import COLUMN_S, MAX_HOPS, index_sets, switches_in_a_row
 from .method import MilpOptions
 from .problem import EpochProblem, epoch_problem
+from .round_start import schedule_to_begin_with
 
 #: Epochs of the coarse grids that are tried for every time.
 COARSE = (4, 8, 12)
@@ -51,6 +52,8 @@ class MilpSearch:
         Whether a solve has ended without an answer.
     is_stage : bool
         Whether its schedules are parts of one.
+    start : list of EpochSend or None
+        A schedule that was there before any model.
     """
 
     instance: Instance
@@ -64,6 +67,19 @@ class MilpSearch:
     reports: list[SolverResult] = field(default_factory=list)
     stopped: bool = False
     is_stage: bool = False
+    start: list[EpochSend] | None = None
+
+    @property
+    def near(self) -> int:
+        """Epochs that are as near to the bound as the gap allows."""
+        return floor(self.low / (1 - Fraction(self.budget.gap or 0)))
+
+    def begin_with_constructions(self, most: int | None) -> None:
+        """Take a schedule that is made without a solver, if there is one of at most so many epochs."""
+        sends = schedule_to_begin_with(self.problem, self.budget, self.near)
+        if sends is not None and (most is None or finish(self.problem, sends) <= most):
+            self.start = sends
+            self.keep(sends)
 
     def within(self, epochs: int) -> bool:
         """Look for a schedule of so many epochs.
@@ -99,8 +115,10 @@ class MilpSearch:
             sets = index_sets(problem, epochs, hyper_edges=self.hyper_edges)
             require_buildable(sets.columns, f"{epochs} epochs", COLUMN_S)
             model = build(sets, objective, weights)
+            starts = objective != "feasible" and self.start is not None and give_start(sets, model, self.start)
         gap = self.budget.gap
-        result = self.solver.solve(model, self.budget, SolverOptions() if gap is None else SolverOptions(rel_gap=gap))
+        limits = SolverOptions(use_start=starts) if gap is None else SolverOptions(rel_gap=gap, use_start=starts)
+        result = self.solver.solve(model, self.budget, limits)
         self.reports.append(result)
         if not result.has_solution:
             return result, None
@@ -116,6 +134,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions
         instance, problem, options.switches == "hyper-edges", solver, budget, max(1, low, problem.diameter)
     )
     metrics: dict[str, object] = {}
+    if options.start == "constructions" and not restriction(problem, hyper_edges=search.hyper_edges):
+        search.begin_with_constructions(options.epochs)
     if options.epochs is not None and options.epochs < search.low:
         pass  # nothing to solve
     elif options.all_reduce == "stages" and any(commodity.after for commodity in problem.commodities):
@@ -157,13 +177,15 @@ def _by_fixed_lengths(search: MilpSearch, most: int | None) -> None:
 
     The bound itself is tried first, since it is often met, or what is as near to it as the gap allows.
     """
-    gap = Fraction(search.budget.gap or 0)
-    near = floor(search.low / (1 - gap))
+    gap, near = Fraction(search.budget.gap or 0), search.near
+    if search.high is not None and search.high <= near:
+        return
     if search.within(near if most is None else min(near, most)) or search.stopped:
         if search.stopped and search.sends is None:
             _any_schedule(search, most)
         return
-    _any_schedule(search, most)
+    if search.sends is None:
+        _any_schedule(search, most)
     while search.high is not None and search.high - search.low > gap * search.high:
         if search.stopped or search.budget.exhausted:
             return
@@ -217,9 +239,14 @@ def _by_one_model(search: MilpSearch, options: MilpOptions) -> dict[str, object]
     """Solve a model of K epochs, enough for a schedule, with an objective; of the makespan's the bound counts."""
     weights = [Fraction(weight) for weight in options.priorities or ()]
     result: SolverResult | None = None
-    for epochs in _lengths(search, options.epochs):
+    most = options.epochs
+    if most is None and options.objective == "late":
+        most = search.high  # of what is there before any model: no more can be needed
+    for epochs in _lengths(search, most):
         result, sends = search.solve(search.problem, epochs, options.objective, weights)
         if sends is not None:
+            if options.objective == "paper":
+                search.sends = search.high = None  # a schedule of fewer epochs may be worse
             search.keep(sends)
         if result.termination is Termination.INFEASIBLE:
             search.low = max(search.low, epochs + 1)
@@ -267,6 +294,8 @@ def _outcome(
     if low > simple and reports:
         proof = SolverBound(reports[-1].solver, reports[-1].version)
     known = {"model_bound_epochs": search.low, "lower_bound_epochs": low, "models": len(reports)}
+    if search.start is not None:
+        known["start_epochs"] = finish(problem, search.start)
     if search.sends is None or search.high is None:
         status = Status.INFEASIBLE if most is not None and most < low else Status.LIMIT
         if status is Status.INFEASIBLE:
@@ -285,6 +314,9 @@ def _outcome(
             message += f"; no schedule takes less where {rule}"
         elif search.budget.gap and search.high - search.low <= search.budget.gap * search.high:
             message += f"; that is within the gap that was asked for, {search.budget.gap:g}"
+    if search.start is not None and search.sends is search.start:
+        made = "no model was solved" if not reports else "no model gave a better one"
+        message += ("; " if message else "") + f"the schedule is made by teccl's constructions, and {made}"
     return Outcome(
         Status.OPTIMAL if proved else Status.FEASIBLE,
         schedule_of(problem, search.instance, search.sends),

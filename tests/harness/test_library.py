@@ -15,7 +15,9 @@ from cwb.harness.run import Request
 CELLS = [
     Cell("torus(3,3)", Request("bfb-lp"), "all_gather"),
     Cell("torus(3,3)", Request("forestcoll-lp", options={"method": "concurrent"}), "all_gather"),
-    Cell("dgx1()", Request("teccl-milp", options={"chunk_size": "25 KB", "epoch": "slow"}), "all_gather"),
+    Cell(
+        "dgx1()", Request("teccl-milp", options={"chunk_size": "25 KB", "epoch": "slow", "start": "none"}), "all_gather"
+    ),
     Cell("torus(3,3)", Request("bfb-lp"), "all_gather", "2 GiB"),
 ]
 

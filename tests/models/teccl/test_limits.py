@@ -65,7 +65,8 @@ def ended(instance, module, options, after, keeps):
 
 DECLARATIVE = [
     (solve_milp, MilpOptions(), {}),
-    (solve_milp, MilpOptions(objective="late"), {}),
+    (solve_milp, MilpOptions(start="none"), {}),
+    (solve_milp, MilpOptions(objective="late", start="none"), {}),
     (solve_milp, MilpOptions(objective="paper"), {}),
     (solve_milp, MilpOptions(objective="paper", epochs=9), {}),
     (solve_milp, MilpOptions(all_reduce="stages"), {"kind": "all_reduce"}),
@@ -73,6 +74,7 @@ DECLARATIVE = [
     (solve_lp, LpOptions(objective="paper"), {"fluid": True}),
     (solve_lp, LpOptions(objective="paper", epochs=9), {"fluid": True}),
     (solve_astar, AstarOptions(), {}),
+    (solve_astar, AstarOptions(start="none"), {}),
 ]
 
 
@@ -114,7 +116,7 @@ def test_a_limit_is_not_taken_for_infeasibility():
     ever more epochs."""
     instance = on_grid(ring())
     solver = Ends(0, keeps=False)
-    outcome = solve_milp.run(instance, solver, Budget(), MilpOptions(objective="late"))
+    outcome = solve_milp.run(instance, solver, Budget(), MilpOptions(objective="late", start="none"))
     assert outcome.status is Status.LIMIT
     assert solver.solved == 1
     assert outcome.metrics["lower_bound_epochs"] == solve_milp.lower_bound(solve_milp.epoch_problem(instance))[0]

@@ -1,0 +1,257 @@
+"""Sends of a round of the A* technique without a solver: epoch after epoch, every link takes what is of most use.
+
+They are a start for the model of the round; one round after the other, they are a whole schedule.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ...algorithms.epochs.problem import FAR
+from ...algorithms.epochs.search import EpochSearch
+from ...algorithms.epochs.symmetries import improve_by_symmetry
+from ...core.budget import Budget
+from .extract import EpochSend, needed_sends
+from .formulations.astar import RoundIndexSets, RoundState, remaining, round_index_sets
+from .index_sets import MAX_HOPS, IndexSets
+from .problem import EpochProblem
+from .solve import network_of, sends_of
+
+#: Epochs of the shortest round that is taken without being asked for.
+SHORT = 4
+
+#: Arcs that constructions look at before they end.
+EFFORT = 20_000_000
+
+#: What it is worth to bring a chunk to somebody who lacks it, where being nearer to somebody is worth 1.
+THERE = 2
+
+
+class GreedyRound:
+    """The sends of one round, chosen in the order of their starts.
+
+    Parameters
+    ----------
+    sets : RoundIndexSets
+        The round; no switch stores without copying.
+    beyond : bool
+        Whether chunks may go to switches that they reach only after the round.
+
+    Attributes
+    ----------
+    sends : list of (int, int, int)
+        Commodity, link, epoch.
+    """
+
+    def __init__(self, sets: RoundIndexSets, *, beyond: bool) -> None:
+        self.sets, self.problem, self.epochs, self.beyond = sets, sets.problem, sets.epochs, beyond
+        self.sends: list[tuple[int, int, int]] = []
+        self.at: dict[tuple[int, int], int] = dict.fromkeys(sets.state.held, 0)
+        self.passing: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for q, n, k in sorted(sets.state.coming):
+            if self._keeps(n):
+                self.at[q, n] = min(k, self.at.get((q, n), k))
+            else:
+                self.passing[k].append((q, n))
+        self.lacking = [{t for t in c.targets if (q, t) not in self.at} for q, c in enumerate(self.problem.commodities)]
+        self.chunks: list[list[int]] = [[] for _ in range(self.problem.nodes)]
+        self.holders: list[list[int]] = [[] for _ in self.lacking]
+        for q, n in sorted(self.at):
+            self.chunks[n].append(q)
+            self.holders[q].append(n)
+        self.rest = [self.problem.distance[:, 0]] * len(self.lacking)
+        self.nearest = [0] * len(self.lacking)
+        for q in range(len(self.lacking)):
+            self._measure(q)
+        self.taken: dict[int, list[int]] = defaultdict(list)
+        for link, k, _ in sets.state.started:
+            self.taken[link].append(k)
+
+    def follow(self, hops: Iterable[tuple[int, int, int]]) -> bool:
+        """Take sends of a plan, in the order of their starts, as far as they are possible; whether all were."""
+        at_switch = {(q, n, k) for k, there in self.passing.items() for q, n in there}
+        whole = True
+        for q, link, k in sorted(hops, key=lambda hop: (hop[2], hop[1])):
+            ends = self.problem.links[link]
+            there = (
+                self.at.get((q, ends.source), FAR) <= k
+                if self._keeps(ends.source)
+                else (q, ends.source, k) in at_switch
+            )
+            if not there or (q, ends.target) in self.at or not self._free(link, k):
+                whole = False
+                continue
+            self._book(q, link, k)
+            at_switch.add((q, ends.target, k + ends.delay))
+        return whole
+
+    def run(self) -> list[tuple[int, int, int]]:
+        """Choose the sends, beside those that are there."""
+        for k in range(self.epochs):
+            for q, n in self.passing.pop(k, ()):
+                self._pass_on(q, n, k, 0)
+            for link, ends in enumerate(self.problem.links):
+                while self._keeps(ends.source) and self._free(link, k) and self._send_best(link, k):
+                    pass
+        return self.sends
+
+    def _keeps(self, node: int) -> bool:
+        return self.problem.holds[node] != 0
+
+    def _measure(self, q: int) -> None:
+        """How far every node is from somebody who lacks a chunk, and the nearest that has it."""
+        if self.lacking[q]:
+            self.rest[q] = self.problem.distance[:, sorted(self.lacking[q])].min(axis=1)
+            self.nearest[q] = int(self.rest[q][self.holders[q]].min(initial=self.rest[q].max()))
+
+    def _free(self, link: int, epoch: int) -> bool:
+        """Whether a send may start in every window that has the epoch in it."""
+        window, taken = self.problem.links[link].window, self.taken[link]
+        return all(
+            sum(first <= k < first + window for k in taken) < IndexSets.room(self.sets, link, first)
+            for first in range(epoch - window + 1, epoch + 1)
+        )
+
+    def _send_best(self, link: int, epoch: int) -> bool:
+        """Start what is of most use over a link, of equal chunks the rarest; whether there was anything."""
+        tail, count = self.problem.links[link].source, len(self.lacking)
+        ready = [q for q in self.chunks[tail] if self.lacking[q] and self.at[q, tail] <= epoch]
+        worth = [
+            (self._worth(q, link, epoch), len(self.lacking[q]), (q + link) % count, q)
+            for q in ready
+            if (q, link, epoch) not in self.sends[-1:]
+        ]
+        best = max(worth, default=(0, 0, 0, -1))
+        if best[0] > 0:
+            self._start(best[3], link, epoch)
+        return best[0] > 0
+
+    def _worth(self, q: int, link: int, epoch: int) -> int:
+        """Who gets a chunk by a send, or whether it comes nearer to somebody who lacks it."""
+        node, at = self.problem.links[link].target, epoch + self.problem.links[link].delay
+        nearer = int(self.rest[q][node] < self.nearest[q])
+        if self._keeps(node):
+            return 0 if (q, node) in self.at else THERE if node in self.lacking[q] else nearer
+        if at >= self.epochs:
+            return nearer * self.beyond
+        return sum(worth for _, worth in self._onwards(q, node, at, at - epoch))
+
+    def _onwards(self, q: int, node: int, epoch: int, took: int, hops: int = 2) -> list[tuple[int, int]]:
+        """Links over which a switch sends a chunk on, and what each is worth.
+
+        Where the switch copies, these lead to everybody who lacks the chunk and is nearer to no one who has it than the
+        way through the switch is long; otherwise there is one.
+        """
+        chosen: list[tuple[int, int]] = []
+        given = list(self.holders[q])
+        for link in self.problem.leaving[node]:
+            if not self._free(link, epoch):
+                continue
+            ends = self.problem.links[link]
+            head, took_there = ends.target, took + ends.delay
+            if self._keeps(head):
+                near = int(self.problem.distance[given, head].min(initial=FAR)) < took_there
+                worth = 0 if near and head in self.lacking[q] else self._worth(q, link, epoch)
+            elif hops < MAX_HOPS and epoch + ends.delay < self.epochs:
+                worth = sum(w for _, w in self._onwards(q, head, epoch + ends.delay, took_there, hops + 1))
+            else:
+                worth = int(self.rest[q][head] < self.nearest[q])
+            if worth:
+                given.append(head)
+                chosen.append((link, worth))
+        return chosen if self.problem.copies[node] else sorted(chosen, key=lambda each: -each[1])[:1]
+
+    def _start(self, q: int, link: int, epoch: int) -> None:
+        """Send a chunk, and through a switch at the end of the link on."""
+        self._book(q, link, epoch)
+        node, at = self.problem.links[link].target, epoch + self.problem.links[link].delay
+        if not self._keeps(node) and at < self.epochs:
+            self._pass_on(q, node, at, at - epoch)
+
+    def _book(self, q: int, link: int, epoch: int) -> None:
+        node, at = self.problem.links[link].target, epoch + self.problem.links[link].delay
+        self.sends.append((q, link, epoch))
+        self.taken[link].append(epoch)
+        if self._keeps(node):
+            self.at[q, node] = at
+            self.chunks[node].append(q)
+            self.holders[q].append(node)
+            self.lacking[q].discard(node)
+            self._measure(q)
+
+    def _pass_on(self, q: int, node: int, epoch: int, took: int) -> None:
+        for link, _ in self._onwards(q, node, epoch, took):
+            self._start(q, link, epoch)
+
+
+def greedy_sends(sets: RoundIndexSets, planned: Iterable[tuple[int, int, int]] = ()) -> list[tuple[int, int, int]]:
+    """Sends of a round without a solver; ones that only reach a switch after the round if there are no others.
+
+    Parameters
+    ----------
+    sets : RoundIndexSets
+        The round.
+    planned : iterable of (int, int, int)
+        Commodities, links and epochs of a schedule that the round may follow: if all are still possible, these alone
+        are given.
+    """
+    problem = sets.problem
+    if any(hold is None and not copies for hold, copies in zip(problem.holds, problem.copies, strict=True)):
+        return []  # what such a switch has in store is counted by the model alone
+    for beyond in (False, True):
+        chosen = GreedyRound(sets, beyond=beyond)
+        if (chosen.follow(planned) and chosen.sends) or chosen.run():
+            return chosen.sends
+    return []
+
+
+def schedule_to_begin_with(problem: EpochProblem, budget: Budget, enough: int) -> list[EpochSend] | None:
+    """A schedule without a solver: of ``teccl``'s constructions or, where these do not apply, of greedy rounds.
+
+    Parameters
+    ----------
+    problem : EpochProblem
+        What is to be scheduled.
+    budget : Budget
+        Limits and seed.
+    enough : int
+        Epochs at which constructions end.
+
+    Returns
+    -------
+    list of EpochSend or None
+        None with sums, with ranks that can hold a limited number of chunks, and with switches that can.
+    """
+    limited = any(problem.holds) or any(
+        room is not None for n, room in enumerate(problem.room) if not problem.switch[n]
+    )
+    if limited or any(commodity.summed or commodity.after for commodity in problem.commodities):
+        return None
+    with budget.clock.phase("construct"):
+        if problem.timing.changes:
+            return _by_rounds(problem, max(SHORT, *(link.delay for link in problem.links)), budget)
+        search = EpochSearch(network_of(problem), enough, budget, EFFORT)
+        search.construct(1)
+        improve_by_symmetry(search)
+        search.construct()
+    plan = search.plan()
+    return None if plan is None else sends_of(plan)
+
+
+def _by_rounds(problem: EpochProblem, epochs: int, budget: Budget) -> list[EpochSend] | None:
+    """Greedy rounds of so many epochs; None if they take no end, or not in time."""
+    state = RoundState(frozenset((q, c.source) for q, c in enumerate(problem.commodities)))
+    sends: list[EpochSend] = []
+    begin = 0
+    while any(commodity.targets for commodity in remaining(problem, state).commodities):
+        sets = round_index_sets(replace(remaining(problem, state), begin=problem.begin + begin), epochs, state)
+        new = [EpochSend(k, q, (e,)) for q, e, k in greedy_sends(sets)]
+        moved = state.moved(problem, new, epochs)
+        begun = max((change.last for change in problem.timing.changes), default=0) <= begin
+        if budget.exhausted or (begun and moved.held == state.held and moved.coming <= state.coming):
+            return None
+        sends += [replace(send, start=send.start + begin) for send in new]
+        state, begin = moved, begin + epochs
+    return needed_sends(problem, sends)

@@ -1,0 +1,109 @@
+"""Schedules that are there before any model: when they end a run, when a model starts from them, and rounds that follow
+them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from cwb import solvers
+from cwb.core.budget import Budget
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.method import Status
+from cwb.core.solver import Capability, SolverOptions, SolverResult, Termination
+from cwb.core.timing import BandwidthChange
+from cwb.harness.clock import WallClock
+from cwb.harness.run import Request, run
+from cwb.instances import load
+from cwb.models.teccl import solve_astar, solve_milp
+from cwb.models.teccl.method import AstarOptions, MilpOptions
+from cwb.schedules import judge
+from grids import network, on_grid, small_networks
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+KINDS = ["all_gather", "all_to_all", "broadcast", "scatter", "gather"]
+
+
+@dataclass
+class Idle:
+    """A solver that finds nothing, and keeps what it was asked."""
+
+    asked: SolverOptions | None = None
+    limits_s: list[float | None] = field(default_factory=list)
+    name: str = "highs"
+    capabilities: Capability = Capability.LP | Capability.MIP
+
+    def solve(self, model: Any, budget: Budget, options: SolverOptions | None = None) -> Any:
+        """Say that the time was over."""
+        del model
+        self.asked = options
+        self.limits_s.append(budget.clock.remaining_s())
+        return SolverResult("idle", "1", Termination.TIME_LIMIT, has_solution=False)
+
+
+@pytest.mark.parametrize(("size", "epochs"), [(10**9, 35), (1000, 1182)])
+def test_early_stop_on_two_chassis(size, epochs):
+    """An all-gather on NDv2 with a gap of 30 % ends with a construction that meets the bound, and no model is solved."""
+    instance = load("ndv2(chassis=2)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(size)))
+    record = run(instance, Request("teccl-milp", gap=0.3)).record
+    assert (record.verified, record.status, record.metrics["models"]) == (True, "optimal", 0)
+    assert record.metrics["epochs"] == record.metrics["start_epochs"] == epochs
+    assert "no model was solved" in record.message
+
+
+@given(small_networks(), st.sampled_from(KINDS), st.integers(1, 2))
+@settings(max_examples=15)
+def test_rounds_without_a_solver(topology, kind, chunks):
+    """Rounds whose solver finds nothing follow the schedule to begin with and end with it or a shorter one."""
+    instance = on_grid(topology, kind, chunks)
+    outcome = solve_astar.run(instance, Idle(), Budget(), AstarOptions())
+    assert outcome.answer is not None
+    verdict = judge(instance, outcome.answer, outcome.certificate)
+    assert verdict.ok, verdict.violations
+    assert verdict.metrics["epochs"] <= outcome.metrics["start_epochs"]
+
+
+@given(small_networks(), st.sampled_from(KINDS), st.integers(0, 3), st.integers(1, 5), st.data())
+@settings(max_examples=12)
+def test_greedy_rounds(topology, kind, first, length, data):
+    """Where a link is down for some epochs, greedy rounds make a schedule that the verifier takes."""
+    link = data.draw(st.integers(0, len(topology.links) - 1))
+    instance = on_grid(topology, kind)
+    change = BandwidthChange(link, first, first + length, Fraction(0))
+    instance = instance.with_changes(timing=replace(instance.timing, changes=(change,)))
+    search = solve_milp.run(instance, Idle(), Budget(), MilpOptions())
+    if "start_epochs" in search.metrics:
+        assert judge(instance, search.answer, search.certificate).ok
+
+
+@pytest.mark.parametrize("objective", ["late", "paper"])
+def test_a_model_starts_from_the_construction(objective):
+    """HiGHS takes the start that it is handed: with no node to search it still has a schedule."""
+    links = [(i, (i + 1) % 5, 1, 0) for i in range(5)] + [(0, 2, Fraction(1, 2), 0)]
+    instance = on_grid(network(5, links), chunks=2)
+    idle = Idle()
+    outcome = solve_milp.run(instance, idle, Budget(), MilpOptions(objective=objective, epochs=12))
+    assert idle.asked is not None
+    assert idle.asked.use_start
+    assert (outcome.status, "no model gave a better one" in outcome.message) == (Status.FEASIBLE, True)
+    outcome = solve_milp.run(instance, solvers.get("highs"), Budget(), MilpOptions(objective=objective, epochs=12))
+    assert judge(instance, outcome.answer, outcome.certificate).ok
+
+
+def test_rounds_share_the_time():
+    """A round that has a start gets its share of what is left; a limit below what rounds and start need ends the run."""
+    topology = load("internal1(2)").network
+    instance = on_grid(topology, chunks=2, epoch_us=Fraction(40, 100))
+    idle = Idle()
+    budget = Budget(time_limit_s=100.0, clock=WallClock(100.0))
+    outcome = solve_astar.run(instance, idle, budget, AstarOptions(round_epochs=2))
+    assert outcome.answer is not None
+    assert len(idle.limits_s) > 1
+    assert sorted(idle.limits_s) == idle.limits_s
+    assert idle.limits_s[0] <= 50
+    most = outcome.metrics["start_epochs"]
+    outcome = solve_astar.run(instance, Idle(), Budget(), AstarOptions(round_epochs=2, epochs=most - 1))
+    assert outcome.status is Status.LIMIT
