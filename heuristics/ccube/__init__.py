@@ -1,7 +1,7 @@
 """C-Cube: two binary trees on the links of a DGX-1, whose sums go up while earlier sums already come down.
 
 Paper: Cho, Son, Kim, "Logical/Physical Topology-Aware Collective Communication in Deep Learning Training", HPCA 2023.
-It was not at hand. What is followed is what William Won's dissertation, "Software-Hardware Optimizations for
+It was not available. What is followed is what William Won's dissertation, "Software-Hardware Optimizations for
 Efficient Collective Communications in Distributed Machine Learning Platforms", Georgia Institute of Technology, 2025,
 says of it: C-Cube "manually lays out two binary trees over a DGX-1 topology and schedules two tree-based collectives
 concurrently" (section 5.6); the trees are "contention-free", 2 of the 6 links of a rank are not used for that, and

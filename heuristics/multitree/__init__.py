@@ -1,7 +1,7 @@
 """MultiTree: a spanning tree from every rank, all grown at the same time, step by step, over links that are free.
 
 Paper: Huang et al., "Communication Algorithm-Architecture Co-Design for Distributed Deep Learning", ISCA 2021. It was
-not at hand. What is followed is what William Won's dissertation, "Software-Hardware Optimizations for Efficient
+not available. What is followed is what William Won's dissertation, "Software-Hardware Optimizations for Efficient
 Collective Communications in Distributed Machine Learning Platforms", Georgia Institute of Technology, 2025, says of it:
 "MultiTree generates height-balanced multiple spanning trees originating from all NPUs", "only takes network
 connectivity into account" and "does not allow concurrent chunks to overlap" (section 5.7); it has "a greedy-based tree

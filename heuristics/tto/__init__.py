@@ -1,7 +1,7 @@
 """TTO, three tree overlap: three spanning trees of a 2D mesh, whose sums go up while earlier ones come down.
 
 Paper: Laskar et al., "Enhancing Collective Communication in MCM Accelerators for Deep Learning Training", HPCA 2024.
-It was not at hand. What is followed is what William Won's dissertation, "Software-Hardware Optimizations for
+It was not available. What is followed is what William Won's dissertation, "Software-Hardware Optimizations for
 Efficient Collective Communications in Distributed Machine Learning Platforms", Georgia Institute of Technology, 2025,
 says of it: it is a "three tree overlap for two-dimensional mesh" (section 5.7) that "optimizes Blink specifically for
 2D Mesh topologies by constructing three spanning trees, all originating from edge NPUs". Which trees these are the

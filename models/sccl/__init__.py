@@ -5,7 +5,7 @@ is called MSCCL) describes what it compares with. A schedule has S steps; step s
 k-synchronous if ``R <= S + k``. What a rank receives in a step it can send on in the next one. In a step a link
 carries as many chunks as it can in its rounds. A schedule of C chunks costs ``S alpha + R beta``, beta being the time
 of a round. SCCL asks a solver for satisfiability; here it is a mixed-integer program. The paper of SCCL itself was
-not at hand: what goes beyond the sentences above is a reading.
+not available: what goes beyond the sentences above is a reading.
 
 =========  ====================================================================  ====
 symbol     meaning                                                               unit

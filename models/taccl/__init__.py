@@ -1,7 +1,7 @@
 """TACCL: routing, then ordering, then sending neighbours together.
 
 Shah et al., "TACCL: Guiding Collective Algorithm Synthesis using Communication Sketches", NSDI 2023. The paper was
-not at hand; this is a reading of what others say of it. TE-CCL (sections 2, 3.1, 6.1, figures 13 and 14) and the
+not available; this is a reading of what others say of it. TE-CCL (sections 2, 3.1, 6.1, figures 13 and 14) and the
 dissertation (section 5.6) describe it: an integer program, made small by a *sketch* that a user writes; switches are
 replaced by direct edges between the ranks that they join, whose latency and bandwidth are those of the uplink; a
 strategy uc-min or uc-max says whether few or many of these edges are used; of the edges at one uplink one works at a

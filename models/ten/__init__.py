@@ -3,7 +3,7 @@
 Source: William Won's dissertation, "Software-Hardware Optimizations for Efficient Collective Communications in
 Distributed Machine Learning Platforms", Georgia Institute of Technology, 2025, section 5.5.1: "we implemented a
 TACCL-like baseline by integrating its ILP formulation over our TEN representation". The formulation is not printed,
-and TACCL's paper (Shah et al., NSDI 2023) was not at hand. This family takes it to be: TACCL's decisions, which links
+and TACCL's paper (Shah et al., NSDI 2023) was not available. This family takes it to be: TACCL's decisions, which links
 a chunk takes and when it is at a rank, with the least time of the last arrival as objective; over the time-expanded
 network of section 5.4.1, so that a link has one chunk at a time and no order is left to be found afterwards. TACCL's
 sketches and symmetries are left out.
