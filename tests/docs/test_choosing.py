@@ -42,6 +42,12 @@ def test_figures_are_what_their_scripts_draw(name: str) -> None:
     assert (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8") == drawn
 
 
+def test_concept_figures_are_what_their_script_draws() -> None:
+    """The figures that explain concepts are those that their script draws, times of the simulator included."""
+    for name, draw in runpy.run_path(str(DOCS / "images" / "figures.py"))["FIGURES"].items():
+        assert (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8") == draw(), name
+
+
 def test_the_figure_leads_to_methods() -> None:
     """Every method that the figure names is there, and no text is wider than its box."""
     figure = runpy.run_path(str(DOCS / "images" / "choose.py"))
