@@ -27,6 +27,7 @@ COMMANDS = {
     "report": "report:report",
     "check": "check:check",
     "simulate": "simulate:simulate",
+    "train": "train:train",
     "repair": "repair:repair",
     "reproduce": "reproduce:reproduce",
     "polish": "polish:polish",

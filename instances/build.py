@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from math import prod
 
 from ..core.collective import CollectiveKind, Demand
 from ..core.cost import CostModel
@@ -231,11 +232,39 @@ def build_groups(groups: dict[str, int | list[int]], fabric: Fabric) -> dict[str
 
 def default_groups(file: WorkloadFile, fabric: Fabric) -> dict[str, Span]:
     """Map the groups of a shipped workload: TP innermost, DP on what is left."""
+    nested, over = default_degrees(file, fabric.npus)
+    if not nested:
+        return dict.fromkeys(over, fabric.sizes)
+    spans = map_groups(fabric, nested)
+    for name, parts in over.items():
+        spans[name] = tuple(prod(each) for each in zip(*(spans[part] for part in parts or ()), strict=True))
+    return spans
+
+
+def default_degrees(file: WorkloadFile, npus: int) -> tuple[dict[str, int], dict[str, tuple[str, ...] | None]]:
+    """Degrees of nested groups, innermost first, and groups over several of them, or over all NPUs (None).
+
+    TP is innermost and the pipeline outermost; DP takes the rest. With experts, DP is EP inside and EDP outside.
+
+    Raises
+    ------
+    InputError
+        If the degrees do not divide the NPUs.
+    """
     if file.tensor_parallel == "all":
-        return {"tp": fabric.sizes, "dp": fabric.sizes}
-    if fabric.npus % file.tensor_parallel:
-        raise InputError(f"TP-{file.tensor_parallel} of {file.name} does not divide the {fabric.npus:,} NPUs")
-    return map_groups(fabric, {"tp": file.tensor_parallel, "dp": fabric.npus // file.tensor_parallel})
+        return {}, {"tp": None, "dp": None}
+    tp, pp = file.tensor_parallel, file.pipeline_parallel
+    if npus % (tp * pp):
+        stages = f" in {pp} stages" if pp > 1 else ""
+        raise InputError(f"TP-{tp}{stages} of {file.name} does not divide the {npus:,} NPUs")
+    dp = npus // (tp * pp)
+    outer = {"pp": pp} if pp > 1 else {}
+    if file.expert_parallel == 1:
+        return {"tp": tp, "dp": dp, **outer}, {}
+    ep = dp if file.expert_parallel == "all" else file.expert_parallel
+    if dp % ep:
+        raise InputError(f"EP-{ep} of {file.name} does not divide DP-{dp}")
+    return {"tp": tp, "ep": ep, "edp": dp // ep, **outer}, {"dp": ("ep", "edp")}
 
 
 def build_layer(file: LayerFile) -> Layer:

@@ -161,6 +161,11 @@ class WorkloadFile(Strict):
         Annotated[PositiveInt, Tag("<number>")] | Annotated[Literal["all"], Tag("<word>")],
         Discriminator(_word_or_number),
     ] = Field(1, description="TP degree; DP takes the rest. 'all': both groups span all NPUs.")
+    expert_parallel: Annotated[
+        Annotated[PositiveInt, Tag("<number>")] | Annotated[Literal["all"], Tag("<word>")],
+        Discriminator(_word_or_number),
+    ] = Field(1, description="EP degree within DP: the group ep; edp takes the rest of dp. 'all': ep is dp.")
+    pipeline_parallel: PositiveInt = Field(1, description="Stages of a pipeline: the group pp, outermost.")
     layers: list[LayerFile] = Field(fail_fast=True, min_length=1, max_length=MAX_LAYERS)
 
 

@@ -48,11 +48,20 @@ def phase_time(
     """Seconds of computation and of communication of a phase."""
     communication_s: Fraction | float = Fraction(0)
     for communication in phase.communication:
-        moved = busy_bytes(instance, communication, workload.groups[communication.group])
-        communication_s += max(
-            (m / b if b > 0 else inf for m, b in zip(moved, bandwidth_Bps, strict=True) if m > 0), default=Fraction(0)
+        communication_s += communication_time(
+            instance, communication, workload.groups[communication.group], bandwidth_Bps
         )
     return phase.compute_s, communication_s
+
+
+def communication_time(
+    instance: Instance, communication: Communication, span: Sequence[int], bandwidth_Bps: Sequence[Fraction]
+) -> Fraction | float:
+    """Seconds of a collective: those of its busiest dimension; infinite where traffic has no bandwidth."""
+    moved = busy_bytes(instance, communication, span)
+    return max(
+        (m / b if b > 0 else inf for m, b in zip(moved, bandwidth_Bps, strict=True) if m > 0), default=Fraction(0)
+    )
 
 
 def busy_bytes(instance: Instance, communication: Communication, span: Sequence[int]) -> list[Fraction]:

@@ -72,7 +72,7 @@ def test_the_instances_of_the_paper_are_there() -> None:
     wanted = {f"{w}-{n}" for w in workloads for n in ("3d", "4d", "4d-multiple")}
     wanted |= {"3d", "4d", "3d-512", "3d-1k", "4d-2k", "3d-torus", "cost-example"}
     assert wanted <= set(shipped())
-    assert set(shipped_workloads()) == set(workloads)
+    assert set(workloads) <= set(shipped_workloads())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,248 @@
+"""``cwb train``: a simulated training iteration on a network, its collectives timed by any method."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..core.errors import InputError, located
+from ..core.files import write_whole
+from ..core.units import SIZES, TIMES, UnitKind, amount, parse
+from . import completion
+from .edits import load_edited, network_edits
+from .options import parse_duration, parse_options, plugged, progress_on_stderr
+from .streams import console, echo
+
+if TYPE_CHECKING:
+    from ..harness.training import Training, TrainingRequest
+
+#: Collectives that are listed; the JSON has all.
+_LISTED = 20
+
+
+@click.command()
+@click.argument("instance", shell_complete=completion.of(completion.instances, files=True))
+@click.option("--workload", "-w", metavar="WORKLOAD", help="Name or file.  [default: the instance's only one]")
+@click.option(
+    "--group",
+    "-g",
+    "groups",
+    multiple=True,
+    metavar="NAME=DEGREE",
+    help="Process group: a degree, innermost first; a span such as 4x4x1x1; or all.",
+)
+@click.option(
+    "--method",
+    "-m",
+    "methods",
+    multiple=True,
+    metavar="[KEY=]METHOD",
+    help="What times collectives: a method, analytical, ideal, or 'LATENCY + ALGBW'. KEY is a collective, a group, or "
+    "GROUP/COLLECTIVE.  [default: analytical on dimensions]",
+)
+@click.option(
+    "--option", "-O", "options", multiple=True, metavar="METHOD.NAME=VALUE", help="An option of one of the methods."
+)
+@click.option("--chunks", type=click.IntRange(1, 10**9), default=1, show_default=True, help="Of each rank's part.")
+@click.option("--bandwidth", metavar="RATES", help="Of the dimensions, per NPU: '250 GB/s, 50 GB/s'.")
+@click.option("--latency", metavar="TIMES", help="Of a link of each dimension: '0.5 us, 2 us'.")
+@click.option("--design", metavar="METHOD", help="Method that designs the bandwidths, such as libra.")
+@click.option(
+    "--loop",
+    type=click.Choice(["no-overlap", "tp-dp-overlap", "ddp"]),
+    help="What overlaps.  [default: ddp with --bucket, else the workload's]",
+)
+@click.option("--bucket", "buckets", multiple=True, metavar="SIZE", help="Of gradients; of several the best is taken.")
+@click.option(
+    "--streams",
+    type=click.Choice(["one", "group", "unlimited"]),
+    default="one",
+    show_default=True,
+    help="Collectives at a time: one, one of each group, or all.",
+)
+@click.option("--microbatches", type=click.IntRange(1, 10_000), default=1, show_default=True)
+@click.option("--pipeline", type=click.Choice(["1f1b", "gpipe"]), default="1f1b", show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@click.option("--time-limit", metavar="DURATION", help="Of each run of a method, such as '60 s'.")
+@click.option(
+    "--timeline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw the tasks over time into this file, .svg, .pdf or .png.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@network_edits
+@plugged
+def train(
+    instance: str, timeline: Path | None, as_json: bool, quiet: bool, edits: tuple[tuple[str, str], ...], **given: Any
+) -> int:
+    """Simulate a training iteration on the network of INSTANCE.
+
+    \b
+    cwb train gpt-3-4d --design libra -m all_reduce=themis --chunks 64
+    cwb train "torus(4,4)" -w resnet-50 -m bfb --bucket 1MB --bucket 25MiB
+    cwb train "torus(8,8)" -w gpt-3 -g tp=16 -g dp=4 -m "100 us + 40 GB/s"
+    """
+    from ..harness.training import measures
+    from ..harness.training import train as simulated
+    from ..reports.plots import picture_format
+
+    form = None if timeline is None else picture_format(timeline)
+    request = request_of(**given)
+    with progress_on_stderr(quiet=quiet) as progress:
+        loaded = load_edited(instance, edits)
+        with located(source=instance):
+            made = simulated(loaded, request, progress)
+    if timeline is not None and form is not None:
+        write_whole(timeline, _picture(made, form))
+    found = measures(made)
+    if as_json:
+        echo(json.dumps(found, allow_nan=False))
+    else:
+        show(found)
+    return 0
+
+
+def request_of(
+    workload: str | None,
+    groups: Sequence[str],
+    methods: Sequence[str],
+    options: Sequence[str],
+    chunks: int,
+    bandwidth: str | None,
+    latency: str | None,
+    design: str | None,
+    loop: str | None,
+    buckets: Sequence[str],
+    streams: str,
+    microbatches: int,
+    pipeline: str,
+    seed: int,
+    time_limit: str | None,
+) -> TrainingRequest:
+    """Read what is asked for.
+
+    Raises
+    ------
+    InputError
+        If a text is wrong, or buckets are given in a loop without them.
+    """
+    from ..harness.training import TrainingRequest
+    from ..schedules.iteration import Loop, Pipeline, Plan, Streams
+
+    if buckets and loop not in (None, Loop.DDP.value):
+        raise InputError(f"given in the loop {loop}; expected --loop ddp", source="--bucket")
+    sizes = _quantities(buckets, UnitKind.SIZE, "--bucket", positive=True)
+    return TrainingRequest(
+        workload,
+        _pairs(groups, "--group"),
+        _methods(methods),
+        _options(options),
+        chunks,
+        None if bandwidth is None else _quantities(bandwidth.split(","), UnitKind.RATE, "--bandwidth", positive=True),
+        None if latency is None else _quantities(latency.split(","), UnitKind.TIME, "--latency"),
+        design,
+        Plan(streams=Streams(streams), microbatches=microbatches, pipeline=Pipeline(pipeline)),
+        Loop(loop) if loop else Loop.DDP if buckets else None,
+        sizes,
+        seed,
+        parse_duration(time_limit, "--time-limit"),
+    )
+
+
+def _quantities(texts: Sequence[str], kind: UnitKind, source: str, *, positive: bool = False) -> list[Fraction]:
+    with located(source=source):
+        return [parse(text, kind, allow_zero=not positive) for text in texts]
+
+
+def _pairs(texts: Sequence[str], source: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not name or not equals or not value:
+            raise InputError(f"{text!r} is no pair; expected such as tp=16", source=source)
+        if name in found:
+            raise InputError(f"{name!r} is given twice; expected once", source=source)
+        found[name] = value
+    return found
+
+
+def _methods(texts: Sequence[str]) -> dict[str, str]:
+    return _pairs([text if "=" in text else f"all={text}" for text in texts], "--method")
+
+
+def _options(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        method, dot, pair = text.partition(".")
+        if not dot or "=" in method:
+            raise InputError(f"{text!r} names no method; expected such as themis.queue=fifo", source="-O")
+        found.setdefault(method.strip(), []).append(pair)
+    return {method: parse_options(pairs) for method, pairs in found.items()}
+
+
+def _picture(made: Training, form: str) -> bytes:
+    from ..reports.plots.iteration_timeline import Bar, draw
+    from ..reports.plots.look import look, to_bytes
+
+    iteration = made.iteration
+    rows = sorted(range(len(iteration.tasks)), key=lambda i: (iteration.tasks[i].stage, i))
+    bars: list[Bar] = []
+    for index in rows:
+        task = iteration.tasks[index]
+        stage = f"stage {task.stage + 1}: " if iteration.stages > 1 else ""
+        row = f"{stage}{task.stream or task.what}"
+        bars.append(Bar(row, task.what, float(iteration.starts_s[index]), float(task.seconds)))
+    with look():
+        return to_bytes(draw(f"{made.workload.name} on {made.instance.name}", bars), form)
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print what was found as tables."""
+    from rich.table import Table
+
+    total = found["iteration_s"]
+    summary = Table(show_header=False, title=f"{found['workload']} on {found['instance']}", title_justify="left")
+    summary.add_column()
+    summary.add_column(justify="right")
+    summary.add_column(justify="right")
+    summary.add_row("NPUs", f"{found['npus']:,}", ", ".join(f"{g} {n:,}" for g, n in found["groups"].items()))
+    if found["bandwidth_GBps"] is not None:
+        summary.add_row("bandwidths", ", ".join(f"{rate:.6g}" for rate in found["bandwidth_GBps"]), "GB/s")
+    streams = {"one": "one collective at a time", "group": "one of each group", "unlimited": "any collectives"}
+    summary.add_row("loop", found["loop"], streams[found["streams"]])
+    if found["bucket_bytes"] is not None:
+        tried = f"best of {len(found['tried_s'])}" if len(found["tried_s"]) > 1 else ""
+        summary.add_row("bucket", amount(found["bucket_bytes"], SIZES), tried)
+    if found["stages"] > 1 or found["microbatches"] > 1:
+        summary.add_row("stages, micro-batches", f"{found['stages']}, {found['microbatches']}", found["pipeline"] or "")
+    summary.add_row("iteration", amount(total, TIMES), "100.0 %")
+    for what, seconds in found["spent_s"].items():
+        exposed = " (exposed)" if what in found["communication_s"] else ""
+        summary.add_row(f"  {what}{exposed}", amount(seconds, TIMES), _share(seconds, total))
+    bound = found["lower_bound_s"]
+    by = "critical path" if found["critical_path_s"] == bound else "busiest stream"
+    summary.add_row(f"lower bound ({by})", amount(bound, TIMES), _share(bound, total))
+    collectives = Table(title="collectives", title_justify="left")
+    for heading in ("collective", "group", "ranks", "size", "method", "time", "verified"):
+        collectives.add_column(heading, justify="right" if heading in ("ranks", "size", "time") else "left")
+    for each in found["collectives"][:_LISTED]:
+        seen = {True: "yes", None: "-"}[each["verified"]]
+        size, time = amount(each["size_bytes"], SIZES), amount(each["seconds"], TIMES)
+        ranks = f"{each['ranks']:,}"
+        collectives.add_row(each["collective"], each["group"], ranks, size, each["method"], time, seen)
+    if (more := len(found["collectives"]) - _LISTED) > 0:
+        collectives.caption = f"and {more:,} more (--json has all)"
+    printed = console()
+    printed.print(summary)
+    if found["collectives"]:
+        printed.print(collectives)
+
+
+def _share(part: float, total: float) -> str:
+    return f"{part / total:.1%}".replace("%", " %") if total else ""

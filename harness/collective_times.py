@@ -1,0 +1,275 @@
+"""How long the collectives of a workload take: by a closed form, a bound, a line through two numbers, or a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import product
+from math import inf, prod
+from typing import Any
+
+from ..core.budget import Progress, silent
+from ..core.collective import CollectiveKind, Demand
+from ..core.design import PartialUse
+from ..core.errors import InputError, Unsupported, located
+from ..core.fabric import Block, Fabric, WiredFabric, coordinates
+from ..core.instance import Instance
+from ..core.text import did_you_mean
+from ..core.units import SIZES, UnitKind, amount, parse
+from ..core.workload import Communication, Span
+from ..schedules.training import communication_time
+from . import registry
+from .request import Request
+from .run import run
+
+#: The closed form of multi-rail collectives (:mod:`cwb.schedules.training`).
+ANALYTICAL = "analytical"
+
+#: The largest lower bound that needs no search.
+IDEAL = "ideal"
+
+#: The key of what is said of all collectives.
+EVERYTHING = "all"
+
+#: Words that are no names of methods.
+WORDS = (ANALYTICAL, IDEAL)
+
+#: Groups of one name that are scheduled together.
+MAX_GROUPS = 4_096
+
+
+@dataclass(frozen=True)
+class TimedCollective:
+    """A collective, and how long it takes.
+
+    Parameters
+    ----------
+    communication : Communication
+        What, how large, among which group.
+    ranks : int
+        NPUs of the group.
+    method : str
+        Where the seconds come from.
+    seconds : Fraction
+        The time.
+    verified : bool or None
+        Whether a schedule was verified and simulated; None without a schedule.
+    bound_s : float or None
+        A lower bound on the collective, where the method has one.
+    """
+
+    communication: Communication
+    ranks: int
+    method: str
+    seconds: Fraction
+    verified: bool | None = None
+    bound_s: float | None = None
+
+
+@dataclass
+class CollectiveTimes:
+    """Seconds of collectives, each computed once.
+
+    Parameters
+    ----------
+    instance : Instance
+        A :class:`~cwb.core.fabric.WiredFabric` or links; of a design only how part of a dimension is used counts.
+    shape : Fabric
+        The dimensions that spans count: those of the network, or for links one for each degree.
+    groups : mapping of str to Span
+        The process groups.
+    methods : mapping of str to str
+        What gives the seconds of ``GROUP/COLLECTIVE``, ``GROUP``, ``COLLECTIVE`` or :data:`EVERYTHING`:
+        :data:`ANALYTICAL`, :data:`IDEAL`, a latency and an algbw such as ``20 us + 11 GB/s``, or a method.
+    options : mapping of str to mapping
+        Options of each method.
+    chunks : int
+        Chunks that each rank's part is cut into.
+    seed : int
+        Of the methods.
+    time_limit_s : float, optional
+        Of each run of a method.
+    progress : callable
+        Called with each run as it is made.
+    """
+
+    instance: Instance
+    shape: Fabric
+    groups: Mapping[str, Span]
+    methods: Mapping[str, str]
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    chunks: int = 1
+    seed: int = 0
+    time_limit_s: float | None = None
+    progress: Progress = silent
+    made: dict[Communication, TimedCollective] = field(default_factory=dict)
+
+    def __call__(self, communication: Communication) -> Fraction:
+        """Seconds of a collective.
+
+        Raises
+        ------
+        InputError
+            If nothing says how it is done.
+        Unsupported
+            If its method does not take it, or finds nothing.
+        """
+        if communication not in self.made:
+            self.made[communication] = self._timed(communication)
+        return self.made[communication].seconds
+
+    def _timed(self, communication: Communication) -> TimedCollective:
+        span = self.groups[communication.group]
+        ranks = prod(span)
+        spec = self._method(communication)
+        if ranks == 1 or not communication.size_bytes:
+            return TimedCollective(communication, ranks, "nothing to move", Fraction(0))
+        if spec == ANALYTICAL:
+            return TimedCollective(communication, ranks, spec, self._analytical(communication, span))
+        if (line := line_of(spec)) is not None:
+            return TimedCollective(communication, ranks, spec, line[0] + communication.size_bytes / line[1])
+        posed = self._posed(communication, span)
+        if spec == IDEAL:
+            return TimedCollective(communication, ranks, spec, _ideal(posed))
+        return self._scheduled(communication, ranks, spec, posed)
+
+    def _method(self, communication: Communication) -> str:
+        """Find what is said of a collective, the most special first."""
+        group, kind = communication.group, communication.collective.value
+        for key in (f"{group}/{kind}", group, kind, EVERYTHING):
+            if key in self.methods:
+                return self.methods[key]
+        if isinstance(self.instance.network, Fabric):
+            return ANALYTICAL
+        raise InputError(
+            f"nothing for the {kind} of the group {group}; expected such as {kind}=ring or "
+            f"{kind}='20 us + 11 GB/s', since {ANALYTICAL} is for networks of dimensions",
+            source="--method",
+        )
+
+    def _analytical(self, communication: Communication, span: Span) -> Fraction:
+        network = self.instance.network
+        if not isinstance(network, WiredFabric):
+            raise InputError(f"{ANALYTICAL} is for networks of dimensions such as RI(4)_SW(32)", source="--method")
+        seconds = communication_time(self.instance, communication, span, network.bandwidth_Bps)
+        if seconds == inf:
+            raise InputError(f"a dimension of the group {communication.group} has no bandwidth", source="--bandwidth")
+        return Fraction(seconds)
+
+    def _posed(self, communication: Communication, span: Span) -> Instance:
+        """Pose the collective of all groups of a name; a message is a broadcast to one rank."""
+        kind, size = communication.collective, communication.size_bytes
+        network = self.instance.network
+        if isinstance(network, Fabric):
+            network, members = self._own(network, span), [tuple(range(prod(span)))]
+        else:
+            members = groups_of(self.shape, span)
+            if len(members) > MAX_GROUPS:
+                text = f"{len(members):,} groups {communication.group} at once; expected at most {MAX_GROUPS:,}"
+                raise Unsupported(text)
+        if kind is CollectiveKind.POINT_TO_POINT:
+            kind, members = CollectiveKind.BROADCAST, [ranks[:2] for ranks in members]
+        npus = network.npus if isinstance(network, Fabric) else len(network.ranks)
+        demands = [Demand(kind, size, self.chunks, None if ranks == tuple(range(npus)) else ranks) for ranks in members]
+        return Instance(self.instance.name, network, demands[0], tuple(demands[1:]))
+
+    def _own(self, network: Fabric, span: Span) -> WiredFabric:
+        """Dimensions of a group alone, since groups of a name are side by side."""
+        assert isinstance(network, WiredFabric)  # noqa: S101 (made by 'training')
+        used = [d for d, n in enumerate(span) if n > 1]
+        dimensions = tuple(replace(network.dimensions[d], size=span[d]) for d in used)
+        rates = tuple(network.bandwidth_Bps[d] * self._part(network, d, span[d]) for d in used)
+        return WiredFabric(dimensions, rates, tuple(network.latency_s[d] for d in used))
+
+    def _part(self, network: Fabric, d: int, n: int) -> Fraction:
+        """What of a dimension's bandwidth a group has that spans a part of it."""
+        dimension, design = network.dimensions[d], self.instance.design
+        if design is None or design.partial_use is PartialUse.FULL or dimension.block is not Block.FULLY_CONNECTED:
+            return Fraction(1)
+        return Fraction(n - 1, dimension.size - 1)
+
+    def _scheduled(self, communication: Communication, ranks: int, name: str, posed: Instance) -> TimedCollective:
+        request = Request(name, options=self.options.get(name, {}), seed=self.seed, time_limit_s=self.time_limit_s)
+        record = run(posed, request).record
+        what = f"{name}: {communication.collective.value} of {amount(communication.size_bytes, SIZES)}, {ranks} ranks"
+        if record.verified is not True or record.objective is None or record.objective_unit != "s":
+            reason = record.message or "; ".join(record.violations) or f"its objective is no time but {record.status}"
+            raise Unsupported(f"{what}: {reason}")
+        self.progress(f"{what}: {record.objective * 1e6:,.6g} us in {record.seconds.get('total', 0.0):.2f} s")
+        seconds = Fraction(record.objective)
+        return TimedCollective(communication, ranks, name, seconds, True, record.bound)
+
+
+def _ideal(posed: Instance) -> Fraction:
+    from ..algorithms.bounds.schedule_bounds import best_bound
+    from ..core.network_views import links_of
+
+    if isinstance(posed.network, Fabric):
+        posed = posed.with_changes(network=links_of(posed.network))
+    return best_bound(posed)[0]
+
+
+def line_of(spec: str) -> tuple[Fraction, Fraction] | None:
+    """Read ``LATENCY + ALGBW``; None if it is something else.
+
+    Raises
+    ------
+    InputError
+        If one of the two is no such quantity.
+    """
+    latency, plus, rate = (part.strip() for part in spec.partition(" + "))
+    if not plus:
+        return None
+    with located(source="--method"):
+        return parse(latency, UnitKind.TIME), parse(rate, UnitKind.RATE, allow_zero=False)
+
+
+def checked_methods(methods: Mapping[str, str], groups: Iterable[str]) -> dict[str, str]:
+    """Check what is said of collectives.
+
+    Raises
+    ------
+    InputError
+        If a key is neither a group nor a collective, or a value neither a word, a line nor a method.
+    """
+    names, kinds = list(groups), [kind.value for kind in CollectiveKind]
+    for key, spec in methods.items():
+        parts = key.split("/")
+        known = [[EVERYTHING, *names, *kinds]] if len(parts) == 1 else [names, kinds]
+        if len(parts) > 2 or any(part not in some for part, some in zip(parts, known, strict=True)):
+            hint = did_you_mean(key, [*names, *kinds])
+            expected = f"expected a group ({', '.join(names)}), a collective, or GROUP/COLLECTIVE{hint}"
+            raise InputError(f"{key!r} is unknown; {expected}", source="--method")
+        if spec not in WORDS and line_of(spec) is None:
+            try:
+                registry.get(spec)
+            except InputError as error:
+                text = f"{error.problem}; or {', '.join(WORDS)}, or such as '20 us + 11 GB/s'"
+                raise InputError(text, source="--method") from None
+    return dict(methods)
+
+
+def groups_of(shape: Fabric, span: Sequence[int]) -> list[tuple[int, ...]]:
+    """Ranks of every group of a span, each dimension of which is spanned whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If a group spans a part of a dimension.
+    """
+    if any(n not in (1, size) for n, size in zip(span, shape.sizes, strict=True)):
+        raise InputError(f"{list(span)} spans a part of a dimension of {shape}; expected 1 or all of it")
+    stride = [prod(shape.sizes[:d]) for d in range(len(span))]
+    offsets = [sum(i * s for i, s in zip(place, stride, strict=True)) for place in _places(span)]
+    firsts = [
+        rank
+        for rank in range(shape.npus)
+        if all(c == 0 or n == 1 for c, n in zip(coordinates(rank, shape.sizes), span, strict=True))
+    ]
+    return [tuple(first + offset for offset in offsets) for first in firsts]
+
+
+def _places(span: Sequence[int]) -> Iterable[tuple[int, ...]]:
+    """Coordinates within a group, the innermost dimension fastest."""
+    return (place[::-1] for place in product(*(range(n) for n in reversed(span))))

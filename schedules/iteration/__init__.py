@@ -1,0 +1,23 @@
+"""Discrete-event simulation of a training iteration: computations and collectives on streams."""
+
+from __future__ import annotations
+
+from .passes import Loop, Plan, Streams, tasks_of
+from .report import Iteration, simulate_iteration
+from .stages import Pipeline
+from .tasks import COMPUTE, IDLE, Task, lower_bound, simulate
+
+__all__ = [
+    "COMPUTE",
+    "IDLE",
+    "Iteration",
+    "Loop",
+    "Pipeline",
+    "Plan",
+    "Streams",
+    "Task",
+    "lower_bound",
+    "simulate",
+    "simulate_iteration",
+    "tasks_of",
+]

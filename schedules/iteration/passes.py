@@ -1,0 +1,254 @@
+"""From a workload to tasks: forward and backward passes, gradient buckets, micro-batches and stages of a pipeline.
+
+One NPU of every stage is simulated: all others of its stage do the same at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from math import prod
+
+from ...core.collective import CollectiveKind
+from ...core.errors import InputError
+from ...core.workload import Communication, Layer, Phase, Workload
+from .stages import Pipeline, divided, order, unrolled
+from .tasks import COMPUTE, Task
+
+#: Seconds of a collective among the NPUs of its group.
+Cost = Callable[[Communication], Fraction]
+
+#: More tasks are not simulated.
+MAX_TASKS = 1_000_000
+
+FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = "forward", "input gradient", "weight gradient"
+
+
+class Loop(Enum):
+    """What overlaps with what.
+
+    ``NO_OVERLAP`` and ``TP_DP_OVERLAP`` are those of the dissertation, figure 4.4. In ``DDP`` the collectives of weight
+    gradients run beside the rest of the backward pass, in buckets (Li et al., PyTorch Distributed, VLDB 2020); all
+    others block.
+    """
+
+    NO_OVERLAP = "no-overlap"
+    TP_DP_OVERLAP = "tp-dp-overlap"
+    DDP = "ddp"
+
+
+class Streams(Enum):
+    """How many collectives a stage has at a time: one, one of each group, or all that are ready."""
+
+    ONE = "one"
+    GROUP = "group"
+    UNLIMITED = "unlimited"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an iteration is run.
+
+    Parameters
+    ----------
+    loop : Loop
+        What overlaps.
+    bucket_bytes : Fraction
+        Gradients are communicated when so many bytes of them are there, in the loop ``DDP``.
+    streams : Streams
+        How many collectives a stage has at a time.
+    microbatches : int
+        Parts of the batch that pass the layers one after another; gradients are communicated after the last one.
+    pipeline : Pipeline
+        In which order the stages take them.
+    """
+
+    loop: Loop = Loop.NO_OVERLAP
+    bucket_bytes: Fraction = Fraction(25 * 2**20)
+    streams: Streams = Streams.ONE
+    microbatches: int = 1
+    pipeline: Pipeline = Pipeline.ONE_F_ONE_B
+
+
+def tasks_of(workload: Workload, plan: Plan, cost: Cost) -> list[Task]:
+    """Make the tasks of an iteration, every task after those that it waits for.
+
+    Parameters
+    ----------
+    workload : Workload
+        Layers and groups. Point-to-point messages are those between stages of a pipeline, and their group says how many
+        stages there are: the last layer of a stage sends what its forward pass says, the first one what its input
+        gradient says.
+    plan : Plan
+        How the iteration is run.
+    cost : callable
+        Seconds of a collective.
+
+    Raises
+    ------
+    InputError
+        If messages name several groups, or there are too many layers, stages or tasks.
+    """
+    layers = divided(unrolled(workload.layers), stages_of(workload))
+    if (count := 10 * plan.microbatches * sum(map(len, layers))) > MAX_TASKS:
+        raise InputError(f"some {count:,} tasks; expected at most {MAX_TASKS:,}", source="--microbatches")
+    builder = _Builder(workload, plan, cost, layers)
+    left = [order(plan.pipeline, s, len(layers), plan.microbatches)[::-1] for s in range(len(layers))]
+    while any(left):
+        for stage, passes in enumerate(left):
+            while passes and builder.can(stage, *passes[-1]):
+                builder.add(stage, *passes.pop(), last=not passes)
+    return builder.tasks
+
+
+def stages_of(workload: Workload) -> int:
+    """Number of stages: the size of the group of point-to-point messages; 1 without them.
+
+    Raises
+    ------
+    InputError
+        If they name several groups.
+    """
+    phases = [p for x in workload.layers for p in (x.forward, x.input_gradient)]
+    groups = {c.group for p in phases for c in p.communication if c.collective is CollectiveKind.POINT_TO_POINT}
+    if len(groups) > 1:
+        raise InputError(f"point-to-point messages in {', '.join(sorted(groups))}; expected one group, the pipeline's")
+    return max((prod(workload.groups[name]) for name in groups), default=1)
+
+
+class _Builder:
+    """Adds passes of micro-batches through stages."""
+
+    def __init__(self, workload: Workload, plan: Plan, cost: Cost, layers: Sequence[Sequence[Layer]]) -> None:
+        self.tasks: list[Task] = []
+        self._plan, self._cost, self._layers = plan, cost, layers
+        self._wait: list[tuple[int, ...]] = [()] * len(layers)  # what the next computation of a stage waits for
+        self._sent: dict[tuple[int, str, int], tuple[int, ...]] = {}
+        self._buckets: list[dict[tuple[tuple[CollectiveKind, str], ...], _Bucket]] = [{} for _ in layers]
+        self._synchronized = {c.group for x in workload.layers for c in x.weight_gradient.communication}
+
+    def can(self, stage: int, direction: str, microbatch: int) -> bool:
+        """Whether the neighbour's pass is there that this one needs."""
+        neighbour = stage - 1 if direction == "forward" else stage + 1
+        return not 0 <= neighbour < len(self._layers) or (neighbour, direction, microbatch) in self._sent
+
+    def add(self, stage: int, direction: str, microbatch: int, *, last: bool) -> None:
+        """Add a pass; with the last one the gradients are communicated."""
+        neighbour = stage - 1 if direction == "forward" else stage + 1
+        self._wait[stage] += self._sent.get((neighbour, direction, microbatch), ())
+        layers = self._layers[stage]
+        if direction == "forward":
+            for layer in layers:
+                self._blocking(stage, layer, layer.forward, FORWARD)
+            boundary, phase, there = layers[-1], layers[-1].forward, stage + 1 < len(self._layers)
+        else:
+            for layer in reversed(layers):
+                self._backward(stage, layer, last=last)
+            boundary, phase, there = layers[0], layers[0].input_gradient, stage > 0
+        before = self._wait[stage]
+        if there:
+            messages = [c for c in phase.communication if c.collective is CollectiveKind.POINT_TO_POINT]
+            before = self._chain(stage, boundary, self._parts(messages), before)
+            if self._plan.loop is not Loop.DDP:
+                self._wait[stage] = before
+        self._sent[stage, direction, microbatch] = before
+        if last:
+            for bucket in self._buckets[stage].values():
+                self._send(stage, bucket)
+
+    def _backward(self, stage: int, layer: Layer, *, last: bool) -> None:
+        """Input gradient, then weight gradient."""
+        gradient = layer.weight_gradient.communication if last else ()
+        if self._plan.loop is not Loop.TP_DP_OVERLAP:
+            self._blocking(stage, layer, layer.input_gradient, INPUT_GRADIENT)
+            self._compute(stage, layer, layer.weight_gradient, WEIGHT_GRADIENT)
+            if self._plan.loop is Loop.DDP:
+                self._collect(stage, layer, gradient)
+            else:
+                self._wait[stage] = self._chain(stage, layer, gradient, self._wait[stage])
+            return
+        self._compute(stage, layer, layer.input_gradient, INPUT_GRADIENT)
+        beside = self._chain(stage, layer, self._collectives(layer.input_gradient), self._wait[stage])
+        self._compute(stage, layer, layer.weight_gradient, WEIGHT_GRADIENT)
+        self._wait[stage] = beside + self._chain(stage, layer, gradient, self._wait[stage])
+
+    def _blocking(self, stage: int, layer: Layer, phase: Phase, what: str) -> None:
+        """Add a computation, and collectives that what follows waits for."""
+        self._compute(stage, layer, phase, what)
+        self._wait[stage] = self._chain(stage, layer, self._collectives(phase), self._wait[stage])
+
+    def _compute(self, stage: int, layer: Layer, phase: Phase, what: str) -> None:
+        if phase.compute_s:
+            seconds = phase.compute_s / self._plan.microbatches
+            self._wait[stage] = self._add(Task(layer.name, what, stage, COMPUTE, seconds, self._wait[stage]))
+
+    def _collectives(self, phase: Phase) -> list[Communication]:
+        """Collectives of a phase with their size for a micro-batch, without messages between stages."""
+        return self._parts([c for c in phase.communication if c.collective is not CollectiveKind.POINT_TO_POINT])
+
+    def _parts(self, communication: Sequence[Communication]) -> list[Communication]:
+        """Activations come in micro-batches; parameters that are gathered where gradients go are needed whole."""
+        whole = CollectiveKind.ALL_GATHER
+        return [
+            c
+            if c.collective is whole and c.group in self._synchronized
+            else replace(c, size_bytes=c.size_bytes / self._plan.microbatches)
+            for c in communication
+        ]
+
+    def _chain(
+        self, stage: int, layer: Layer, communication: Sequence[Communication], after: tuple[int, ...]
+    ) -> tuple[int, ...]:
+        """Add collectives, one after another."""
+        for c in communication:
+            if seconds := self._cost(c):
+                what = f"{c.group} {c.collective.value}"
+                after = self._add(Task(layer.name, what, stage, self._stream(c), seconds, after))
+        return after
+
+    def _stream(self, communication: Communication) -> str | None:
+        match self._plan.streams:
+            case Streams.ONE:
+                return "communication"
+            case Streams.GROUP:
+                return communication.group
+            case Streams.UNLIMITED:
+                return None
+
+    def _collect(self, stage: int, layer: Layer, gradient: Sequence[Communication]) -> None:
+        """Put gradients into the bucket of those that take the same collectives, and send it when it is full."""
+        if not gradient:
+            return
+        kinds = tuple((c.collective, c.group) for c in gradient)
+        bucket = self._buckets[stage].setdefault(kinds, _Bucket(layer))
+        bucket.put(gradient)
+        bucket.after, bucket.layer = self._wait[stage], layer
+        if bucket.communication[0].size_bytes >= self._plan.bucket_bytes:
+            self._send(stage, bucket)
+            del self._buckets[stage][kinds]
+
+    def _send(self, stage: int, bucket: _Bucket) -> None:
+        self._chain(stage, bucket.layer, bucket.communication, bucket.after)
+
+    def _add(self, task: Task) -> tuple[int]:
+        self.tasks.append(replace(task, after=tuple(sorted(set(task.after)))))
+        return (len(self.tasks) - 1,)
+
+
+class _Bucket:
+    """Gradients of several layers that are communicated together."""
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        self.communication: tuple[Communication, ...] = ()
+        self.after: tuple[int, ...] = ()
+
+    def put(self, gradient: Sequence[Communication]) -> None:
+        """Add the gradients of a layer."""
+        if not self.communication:
+            self.communication = tuple(gradient)
+            return
+        pairs = zip(self.communication, gradient, strict=True)
+        self.communication = tuple(replace(a, size_bytes=a.size_bytes + b.size_bytes) for a, b in pairs)

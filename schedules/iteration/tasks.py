@@ -1,0 +1,196 @@
+"""Tasks on streams: when each of them runs, how long they take at least, and what a stage does at every moment.
+
+A stream works on one task at a time. A stage computes in program order, as a GPU's stream of kernels does; a stream of
+communication takes the task that became ready first. All times are exact.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+#: The stream of computations of every stage.
+COMPUTE = "compute"
+
+#: What a stage does while it neither computes nor communicates.
+IDLE = "idle"
+
+#: Stage and name.
+Stream = tuple[int, str]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A computation or a collective.
+
+    Parameters
+    ----------
+    name : str
+        The layer that it belongs to.
+    what : str
+        What its time is counted as, such as ``forward`` or ``dp all_reduce``.
+    stage : int
+        Stage of the pipeline, counted from 0.
+    stream : str or None
+        :data:`COMPUTE`, a stream of communication, or None if it waits for nothing but its predecessors.
+    seconds : Fraction
+        How long it takes.
+    after : tuple of int
+        Positions of tasks that end before it begins; each of them comes before it in the list.
+    """
+
+    name: str
+    what: str
+    stage: int
+    stream: str | None
+    seconds: Fraction
+    after: tuple[int, ...] = ()
+
+    @property
+    def line(self) -> Stream | None:
+        """The stream with its stage."""
+        return None if self.stream is None else (self.stage, self.stream)
+
+
+@dataclass
+class _Line:
+    """A stream while it is simulated: what waits for it, and in program order what it does next."""
+
+    program: list[int] = field(default_factory=list)
+    waiting: list[tuple[int, int]] = field(default_factory=list)
+    done: int = 0
+    idle: bool = True
+
+    def next(self, *, in_order: bool) -> int | None:
+        """Take the task that begins now, if one can."""
+        if not self.idle or not self.waiting:
+            return None
+        if in_order and self.waiting[0][1] != self.program[self.done]:
+            return None
+        self.idle = False
+        self.done += 1
+        return heapq.heappop(self.waiting)[1]
+
+
+def simulate(tasks: Sequence[Task]) -> tuple[Fraction, ...]:
+    """Let every task begin as soon as its predecessors have ended and its stream takes it.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        The tasks; those of a stream of computations in program order. Of tasks that become ready for a stream of
+        communication at the same time, the first in the list begins first.
+
+    Returns
+    -------
+    tuple of Fraction
+        The seconds at which each begins.
+    """
+    followers, missing = _followers(tasks), [len(task.after) for task in tasks]
+    lines: dict[Stream, _Line] = defaultdict(_Line)
+    for index, task in enumerate(tasks):
+        if task.line is not None:
+            lines[task.line].program.append(index)
+    starts: list[Fraction] = [Fraction(0)] * len(tasks)
+    running: list[tuple[Fraction, int]] = []
+    now, arrivals = Fraction(0), 0
+    arrived, freed = [index for index, count in enumerate(missing) if not count], set[Stream]()
+
+    def begin(index: int) -> None:
+        starts[index] = now
+        heapq.heappush(running, (now + tasks[index].seconds, index))
+
+    while True:
+        for index in arrived:
+            line = tasks[index].line
+            if line is None:
+                begin(index)
+                continue
+            arrivals += 1
+            heapq.heappush(lines[line].waiting, (index if line[1] == COMPUTE else arrivals, index))
+            freed.add(line)
+        for line in freed:
+            if (chosen := lines[line].next(in_order=line[1] == COMPUTE)) is not None:
+                begin(chosen)
+        if not running:
+            return tuple(starts)
+        now, arrived, freed = running[0][0], [], set()
+        while running and running[0][0] == now:
+            _, index = heapq.heappop(running)
+            if (line := tasks[index].line) is not None:
+                lines[line].idle = True
+                freed.add(line)
+            for follower in followers[index]:
+                missing[follower] -= 1
+                if not missing[follower]:
+                    arrived.append(follower)
+        arrived.sort()
+
+
+def _followers(tasks: Sequence[Task]) -> list[list[int]]:
+    followers: list[list[int]] = [[] for _ in tasks]
+    for index, task in enumerate(tasks):
+        for before in task.after:
+            if not 0 <= before < index:
+                raise ValueError(f"task {index} is after {before}, which does not come before it")
+            followers[before].append(index)
+    return followers
+
+
+def lower_bound(tasks: Sequence[Task]) -> tuple[Fraction, Fraction]:
+    """Least time of these tasks in any order of the streams: by the critical path, and by the busiest stream.
+
+    A stream cannot begin before the first of its tasks can, has all of their seconds to work, and after its last task
+    there is at least the least of what has to follow one of them.
+    """
+    head = [Fraction(0)] * len(tasks)
+    tail = [Fraction(0)] * len(tasks)
+    for index, task in enumerate(tasks):
+        head[index] = max((head[before] + tasks[before].seconds for before in task.after), default=Fraction(0))
+    for index in range(len(tasks) - 1, -1, -1):
+        for before in tasks[index].after:
+            tail[before] = max(tail[before], tasks[index].seconds + tail[index])
+    path = max((head[i] + task.seconds + tail[i] for i, task in enumerate(tasks)), default=Fraction(0))
+    on: dict[Stream, list[int]] = defaultdict(list)
+    for index, task in enumerate(tasks):
+        if task.line is not None:
+            on[task.line].append(index)
+    busiest = max(
+        (min(head[i] for i in at) + sum(tasks[i].seconds for i in at) + min(tail[i] for i in at) for at in on.values()),
+        default=Fraction(0),
+    )
+    return path, busiest
+
+
+def spent(tasks: Sequence[Task], starts: Sequence[Fraction], stage: int) -> dict[str, Fraction]:
+    """What a stage does over time; the seconds sum to the time of all tasks.
+
+    While it computes, that; else what it communicates, of several collectives the one that began first: the exposed
+    communication; else :data:`IDLE`.
+    """
+    total = max((start + task.seconds for task, start in zip(tasks, starts, strict=True)), default=Fraction(0))
+    events: list[tuple[Fraction, int, int]] = []
+    for index, task in enumerate(tasks):
+        if task.stage == stage and task.seconds:
+            events += [(starts[index], 1, index), (starts[index] + task.seconds, 0, index)]
+    found: dict[str, Fraction] = defaultdict(Fraction)
+    active: set[int] = set()
+    now = Fraction(0)
+    for time, begins, index in sorted(events):
+        if time > now:
+            found[_doing(tasks, starts, active)] += time - now
+            now = time
+        (active.add if begins else active.remove)(index)
+    if total > now:
+        found[IDLE] += total - now
+    return dict(found)
+
+
+def _doing(tasks: Sequence[Task], starts: Sequence[Fraction], active: set[int]) -> str:
+    if not active:
+        return IDLE
+    first = min(active, key=lambda index: (tasks[index].stream != COMPUTE, starts[index], index))
+    return tasks[first].what
