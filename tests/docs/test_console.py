@@ -46,6 +46,7 @@ PAGES = pages_with_output()
 def execute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., None]:
     """Run a command in a folder of the page's own, and compare what it prints."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    (tmp_path / "instances").symlink_to(ROOT / "instances")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     examples = str(ROOT / "examples")
