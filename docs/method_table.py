@@ -119,7 +119,7 @@ GROUPS: dict[tuple[str, str], dict[str, About]] = {
     ): {
         "mtree": About("mtree.md", OWN, "gscale", 0.6),
         "mtree-repair": About("mtree-repair.md", OWN, "gscale"),
-        "gost": About("mtree.md#what-the-text-says-and-what-not", PAPER, "gscale", 0.2),
+        "gost": About("mtree.md#interpretation-of-the-paper", PAPER, "gscale", 0.2),
         "topoadopt": About("wan-baselines.md", REBUILT, "gscale", 5.4),
         "blink-wan": About("wan-baselines.md", REBUILT, "gscale", 0.3),
         "single-tree": About("wan-baselines.md", TEXTBOOK, "gscale", 0.02, "the widest tree"),
