@@ -71,6 +71,7 @@ METHODS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "blink-switch": ("a100(boxes=16)", REDUCE, ()),
     "multitree": ("torus(32,32)", REDUCE, ()),
     "switch-trees": ("dgx_h100(boxes=256,nvls=true)", REDUCE, ("trees=4096",)),
+    "nccl": ("dgx_h100(boxes=64)", GATHER, ()),
     "c-cube": ("dgx1()", REDUCE, ()),
     "tto": ("mesh(32,32)", REDUCE, ()),
     "ten-ilp": ("torus(16,16)", GATHER, ()),

@@ -129,8 +129,11 @@ GROUPS: dict[tuple[str, str], dict[str, About]] = {
     },
     (
         "Textbook algorithms",
-        "Baselines that libraries ship.",
+        "Baselines that libraries ship; `nccl` is what NCCL would take.",
     ): {
+        "nccl": About("nccl.md", REFERENCE, "dgx_h100(boxes=64)", 2.8),
+    }
+    | {
         name: About(
             f"textbook.md#{name}", PAPER if name in ("torus-rings", "shifted-ring") else TEXTBOOK, instance, time
         )

@@ -50,6 +50,7 @@ METHODS: Mapping[str, str] = {
     "blink-switch": "heuristics.blink.method:BLINK_SWITCH",
     "multitree": "heuristics.multitree.method:METHOD",
     "switch-trees": "heuristics.innetwork.method:METHOD",
+    "nccl": "heuristics.nccl.method:METHOD",
     "c-cube": "heuristics.ccube.method:METHOD",
     "tto": "heuristics.tto.method:METHOD",
     "ten-ilp": "models.ten.method:METHOD",

@@ -1,0 +1,35 @@
+"""What NCCL would do: its rings and trees over all NICs of a machine, and which of them it takes for which size.
+
+NCCL predicts the time of every algorithm with every protocol as
+
+    t(S) = latency + S / bandwidth,
+
+with constants that NVIDIA has measured (``src/graph/tuning.cc``), from graphs that it searches on the machine
+(``src/graph/search.cc``): how many channels there are, and at what speed each of them runs within a box and between
+boxes. The least time is taken. Constants and rules are those of the versions in :mod:`.constants`; the repository is
+https://github.com/NVIDIA/nccl, at the tag of the version.
+
+Problem. Given boxes of GPUs and their NICs, find for each algorithm its channels and their speeds; predict the time of
+every algorithm and protocol at a size; and make the schedule of the one that NCCL takes.
+
+======  ==========================================================  ======
+symbol  meaning                                                     unit
+======  ==========================================================  ======
+n, m    ranks, boxes                                                1
+C       channels of a graph                                         1
+b       speed of a channel, within a box and between boxes          GB/s
+S       size, as NCCL counts it: of the whole data                  B
+======  ==========================================================  ======
+
+==============  =============================================================
+``constants``   latencies and caps of NCCL's versions
+``model``       latency and bandwidth of every algorithm and protocol; the choice
+``boxes``       which ranks are in a box, which links are NICs, at what rates
+``search``      the channels: rings through all ranks, and what trees have
+``paths``       links from rank to rank, through the NIC of a channel
+``rings``       all-gather, reduce-scatter and all-reduce in rings
+``trees``       chains, double trees and stars over switches that add, as trees
+``pat``         all-gather and reduce-scatter in a logarithmic number of steps
+``method``      the method and its options
+==============  =============================================================
+"""

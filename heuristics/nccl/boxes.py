@@ -1,0 +1,229 @@
+"""Which ranks are in a box, which links are its NICs, and at what rates NCCL counts links.
+
+A box is what comes before the last dot of names such as ``box0.gpu3``; ranks without such names are boxes of their own,
+unless all of them are named like ``gpu0``: then they are in one. A NIC is a link that leaves a box.
+
+Links within a box count with the part of their nominal rate that NCCL takes for it (``src/graph/topo.h``): 20 of 25
+GB/s of an NVLink, 20.6 of Hopper's and 40.1 of 50 of Blackwell's; 12 of 16 GB/s of PCIe. NICs count in full.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from ...core.topology import NodeKind, Topology
+
+#: Part of the nominal rate by generation, and of PCIe.
+NVLINK_PART = {"volta": 0.8, "ampere": 0.8, "hopper": 20.6 / 25, "blackwell": 40.1 / 50}
+PCIE_PART = 0.75
+
+#: GB/s of all links of a GPU within its box, from which on it is of a generation.
+_LEAST_OF = (("blackwell", 800.0), ("hopper", 400.0), ("ampere", 200.0))
+
+_PCIE = re.compile(r"(?:^|\.)(?:pci|cpu|numa)", re.IGNORECASE)
+_GPU = re.compile(r"gpu[0-9]+\Z")
+
+Rates = Literal["nominal", "effective"]
+
+#: Ways of the same length between two nodes.
+Ways = tuple[tuple[int, ...], ...]
+
+#: More ways of the same length are not looked for.
+MAX_WAYS = 64
+
+
+@dataclass(frozen=True)
+class Nic:
+    """A link that leaves a box, and the one that comes back.
+
+    Parameters
+    ----------
+    out, back : int
+        Links.
+    near : tuple of int
+        Positions of the box's ranks, the nearest first.
+    """
+
+    out: int
+    back: int
+    near: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A box.
+
+    Parameters
+    ----------
+    ranks : tuple of int
+        Positions of its ranks in the group.
+    nics : tuple of Nic
+        In the order of their links.
+    """
+
+    ranks: tuple[int, ...]
+    nics: tuple[Nic, ...]
+
+
+class Boxes:
+    """The boxes of a group of ranks, and ways within and between them.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    nodes : sequence of int
+        Node of every rank of the group.
+    per_box : int or None
+        Ranks of a box, if names say nothing.
+    """
+
+    def __init__(self, topology: Topology, nodes: Sequence[int], per_box: int | None = None) -> None:
+        self.topology, self.nodes = topology, tuple(map(int, nodes))
+        self.position = {node: index for index, node in enumerate(self.nodes)}
+        self.of_node = self._box_of_nodes(per_box)
+        self.leaving: list[list[int]] = [[] for _ in topology.nodes]
+        for link, (a, _) in enumerate(topology.link_ends):
+            self.leaving[a].append(link)
+        self._ways: dict[int, dict[int, Ways]] = {}
+        self._onward: dict[int, list[int]] = {}
+        names = dict.fromkeys(self.of_node[node] for node in self.nodes)
+        self.boxes = tuple(self._box(name) for name in names)
+
+    def _box_of_nodes(self, per_box: int | None) -> list[str]:
+        names = [node.name for node in self.topology.nodes]
+        if per_box is not None:
+            return self._counted(per_box)
+        of_ranks = [names[node] for node in self.nodes]
+        if all(_GPU.match(name) for name in of_ranks):
+            return [""] * len(names)
+        dotted = {name.rpartition(".")[0] for name in of_ranks if "." in name}
+        boxes = [name.rpartition(".")[0] for name in names]
+        return [
+            box if box in dotted else (name if i in self.position else "\0")
+            for i, (box, name) in enumerate(zip(boxes, names, strict=True))
+        ]
+
+    def _counted(self, per_box: int) -> list[str]:
+        """Boxes of so many ranks each; what is joined to one box alone is in it."""
+        found = {node: f"box{index // per_box}" for node, index in self.position.items()}
+        while True:
+            near: dict[int, set[str]] = {}
+            for a, b in self.topology.link_ends:
+                if a in found and b not in found:
+                    near.setdefault(b, set()).add(found[a])
+            new = {node: next(iter(boxes)) for node, boxes in near.items() if len(boxes) == 1}
+            if not new:
+                return [found.get(node, "\0") for node in range(len(self.topology.nodes))]
+            found |= new
+
+    def _box(self, name: str) -> Box:
+        ranks = tuple(index for index, node in enumerate(self.nodes) if self.of_node[node] == name)
+        nics: list[Nic] = []
+        for out, (a, b) in enumerate(self.topology.link_ends):
+            if self.of_node[a] == name and self.of_node[b] != name and self._may_pass(a):
+                back = next((link for link in self.leaving[b] if self.topology.link_ends[link][1] == a), None)
+                if back is not None:
+                    hops = {rank: self._hops_to(rank, a) for rank in ranks}
+                    near = sorted((rank for rank in ranks if hops[rank] is not None), key=lambda r: (hops[r], r))
+                    if near:
+                        nics.append(Nic(out, back, tuple(near)))
+        return Box(ranks, tuple(nics))
+
+    def _may_pass(self, node: int) -> bool:
+        """Whether data may pass a node: a switch, or a rank of the group."""
+        return node in self.position or self.topology.nodes[node].kind is NodeKind.SWITCH
+
+    def _hops_to(self, rank: int, node: int) -> int | None:
+        found = self.ways(self.nodes[rank]).get(node)
+        return None if found is None else len(found[0])
+
+    def ways(self, start: int) -> dict[int, Ways]:
+        """All shortest ways from a node of a box to the others of it, over switches alone, as links."""
+        if start not in self._ways:
+            found: dict[int, Ways] = {start: ((),)}
+            waiting = deque([start])
+            while waiting:
+                here = waiting.popleft()
+                if here != start and self.topology.nodes[here].kind is NodeKind.COMPUTE:
+                    continue
+                for link in self.leaving[here]:
+                    there = self.topology.link_ends[link][1]
+                    if self.of_node[there] != self.of_node[start]:
+                        continue
+                    longer = tuple((*way, link) for way in found[here])
+                    if there not in found:
+                        found[there] = longer
+                        waiting.append(there)
+                    elif len(found[there][0]) == len(longer[0]) and len(found[there]) < MAX_WAYS:
+                        found[there] += longer
+            self._ways[start] = found
+        return self._ways[start]
+
+    def within(self, a: int, b: int, turn: int = 0) -> tuple[int, ...] | None:
+        """Links from a rank to another one of its box, over switches alone; of several ways each in turn; None if none."""
+        found = self.ways(self.nodes[a]).get(self.nodes[b])
+        return None if found is None else found[turn % len(found)]
+
+    def onward(self, box: Box, rank: int) -> list[int]:
+        """Ranks of its box that a ring goes on to, the best last: over few links, then to the one before in the box."""
+        if rank not in self._onward:
+            place, count = {other: index for index, other in enumerate(box.ranks)}, len(box.ranks)
+
+            def key(other: int) -> tuple[int, int]:
+                return len(self.within(rank, other) or ()), (place[rank] - place[other]) % count
+
+            near = [other for other in box.ranks if other != rank and self.within(rank, other) is not None]
+            self._onward[rank] = sorted(near, key=key, reverse=True)
+        return list(self._onward[rank])
+
+    @cached_property
+    def pcie(self) -> bool:
+        """Whether ranks of a box reach each other over PCIe."""
+        names = self.topology.nodes
+        used = {self.topology.link_ends[link][1] for box in self.boxes for link in _links_within(self, box)}
+        return any(_PCIE.search(names[node].name) for node in used)
+
+    @cached_property
+    def inside_GBps(self) -> float:
+        """Nominal rate of all links of a rank within its box, of the best rank."""
+        ends, rates = self.topology.link_ends, self.topology.links
+        found = [0.0]
+        for node in self.nodes:
+            own = [i for i in self.leaving[node] if self.of_node[ends[i][1]] == self.of_node[node]]
+            found.append(sum(float(rates[i].bandwidth_Bps) for i in own) / 1e9)
+        return max(found)
+
+    def generation(self) -> str:
+        """The generation whose links are as fast."""
+        if self.pcie:
+            return "ampere"
+        return next(
+            (name for name, least in _LEAST_OF if self.inside_GBps >= least), "volta" if self.nvlink else "hopper"
+        )
+
+    @property
+    def nvlink(self) -> bool:
+        """Whether ranks of a box are joined by links of their own."""
+        return not self.pcie and any(len(box.ranks) > 1 for box in self.boxes)
+
+    def rates_GBps(self, gpu: str, rates: Rates) -> list[float]:
+        """Rate of every link as NCCL counts it."""
+        ends = self.topology.link_ends
+        part = 1.0 if rates == "effective" else PCIE_PART if self.pcie else NVLINK_PART[gpu]
+        return [
+            float(link.bandwidth_Bps) / 1e9 * (part if self.of_node[a] == self.of_node[b] else 1.0)
+            for link, (a, b) in zip(self.topology.links, ends, strict=True)
+        ]
+
+
+def _links_within(boxes: Boxes, box: Box) -> Iterable[int]:
+    """Links on ways between ranks of a box."""
+    for a in box.ranks:
+        for b in box.ranks:
+            yield from boxes.within(a, b) or ()

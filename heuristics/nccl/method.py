@@ -1,0 +1,296 @@
+"""``nccl``: the method and its options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field
+
+from ...algorithms.bounds.schedule_bounds import best_bound
+from ...algorithms.schedules.problem import GroupProblem, group_problems, supports_groups
+from ...core.budget import Budget
+from ...core.collective import CollectiveKind
+from ...core.errors import InputError, Unsupported
+from ...core.fields import Strict
+from ...core.instance import Instance
+from ...core.method import Kind, Method, Outcome, Status
+from ...core.schedule import StepSchedule
+from ...core.solver import Solver
+from ...core.trees import TreePacking
+from ...core.watch import watched
+from .boxes import Boxes
+from .constants import TUNINGS, Algorithm, Protocol, Tuning
+from .model import COLLECTIVES, Machine, Pick, choose, table, without
+from .model import Table as CostTable
+from .paths import Hops
+from .search import Channel, Rings, graphs, rings
+
+#: What a step of NCCL's buffers holds with Simple (4 MiB for 8 steps), and how many pieces of that size are told apart.
+PIECE_BYTES, MOST_PIECES = 2**19, 8
+
+
+class NcclOptions(Strict):
+    """Options of ``nccl``."""
+
+    version: Literal["2.10.3", "2.20.3", "2.23.4", "2.27.3", "2.29.7", "2.30.7"] = Field(
+        "2.30.7", description="NCCL's version, whose numbers are taken."
+    )
+    algorithm: Literal["auto", "tree", "ring", "collnet-direct", "collnet-chain", "nvls", "nvls-tree", "pat"] = Field(
+        "auto", description="As NCCL_ALGO: one algorithm alone."
+    )
+    protocol: Literal["auto", "ll", "ll128", "simple"] = Field("auto", description="As NCCL_PROTO: one protocol alone.")
+    gpu: Literal["auto", "volta", "ampere", "hopper", "blackwell"] = Field(
+        "auto", description="Generation of the GPUs; auto tells it by the rates of their links."
+    )
+    cpu: Literal["intel", "amd", "arm", "power"] = Field("intel", description="Maker of the processors.")
+    nvls: bool | None = Field(
+        None, description="Whether NCCL counts on NVLink SHARP; by default where a switch of every box adds and copies."
+    )
+    near_nics: bool = Field(
+        True, description="Whether GPUs reach their NICs without passing a processor: then LL128 is safe."
+    )
+    net_latency_us: float = Field(0.0, ge=0, le=1e6, description="Latency in us that the network's plugin tells NCCL.")
+    per_box: int | None = Field(None, ge=1, description="Ranks of a box, where names of nodes do not say it.")
+    rates: Literal["nominal", "effective"] = Field(
+        "nominal", description="What the network's rates are: those of data sheets, or those that NCCL counts with."
+    )
+    pieces: int | None = Field(
+        None,
+        ge=1,
+        le=1024,
+        description="Pieces of a channel's share of a part in rings; by default of 512 KiB, and at most 8.",
+    )
+    channels: list[list[int]] | None = Field(
+        None,
+        min_length=1,
+        max_length=256,
+        description="Orders of the GPUs of a box, one for each channel, as in a graph that NCCL has written; by default searched.",
+    )
+    speeds: tuple[float, float] | None = Field(
+        None, description="GB/s of a channel within a box and between boxes, for given channels."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What NCCL makes of a machine.
+
+    Parameters
+    ----------
+    problem : GroupProblem
+        The collective.
+    options : NcclOptions
+        What was said of machine and version.
+    """
+
+    problem: GroupProblem
+    options: NcclOptions
+
+    @cached_property
+    def tuning(self) -> Tuning:
+        """Numbers of the version."""
+        return TUNINGS[self.options.version]
+
+    @cached_property
+    def boxes(self) -> Boxes:
+        """Boxes and ways."""
+        return Boxes(self.problem.topology, self.problem.nodes.tolist(), self.options.per_box)
+
+    @cached_property
+    def hops(self) -> Hops:
+        """Links of hops."""
+        return Hops(self.boxes)
+
+    @cached_property
+    def gpu(self) -> str:
+        """Generation."""
+        return self.boxes.generation() if self.options.gpu == "auto" else self.options.gpu
+
+    @cached_property
+    def switches(self) -> bool:
+        """Whether every box has a switch that adds and copies, with all of its ranks on it."""
+        from .trees import switches_of
+
+        return all(len(box.ranks) > 1 and bool(switches_of(self.hops, box.ranks)) for box in self.boxes.boxes)
+
+    @cached_property
+    def rings(self) -> Rings:
+        """Channels of rings, given or searched.
+
+        Raises
+        ------
+        InputError
+            If given channels are no orders of the ranks of every box.
+        """
+        if self.options.channels is None:
+            return rings(self.boxes, self.gpu, self._rates)
+        made: list[tuple[Channel, ...]] = []
+        for number, order in enumerate(self.options.channels):
+            for box in self.boxes.boxes:
+                if sorted(order) != list(range(len(box.ranks))):
+                    text = f"expected every number from 0 to {len(box.ranks) - 1} once, of the GPUs of a box"
+                    raise InputError(text, source="-O", place=f"channels[{number}]")
+            nics = [len(box.nics) for box in self.boxes.boxes]
+            made.append(
+                tuple(
+                    Channel(tuple(box.ranks[i] for i in order), number % count if count else -1)
+                    for box, count in zip(self.boxes.boxes, nics, strict=True)
+                )
+            )
+        if self.options.speeds is None:
+            raise InputError(
+                "expected the speeds of given channels, such as speeds=[20,24]", source="-O", place="speeds"
+            )
+        return Rings(tuple(made), *self.options.speeds)
+
+    @cached_property
+    def _rates(self) -> list[float]:
+        return self.boxes.rates_GBps(self.gpu, self.options.rates)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What the model knows."""
+        nvls = self.switches if self.options.nvls is None else self.options.nvls
+        found = graphs(self.boxes, self.gpu, self._rates, self.rings, switches=nvls)
+        outer = [n for i, n in enumerate(self.problem.topology.nodes) if not self.boxes.of_node[i].strip("\0")]
+        return Machine(
+            self.problem.n,
+            len(self.boxes.boxes),
+            self.gpu,
+            found,
+            cpu=self.options.cpu,
+            nvlink=self.boxes.nvlink,
+            near_nics=self.options.near_nics,
+            net_us=self.options.net_latency_us,
+            collnet=len(self.boxes.boxes) > 1 and bool(outer) and all(n.reduces and n.multicast for n in outer),
+        )
+
+    @cached_property
+    def costs(self) -> CostTable:
+        """Latency and bandwidth of every algorithm and protocol that the options allow."""
+        whole = table(self.machine, self.tuning, self.problem.collective)
+        some = [a for a in Algorithm if self.options.algorithm in ("auto", a.value)]
+        return without(whole, some, [p for p in Protocol if self.options.protocol in ("auto", p.value)])
+
+    def pick(self, size: float, among: tuple[Algorithm, ...] = tuple(Algorithm)) -> Pick | None:
+        """What NCCL takes at a size in bytes, among some algorithms; None if there is none."""
+        return choose(self.machine, self.tuning, without(self.costs, among, Protocol), size)
+
+    @cached_property
+    def drawable(self) -> tuple[Algorithm, ...]:
+        """Algorithms whose schedules can be made here."""
+        reduces = self.problem.collective is CollectiveKind.ALL_REDUCE
+        some = [Algorithm.RING, Algorithm.TREE, Algorithm.PAT]
+        if self.switches and (reduces or len(self.boxes.boxes) == 1):
+            some += [Algorithm.NVLS, Algorithm.NVLS_TREE]
+        return tuple(some)
+
+    @cached_property
+    def pieces(self) -> int:
+        """Pieces of a channel's share of a part."""
+        if self.options.pieces is not None:
+            return self.options.pieces
+        share = self.problem.part_bytes / len(self.rings.channels)
+        return max(1, min(MOST_PIECES, round(share / PIECE_BYTES)))
+
+    def schedule(self, algorithm: Algorithm) -> StepSchedule | TreePacking:
+        """Make the schedule of an algorithm."""
+        from . import pat, trees
+        from . import rings as around
+
+        if algorithm is Algorithm.TREE:
+            return trees.double_trees(self.problem, self.rings, self.hops)
+        if algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE):
+            return trees.over_switches(self.problem, self.hops)
+        if algorithm is Algorithm.PAT:
+            return pat.in_trees(self.problem, self.pieces)
+        if self.problem.collective in (CollectiveKind.BROADCAST, CollectiveKind.REDUCE):
+            return trees.along_rings(self.problem, self.rings, self.hops)
+        return around.in_rings(self.problem, self.rings, self.hops, self.pieces)
+
+
+def prediction(instance: Instance, options: NcclOptions) -> Prediction:
+    """What NCCL makes of an instance with one collective that :func:`supports` has nothing against."""
+    return Prediction(group_problems(instance)[0], options)
+
+
+def supports(instance: Instance) -> str | None:
+    """One collective that NCCL has algorithms for."""
+    if instance.also:
+        return "it schedules one collective"
+    return supports_groups(instance, COLLECTIVES)
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions) -> Outcome:
+    """Predict what NCCL takes, and make its schedule (``Method.run``).
+
+    Raises
+    ------
+    InputError
+        If given channels are wrong.
+    Unsupported
+        If NCCL has nothing for the collective with these options, or a rank cannot be reached.
+    """
+    del solver
+    with budget.clock.phase("bound"):
+        try:
+            bound, certificate = best_bound(instance)
+        except InputError as error:  # no path leads to some rank
+            raise Unsupported(error.problem) from None
+        budget.tell_bound(bound, certificate)
+    with budget.clock.phase("build"), watched(budget):
+        found = prediction(instance, options)
+        size = float(found.problem.demand.size_bytes)
+        pick, made = found.pick(size), found.pick(size, found.drawable)
+        if pick is None or made is None:
+            raise Unsupported(_nothing(options, pick))
+        answer = found.schedule(made.algorithm)
+    graph = found.machine.graphs[made.algorithm]
+    metrics = {
+        "algorithm": pick.algorithm.value,
+        "protocol": pick.protocol.value,
+        "predicted_s": pick.seconds,
+        "predicted_GBps": size / pick.seconds / 1e9,
+        "nics": _nics_used(found.boxes, answer),
+        "schedule": made.algorithm.value,
+        "channels": graph.channels,
+        "channel_GBps": graph.inter if found.machine.nodes > 2 else graph.intra,
+    }
+    told = (
+        f"NCCL {options.version} takes {pick.algorithm.value} with {pick.protocol.value}: {pick.seconds * 1e6:.4g} us"
+    )
+    if made.algorithm is not pick.algorithm:
+        told += f"; the schedule is that of {made.algorithm.value}, since switches here do not add"
+    return Outcome(Status.FEASIBLE, answer, bound=float(bound), certificate=certificate, message=told, metrics=metrics)
+
+
+def _nics_used(boxes: Boxes, answer: StepSchedule | TreePacking) -> int:
+    """NICs that send something, of all boxes."""
+    if isinstance(answer, StepSchedule):
+        used = set(answer.sends.path_links.tolist())
+    else:
+        used = {link for part in answer.passes for link in part.path_links.tolist()}
+    return sum(nic.out in used for box in boxes.boxes for nic in box.nics)
+
+
+def _nothing(options: NcclOptions, pick: Pick | None) -> str:
+    """Say why there is no schedule."""
+    if pick is not None:
+        return f"NCCL takes {pick.algorithm.value}, of which there is no schedule here: switches do not add"
+    asked = [value for value in (options.algorithm, options.protocol) if value != "auto"]
+    return f"NCCL {options.version} does not have {' with '.join(asked) or 'it'} for this collective here"
+
+
+METHOD = Method(
+    name="nccl",
+    kind=Kind.HEURISTIC,
+    summary="what NCCL would take: rings over all NICs, double trees, NVLS or PAT, by its own predicted times",
+    paper="NVIDIA, NCCL, https://github.com/NVIDIA/nccl: src/graph/tuning.cc and search.cc",
+    answer_type=object,
+    options=NcclOptions,
+    solve=f"{__package__}.method:run",
+    supports=supports,
+    needs_solver=False,
+)

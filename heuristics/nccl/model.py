@@ -1,0 +1,387 @@
+"""NCCL's performance model: a latency and a bandwidth for every algorithm and protocol, and what is taken at a size.
+
+Written after ``ncclTopoTuneModel`` and ``ncclTopoGetAlgoTime`` of ``src/graph/tuning.cc``; the versions are those of
+:mod:`.constants`. NCCL counts a size as the whole data: the full buffer of an all-gather and a reduce-scatter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import floor, log2
+from typing import NamedTuple
+
+from ...core.collective import CollectiveKind
+from .constants import TREE_CORRECTION, Algorithm, Hardware, Protocol, Triple, Tuning
+
+#: Collectives that NCCL has algorithms for.
+COLLECTIVES = (
+    CollectiveKind.BROADCAST,
+    CollectiveKind.REDUCE,
+    CollectiveKind.ALL_GATHER,
+    CollectiveKind.REDUCE_SCATTER,
+    CollectiveKind.ALL_REDUCE,
+)
+_HALVES = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
+_COLLNET = (Algorithm.COLLNET_DIRECT, Algorithm.COLLNET_CHAIN)
+_OVER_SWITCHES = (Algorithm.NVLS, Algorithm.NVLS_TREE)
+
+#: Post of a message between boxes by processor, in us; three times that with Simple.
+_NET_OVERHEAD_US = {"amd": 2.0}
+
+#: Most ranks of a box with CollNet.
+_MOST_COLLNET_RANKS = 8
+
+#: Most ranks of a box with NVLS, but for an all-reduce.
+_MOST_NVLS_RANKS = 32
+
+
+class Graph(NamedTuple):
+    """What a search has found for an algorithm.
+
+    Parameters
+    ----------
+    channels : int
+        Channels; every box has them all.
+    intra, inter : float
+        GB/s of a channel within a box and between boxes.
+    plain : bool
+        Of trees: all of a box's links between boxes are at one GPU.
+    """
+
+    channels: int
+    intra: float
+    inter: float
+    plain: bool = False
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the model knows of a machine.
+
+    Parameters
+    ----------
+    ranks, nodes : int
+        GPUs, and boxes.
+    gpu : str
+        One of :data:`~.constants.GENERATIONS`.
+    graphs : mapping
+        By algorithm; those of ring and tree are there.
+    cpu : str
+        ``intel``, ``amd``, ``arm`` or ``power``.
+    nvlink : bool
+        Whether the GPUs of a box are joined by NVLink.
+    near_nics : bool
+        Whether no way from a GPU to its NIC leads through a CPU, so that LL128 is safe.
+    net_us : float
+        Latency that the network tells of itself.
+    collnet : bool
+        Whether the switches between boxes add.
+    """
+
+    ranks: int
+    nodes: int
+    gpu: str
+    graphs: Mapping[Algorithm, Graph] = field(default_factory=dict)
+    cpu: str = "intel"
+    nvlink: bool = True
+    near_nics: bool = True
+    net_us: float = 0.0
+    collnet: bool = False
+
+    @property
+    def per_node(self) -> float:
+        """GPUs of a box, on average."""
+        return self.ranks / self.nodes
+
+
+class Cost(NamedTuple):
+    """Latency in microseconds, and bandwidth of the whole data in GB/s; 0 where an algorithm is not to be had."""
+
+    latency_us: float
+    bandwidth_GBps: float
+
+
+class Pick(NamedTuple):
+    """What NCCL takes."""
+
+    algorithm: Algorithm
+    protocol: Protocol
+    seconds: float
+
+
+#: A cost for every algorithm and protocol that NCCL has for a collective.
+Table = Mapping[tuple[Algorithm, Protocol], Cost]
+
+
+def table(machine: Machine, tuning: Tuning, collective: CollectiveKind) -> dict[tuple[Algorithm, Protocol], Cost]:
+    """Predict a collective: what NCCL prints with ``NCCL_DEBUG_SUBSYS=TUNING``, for one of its rows.
+
+    Parameters
+    ----------
+    machine : Machine
+        Ranks, hardware and graphs.
+    tuning : Tuning
+        The version's numbers.
+    collective : CollectiveKind
+        One of :data:`COLLECTIVES`.
+    """
+    model = _Model(machine, tuning, collective)
+    return {(a, p): model.cost(a, p) for a in Algorithm if model.has(a) for p in Protocol}
+
+
+def seconds(
+    machine: Machine, tuning: Tuning, costs: Table, at: tuple[Algorithm, Protocol], size: float
+) -> float | None:
+    """Predict the time of one algorithm and protocol at a size in bytes; None where it is not to be had.
+
+    An all-reduce is told from other collectives by its trees, which no other one has.
+    """
+    latency_us, rate = costs[at]
+    if rate <= 0:
+        return None
+    algorithm, protocol = at
+    power = floor(log2(size / 64)) if size >= 64 else -1
+    slow = algorithm is Algorithm.TREE or (
+        algorithm is Algorithm.NVLS_TREE
+        and tuning.version >= (2, 29)
+        and machine.gpu == "blackwell"
+        and machine.cpu in ("intel", "amd")
+    )
+    correction = TREE_CORRECTION[protocol]
+    if slow and 0 <= power < len(correction):
+        rate *= correction[power]
+    reduces = (Algorithm.TREE, Protocol.SIMPLE) in costs
+    if at == (Algorithm.RING, Protocol.SIMPLE) and machine.nodes > 1 and reduces and _plateau(machine, tuning, size):
+        old = "hopper" if tuning.version < (2, 18) else "ampere"
+        latency_us *= 1.9 if _older(machine.gpu, old) else 1.4
+    return latency_us * 1e-6 + size / (rate * 1e9)
+
+
+def choose(machine: Machine, tuning: Tuning, costs: Table, size: float) -> Pick | None:
+    """What NCCL takes at a size: the first of the least times; None where it has nothing."""
+    times = ((at, seconds(machine, tuning, costs, at, size)) for at in costs)
+    known = [Pick(*at, time) for at, time in times if time is not None]
+    return min(known, key=lambda pick: pick.seconds, default=None)
+
+
+def without(costs: Table, algorithms: Iterable[Algorithm], protocols: Iterable[Protocol]) -> Table:
+    """The same table, in which only these algorithms and protocols are to be had, as ``NCCL_ALGO`` and ``NCCL_PROTO``."""
+    kept, written = set(algorithms), set(protocols)
+    return {
+        at: cost if at[0] in kept and at[1] in written else Cost(cost.latency_us, 0.0) for at, cost in costs.items()
+    }
+
+
+def _older(gpu: str, other: str) -> bool:
+    order = ("volta", "ampere", "hopper", "blackwell")
+    return order.index(gpu) < order.index(other)
+
+
+def _plateau(machine: Machine, tuning: Tuning, size: float) -> bool:
+    """Whether the messages of a ring between boxes are long enough for its latency to grow."""
+    if tuning.version < (2, 18):
+        return size >= machine.ranks / 16 * 65536
+    channels = 2 * machine.graphs[Algorithm.RING].channels
+    return size // (channels * machine.ranks) >= 64
+
+
+class _Model:
+    """One row of the table."""
+
+    def __init__(self, machine: Machine, tuning: Tuning, collective: CollectiveKind) -> None:
+        self.machine, self.tuning, self.collective = machine, tuning, collective
+        self.version = tuning.version
+        ranks = machine.ranks
+        reduces = collective is CollectiveKind.ALL_REDUCE
+        self.reduces = reduces
+        self.steps = 2 * (ranks - 1) if reduces else ranks - 1 if collective in _HALVES else ranks
+        self.column = min(machine.nodes, 3) - 1
+        self.hardware = Hardware.NVLINK if machine.nvlink and machine.per_node > 1 else Hardware.PCI
+
+    def has(self, algorithm: Algorithm) -> bool:
+        """Whether NCCL has the algorithm for the collective."""
+        if algorithm not in self.machine.graphs:
+            return False
+        if self.version < (2, 17):
+            return algorithm is Algorithm.RING or (
+                self.reduces and algorithm in (Algorithm.TREE, Algorithm.COLLNET_DIRECT)
+            )
+        if self.reduces:
+            return algorithm is not Algorithm.PAT
+        if self.collective in _HALVES:
+            direct = algorithm is Algorithm.COLLNET_DIRECT
+            return direct or algorithm in (Algorithm.RING, Algorithm.NVLS, Algorithm.PAT)
+        return algorithm is Algorithm.RING
+
+    def cost(self, algorithm: Algorithm, protocol: Protocol) -> Cost:
+        """Latency and bandwidth."""
+        return Cost(self._latency_us(algorithm, protocol), self._bandwidth(algorithm, protocol))
+
+    def _of(self, rows: Mapping[str, Triple]) -> float:
+        """The cap for the generation and the number of boxes."""
+        return rows[self.machine.gpu][self.column]
+
+    # -- bandwidth ---------------------------------------------------------------------------------------------------
+
+    def _bandwidth(self, algorithm: Algorithm, protocol: Protocol) -> float:
+        if not self._enabled(algorithm, protocol):
+            return 0.0
+        graph = self.machine.graphs[algorithm]
+        near = self.machine.nodes <= 2 or algorithm in _COLLNET
+        rate = graph.channels * (graph.intra if near else graph.inter)
+        if self.version < (2, 14) and self.machine.gpu == "ampere":
+            rate = min(rate, 235.0)
+        match algorithm:
+            case Algorithm.RING:
+                rate = self._ring(rate, graph, protocol)
+            case Algorithm.TREE:
+                rate = self._tree(rate, graph, protocol)
+            case Algorithm.NVLS | Algorithm.NVLS_TREE:
+                rate = graph.channels * self._over_switches(graph, algorithm)
+            case Algorithm.COLLNET_DIRECT:
+                rate = self._direct(rate, graph)
+            case Algorithm.PAT:
+                rate *= self.tuning.pat
+        return rate * self._share(algorithm)
+
+    def _ring(self, rate: float, graph: Graph, protocol: Protocol) -> float:
+        if protocol is Protocol.LL:
+            processor = "ampere" if self.machine.cpu == "amd" else "volta"
+            row = self.machine.gpu if self.machine.nodes == 1 else processor
+            twice = self.machine.nodes > 1 or self.reduces or self.collective is CollectiveKind.REDUCE
+            part = 0.5 if self.version >= (2, 21) else 1 / 4 if twice else 1 / 3
+            return min(self.tuning.ll_max[row][self.column], rate * part)
+        if protocol is Protocol.LL128:
+            part = 0.7 if self.machine.per_node < 2 and self.version < (2, 23) else 0.92
+            return min(rate * part, graph.channels * self._of(self.tuning.ring_ll128_max))
+        return rate
+
+    def _tree(self, rate: float, graph: Graph, protocol: Protocol) -> float:
+        rate = min(rate * 0.92, graph.channels * self._of(self.tuning.tree_max))
+        if protocol is Protocol.LL:
+            processor = "ampere" if self.machine.cpu == "amd" else "volta"
+            row = self.machine.gpu if self.machine.nodes == 1 else processor
+            rate = min(rate / 3.8, self.tuning.ll_max[row][self.column])
+        if protocol is Protocol.LL128:
+            part = 7 / 9 if self.machine.nodes == 1 else 120 / 128
+            rate = min(rate * part, graph.channels * self._of(self.tuning.tree_ll128_max))
+        return rate * 0.85 if graph.plain and self.version >= (2, 18, 3) else rate
+
+    def _over_switches(self, graph: Graph, algorithm: Algorithm) -> float:
+        """GB/s of a channel of NVLS."""
+        tree, nodes = algorithm is Algorithm.NVLS_TREE, self.machine.nodes
+        if self.version >= (2, 28):
+            if graph.channels < 2:
+                return 0.0
+            inside = graph.intra * self.tuning.nvls_efficiency[self.machine.gpu] * (graph.channels - 1) / graph.channels
+            inside *= 2 if self.reduces else 1 - 1 / self.machine.per_node
+            outside = graph.inter * (2 if tree and nodes <= 2 else 1)
+            return min(inside, outside, self._of(self.tuning.nvls_tree_max)) if tree else min(inside, outside)
+        if tree:
+            return min(graph.intra, graph.inter if nodes <= 2 else graph.inter / 2)
+        if self.reduces or self.version < (2, 27):
+            return min(graph.intra, graph.inter)
+        return min(graph.intra * (1 - 1 / self.machine.per_node), graph.inter * 0.9)
+
+    def _direct(self, rate: float, graph: Graph) -> float:
+        if self.version < (2, 14):
+            return rate
+        per_node = self.machine.per_node
+        if self.collective in _HALVES:
+            if self.version >= (2, 27):
+                return per_node * min(graph.intra, graph.inter * 0.9)
+            full = (per_node - 1) / 7
+            return per_node * graph.intra * (full * 0.85 + (1 - full) * 0.95)
+        factor = per_node / graph.channels
+        factor -= (factor - 1) / 2
+        return rate / factor * (1.0 if _older(self.machine.gpu, "hopper") else 0.85)
+
+    def _share(self, algorithm: Algorithm) -> float:
+        """Bytes of the whole data for a byte on the wires, as the model counts these."""
+        flat = Algorithm.COLLNET_DIRECT if self.version < (2, 23) else None
+        if self.collective in _HALVES and algorithm is not Algorithm.RING and flat in (None, algorithm):
+            return 1.0
+        if algorithm is Algorithm.RING or (algorithm in _OVER_SWITCHES and self.version >= (2, 28)):
+            return self.machine.ranks / self.steps
+        return 5 / 6 if algorithm in _OVER_SWITCHES else 0.5
+
+    def _enabled(self, algorithm: Algorithm, protocol: Protocol) -> bool:
+        machine = self.machine
+        if protocol is Protocol.LL128:
+            near = machine.near_nics or machine.nodes == 1
+            allowed = near and (machine.nvlink or machine.per_node == 1)
+        else:
+            allowed = True
+        if algorithm in (Algorithm.RING, Algorithm.TREE):
+            return allowed
+        return protocol is Protocol.SIMPLE and self._offered(algorithm)
+
+    def _offered(self, algorithm: Algorithm) -> bool:
+        """Whether the machine has what an algorithm other than rings and trees needs."""
+        machine = self.machine
+        if algorithm in _COLLNET:
+            return machine.collnet and machine.per_node <= _MOST_COLLNET_RANKS
+        if algorithm is Algorithm.PAT:
+            return self.tuning.pat > 0 and machine.nodes == machine.ranks
+        if not self.reduces and (machine.per_node > _MOST_NVLS_RANKS or machine.nodes > 1):
+            return False
+        if algorithm is Algorithm.NVLS_TREE:
+            return machine.nodes > 1
+        return machine.nodes == 1 or machine.collnet
+
+    # -- latency -----------------------------------------------------------------------------------------------------
+
+    def _latency_us(self, algorithm: Algorithm, protocol: Protocol) -> float:
+        column = list(Protocol).index(protocol)
+        if (algorithm in _OVER_SWITCHES and column < 2) or (algorithm is Algorithm.PAT and not self._pat(column)):
+            return 0.0  # not even looked at
+        base = self.tuning.base_us.get(algorithm, (0.0, 0.0, 0.0))[column]
+        inside = self.tuning.hop_us[self.hardware].get(algorithm, (0.0, 0.0, 0.0))[column]
+        outside = self._outside_us(algorithm, column)
+        peers, depth = self.machine.ranks // self.machine.nodes - 1, floor(log2(self.machine.nodes))
+        match algorithm:
+            case Algorithm.RING:
+                hops = self._ring_us(column, inside, outside)
+            case Algorithm.TREE:
+                slow = 1.8 if self.version < (2, 18) and self.machine.nodes > 1 and column == 0 else 1.0
+                hops = 2 * (peers * inside * slow + depth * outside)
+            case Algorithm.COLLNET_DIRECT:
+                serial = 0.5 if self.version < (2, 19) else 0.4
+                hops = 2 * (min(1, peers) * inside + peers * serial) + outside
+            case Algorithm.COLLNET_CHAIN:
+                hops = 2 * peers * inside + outside
+            case Algorithm.NVLS:
+                hops = inside + (outside if self.machine.nodes > 1 else 0.0)
+            case Algorithm.NVLS_TREE:
+                hops = inside + 2 * depth * outside
+            case Algorithm.PAT:
+                hops = depth * outside / 3.5 + self.machine.ranks * 2.8
+        return base + hops
+
+    def _pat(self, column: int) -> bool:
+        return column == 2 and self.tuning.pat > 0 and self.machine.nodes == self.machine.ranks
+
+    def _outside_us(self, algorithm: Algorithm, column: int) -> float:
+        """What a hop between boxes costs; the last one of Simple flushes, too."""
+        exposed = self.machine.per_node == 1 and self.version >= (2, 23)
+        of = Algorithm.TREE if exposed else algorithm
+        hop = self.tuning.hop_us[Hardware.NET].get(of, (0.0, 0.0, 0.0))[column]
+        return hop + self.machine.net_us * (2 if column == 2 else 1) if self.version >= (2, 18) else hop
+
+    def _ring_us(self, column: int, inside: float, outside: float) -> float:
+        nodes, old = self.machine.nodes, self.version < (2, 18)
+        if self.collective not in (*_HALVES, CollectiveKind.ALL_REDUCE):
+            hardware = self.hardware if nodes == 1 else Hardware.NET
+            return self.tuning.hop_us[hardware][Algorithm.RING][column]
+        if nodes == 1:
+            between = 0
+        elif self.reduces:
+            between = 2 * (nodes - 1) if old or self.version >= (2, 23) else 2 * nodes
+        else:
+            between = nodes - 1
+        if nodes > 1 and old and column == 0:
+            inside *= 1.8
+        if nodes > 1 and not old:
+            inside = max(inside, _NET_OVERHEAD_US.get(self.machine.cpu, 1.0) * (3 if column == 2 else 1))
+        return (self.steps - between) * inside + between * outside

@@ -1,0 +1,271 @@
+"""The channels of a machine: how many there are, at which speeds, and in which order a ring visits the GPUs of a box.
+
+After ``ncclTopoCompute`` of ``src/graph/search.cc``. At a speed, one channel after the other takes its speed from every
+link that it uses, within a box and at a NIC; at the next lower speed there may be more of them. The most bandwidth
+wins, and with equal ones the higher speed; then fast channels are halved. What NCCL's search does beyond, to get along
+with GPUs that are not alike and to end in time, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ...core.watch import ask
+from .boxes import Box, Boxes
+from .constants import Algorithm
+from .model import Graph
+
+_OLD_INTRA = (40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3)
+_OLD_INTER = (48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, 0.24, 0.12)
+_HOPPER_INTRA = (60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3)
+_HOPPER_INTER = (48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12)
+_BLACKWELL_INTRA = (90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18)
+_BLACKWELL_INTER = (96, 86, 80, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, 0.24, 0.12)
+
+#: Speeds that are tried, GB/s, by generation: within a box that is alone, and with other boxes (2.30.7).
+SPEEDS = {
+    "volta": (_OLD_INTRA, _OLD_INTER),
+    "ampere": (_OLD_INTRA, _OLD_INTER),
+    "hopper": (_HOPPER_INTRA, _HOPPER_INTER),
+    "blackwell": (_BLACKWELL_INTRA, _BLACKWELL_INTER),
+}
+
+#: Channels of a search at most; NCCL uses each of them twice.
+MAX_CHANNELS = 32
+
+#: GPUs that a search for one ring may visit, per GPU.
+_VISITS = 200
+
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """A channel of a box.
+
+    Parameters
+    ----------
+    order : tuple of int
+        Positions of the ranks, in the order in which a ring visits them.
+    nic : int
+        Number of the NIC in the box; -1 if there is one box alone.
+    """
+
+    order: tuple[int, ...]
+    nic: int
+
+
+@dataclass(frozen=True, eq=False)
+class Rings:
+    """Channels of all boxes.
+
+    Parameters
+    ----------
+    channels : tuple of tuple of Channel
+        By channel, by box.
+    intra, inter : float
+        GB/s of a channel.
+    """
+
+    channels: tuple[tuple[Channel, ...], ...]
+    intra: float
+    inter: float
+
+
+def rings(boxes: Boxes, gpu: str, rates: Sequence[float]) -> Rings:
+    """Search the channels of rings.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        The machine.
+    gpu : str
+        Generation of the GPUs.
+    rates : sequence of float
+        GB/s of every link, as NCCL counts them.
+    """
+    alone = len(boxes.boxes) == 1
+    best: list[list[Channel]] = []
+    speed = 0.0
+    for tried in _speeds(boxes, gpu, rates):
+        if speed and tried / speed <= 0.49:
+            break
+        found = [_channels(boxes, box, tried, list(rates), alone) for box in boxes.boxes]
+        count = min(map(len, found))
+        if count * tried > (len(best[0]) * speed if best else 0.0) + _ROUNDING:
+            best, speed = [channels[:count] for channels in found], tried
+        if best and (len(best[0]) == MAX_CHANNELS or len(best[0]) * speed >= _total(boxes, rates) - _ROUNDING):
+            break
+    if not best:  # no search finds a way: NCCL takes the order as it is
+        best, speed = [[Channel(box.ranks, -1 if alone or not box.nics else 0)] for box in boxes.boxes], 0.1
+    by_channel = [tuple(channels) for channels in zip(*best, strict=True)]
+    if speed >= 25 and not (gpu in ("hopper", "blackwell") and speed < 50 and len(by_channel) > 4):
+        many = min(2 * len(by_channel), MAX_CHANNELS)
+        speed /= -(-many // len(by_channel))
+        by_channel += by_channel[: many - len(by_channel)]
+    return Rings(tuple(by_channel), speed, speed)
+
+
+def graphs(boxes: Boxes, gpu: str, rates: Sequence[float], found: Rings, *, switches: bool) -> dict[Algorithm, Graph]:
+    """Graphs of all algorithms, from those of rings: as many channels of trees, at the highest speed that fits.
+
+    Parameters
+    ----------
+    boxes, gpu, rates
+        As of :func:`rings`.
+    found : Rings
+        The rings.
+    switches : bool
+        Whether the GPUs of a box are on switches that add.
+    """
+    count = len(found.channels)
+    per_box = max(len(box.ranks) for box in boxes.boxes)
+    ring = Graph(count, found.intra, found.inter)
+    tree = _tree(boxes, gpu, rates, count, per_box)._replace(plain=_is_plain(boxes, gpu))
+    made = {Algorithm.TREE: tree, Algorithm.RING: ring}
+    made |= {Algorithm.COLLNET_DIRECT: ring, Algorithm.COLLNET_CHAIN: tree, Algorithm.PAT: tree}
+    if switches and per_box > 1 and gpu in ("hopper", "blackwell"):
+        made[Algorithm.NVLS] = made[Algorithm.NVLS_TREE] = _nvls(boxes, gpu, rates, per_box)
+    return made
+
+
+def _speeds(boxes: Boxes, gpu: str, rates: Sequence[float]) -> list[float]:
+    """Speeds to try, the highest first."""
+    alone = len(boxes.boxes) == 1
+    most = _total(boxes, rates) if alone else max((rates[nic.out] for b in boxes.boxes for nic in b.nics), default=0.0)
+    return [speed for speed in SPEEDS[gpu][0 if alone else 1] if speed <= most + _ROUNDING]
+
+
+def _total(boxes: Boxes, rates: Sequence[float]) -> float:
+    """GB/s of all links of a GPU, of the best one."""
+    return max(_of_gpu(boxes, rates, rank) for box in boxes.boxes for rank in box.ranks)
+
+
+def _of_gpu(boxes: Boxes, rates: Sequence[float], rank: int) -> float:
+    """GB/s of all links of a GPU within its box, or if it is alone there, of its NICs."""
+    ends, node = boxes.topology.link_ends, boxes.nodes[rank]
+    own = boxes.leaving[node]
+    inside = sum(rates[i] for i in own if boxes.of_node[ends[i][1]] == boxes.of_node[node])
+    return inside or sum(rates[i] for i in own)
+
+
+def _channels(boxes: Boxes, box: Box, speed: float, left: list[float], alone: bool) -> list[Channel]:
+    """Channels of a box at a speed, each of which takes it from what is left of its links."""
+    ask("channels are searched")
+    found: list[Channel] = []
+    nics = [-1] if alone else list(range(len(box.nics)))
+    while len(found) < MAX_CHANNELS:
+        turn = len(found) % max(len(nics), 1)
+        for number in nics[turn:] + nics[:turn]:
+            made = _one(boxes, box, number, speed, left, len(found))
+            if made is not None:
+                found.append(made)
+                break
+        else:
+            return found
+    return found
+
+
+def _one(boxes: Boxes, box: Box, number: int, speed: float, left: list[float], count: int) -> Channel | None:
+    """One more channel, on a NIC; None if there is not enough left."""
+    ends: tuple[int, ...] = ()
+    starts: Sequence[int] = box.ranks
+    if number >= 0:
+        nic = box.nics[number]
+        starts = _nearest(boxes, nic.near, nic.out)
+        ends = (nic.out, nic.back)
+    if any(left[link] < speed - _ROUNDING for link in ends):
+        return None
+    first = starts[count % len(starts)]
+    order = _cycle(boxes, box, first, speed, left, count)
+    if order is None:
+        return None
+    for link in ends:
+        left[link] -= speed
+    return Channel(order, number)
+
+
+def _nearest(boxes: Boxes, near: Sequence[int], out: int) -> list[int]:
+    """Ranks that are as near to a NIC as the nearest one."""
+    node = boxes.topology.link_ends[out][0]
+    hops = [len(boxes.ways(boxes.nodes[rank])[node][0]) for rank in near]
+    return [rank for rank, far in zip(near, hops, strict=True) if far == hops[0]]
+
+
+def _cycle(boxes: Boxes, box: Box, first: int, speed: float, left: list[float], turn: int) -> tuple[int, ...] | None:
+    """A cycle through the ranks of a box over links that have enough left, which it takes; depth first."""
+    ranks = box.ranks
+    if len(ranks) == 1:
+        return (first,)
+    path, used, choices = [first], {first}, [boxes.onward(box, first)]
+
+    def take(a: int, b: int, part: float) -> bool:
+        way = boxes.within(a, b, turn)
+        if way is None or (part > 0 and any(left[link] < part - _ROUNDING for link in way)):
+            return False
+        for link in way:
+            left[link] -= part
+        return True
+
+    for _ in range(_VISITS * len(ranks)):
+        if len(path) == len(ranks) and take(path[-1], first, speed):
+            return tuple(path)
+        rest = choices[-1]
+        while rest and (rest[-1] in used or not take(path[-1], rest[-1], speed)):
+            rest.pop()
+        if rest:
+            path.append(rest.pop())
+            used.add(path[-1])
+            choices.append(boxes.onward(box, path[-1]))
+            continue
+        choices.pop()
+        last = path.pop()
+        used.remove(last)
+        if not path:
+            return None
+        take(path[-1], last, -speed)
+    for a, b in pairwise(path):
+        take(a, b, -speed)
+    return None
+
+
+def _tree(boxes: Boxes, gpu: str, rates: Sequence[float], count: int, per_box: int) -> Graph:
+    """As many channels of trees as there are of rings: chains within boxes, which need not close."""
+    alone, speeds = len(boxes.boxes) == 1, _speeds(boxes, gpu, rates) or [0.1]
+    room = _total(boxes, rates) * (per_box / (per_box - 1) if per_box > 1 else 1.0)
+    nics = min((sum(rates[nic.out] for nic in box.nics) for box in boxes.boxes), default=0.0)
+    outside = room if alone else nics
+    inter = next((s for s in speeds if s * count <= min(room, outside) + _ROUNDING), speeds[-1])
+    intra = inter
+    for speed in reversed([s for s in SPEEDS[gpu][0 if alone else 1] if s > inter]):
+        if intra >= 2 * inter or (per_box > 1 and speed * count > room + _ROUNDING):
+            break
+        intra = speed
+    return Graph(count, intra, intra if alone else inter)
+
+
+def _is_plain(boxes: Boxes, gpu: str) -> bool:
+    """Whether all of a box's part of a tree is at one GPU: there is no other one, or on Hopper none as near to the NIC."""
+    if all(len(box.ranks) == 1 for box in boxes.boxes):
+        return True
+    if len(boxes.boxes) == 1 or gpu not in ("hopper", "blackwell"):
+        return False
+    return any(len(_nearest(boxes, nic.near, nic.out)) == 1 for box in boxes.boxes for nic in box.nics)
+
+
+def _nvls(boxes: Boxes, gpu: str, rates: Sequence[float], per_box: int) -> Graph:
+    """A channel for every GPU of a box, which pulls from the switch what comes from all, and its own twice."""
+    alone, total = len(boxes.boxes) == 1, _total(boxes, rates)
+    count = min(MAX_CHANNELS, per_box)
+    speeds = [s for s in _speeds(boxes, gpu, rates) if s * (count + 1) <= total + _ROUNDING]
+    if not speeds:
+        return Graph(0, 0.0, 0.0)
+    intra = inter = speeds[0]
+    most = max(SPEEDS[gpu][0]) if alone else max(_speeds(boxes, gpu, rates))
+    for speed in reversed([s for s in SPEEDS[gpu][0 if alone else 1] if inter < s <= most]):
+        if inter >= 2 * intra:
+            break
+        inter = speed
+    return Graph(count, intra, inter)

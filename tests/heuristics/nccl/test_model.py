@@ -1,0 +1,114 @@
+"""NCCL's performance model against what NCCL itself has printed on machines of others."""
+
+from __future__ import annotations
+
+import csv
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.topology import Link, Node, NodeKind, Topology
+from cwb.heuristics.nccl.constants import TUNINGS, Algorithm, Protocol
+from cwb.heuristics.nccl.method import NcclOptions, prediction
+from cwb.heuristics.nccl.model import Graph, Machine, table
+from cwb.instances import load
+
+REFERENCE = Path(__file__).parents[2] / "reference"
+
+#: One rank in each of two boxes, joined by two NICs of 10 Gb/s, which is what NCCL takes where it knows no rate.
+TWO_NICS = Topology(
+    (Node("0"), Node("1"), *(Node(name, NodeKind.SWITCH, buffer_bytes=Fraction(0)) for name in "ab")),
+    tuple(
+        Link(*ends, Fraction(1_250_000_000))
+        for rank in "01"
+        for switch in "ab"
+        for ends in ((rank, switch), (switch, rank))
+    ),
+)
+
+
+def rows(name):
+    with (REFERENCE / name).open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def predicted(what, collective="all_reduce", size=2**20, **options):
+    instance = load(what) if isinstance(what, str) else load("ring(4)").with_changes(network=what)
+    demand = Demand(CollectiveKind(collective), Fraction(size))
+    return prediction(instance.with_changes(demand=demand), NcclOptions(**options))
+
+
+#: Machines whose graphs are searched, and those of which a thread tells too little, with the graph that it implies.
+MACHINES = {
+    "rtx5090": lambda kind: predicted(TWO_NICS, kind, gpu="blackwell", near_nics=False, version="2.29.7"),
+    "h100": lambda kind: predicted("dgx_h100(nvls=true)", kind),
+    "h200-2boxes": lambda kind: predicted("dgx_h200(boxes=2)", kind, nvls=True, net_latency_us=35),
+    **{
+        f"h100-{n}gpus": lambda kind, n=n: predicted(
+            f'switch({n},bandwidth="450 GB/s")', kind, per_box=n, nvls=True, version="2.29.7"
+        )
+        for n in (2, 4, 6)
+    },
+}
+_ONE = {Algorithm.RING: Graph(1, 3, 3), Algorithm.TREE: Graph(1, 3, 3)}
+_T4 = {Algorithm.RING: Graph(1, 9, 9), Algorithm.TREE: Graph(1, 9, 9)}
+_H800 = {Algorithm.RING: Graph(8, 22, 22), Algorithm.TREE: Graph(8, 22, 22, plain=True)}
+IMPLIED = {
+    "four-boxes": ("2.10.3", Machine(16, 4, "volta", _ONE, nvlink=False)),
+    "t4": ("2.10.3", Machine(16, 2, "volta", _T4, nvlink=False)),
+    "h800": ("2.20.3", Machine(16, 2, "hopper", _H800)),
+}
+
+
+@pytest.mark.parametrize("row", rows("nccl_tables.csv"), ids=lambda row: "-".join(list(row.values())[:4]))
+def test_tables_that_nccl_printed(row):
+    """Every cell of public tuning tables is predicted to the digit that is printed."""
+    kind, at = CollectiveKind(row["collective"]), (Algorithm(row["algorithm"]), Protocol(row["protocol"]))
+    if row["table"] in IMPLIED:
+        version, machine = IMPLIED[row["table"]]
+        cost = table(machine, TUNINGS[version], kind)[at]
+    else:
+        cost = MACHINES[row["table"]](row["collective"]).costs[at]
+    for printed, value in ((row["latency_us"], cost.latency_us), (row["bandwidth_GBps"], cost.bandwidth_GBps)):
+        assert not printed or abs(value - float(printed)) <= 0.05 + 1e-9
+
+
+def test_times_that_nccl_printed():
+    """Times of three H100 boxes with NICs of 200 Gb/s are predicted to six digits, from the network alone."""
+    found = predicted('rail(boxes=3,per_box=8,nvlink="450 GB/s",nic="25 GB/s")', nvls=True, version="2.23.4")
+    for row in rows("nccl_times.csv"):
+        pick = found.pick(int(row["bytes"]))
+        assert (pick.algorithm.value, pick.protocol.value) == (row["algorithm"], row["protocol"])
+        assert pick.seconds * 1e6 == pytest.approx(float(row["time_us"]), rel=2e-7)
+
+
+@pytest.mark.parametrize("row", rows("nccl_choices.csv"), ids=lambda row: f"{row['machine']}-{row['first_bytes']}")
+def test_what_nccl_chose(row):
+    """What NCCL took at every power of two is predicted from the network."""
+    found, size = MACHINES[row["machine"]](row["collective"]), int(row["first_bytes"])
+    while size <= int(row["last_bytes"]):
+        pick = found.pick(size)
+        assert (pick.algorithm.value, pick.protocol.value) == (row["algorithm"], row["protocol"]), size
+        size *= 2
+
+
+def test_graphs_are_those_that_nccl_logs():
+    """Channels and speeds of known machines: 12 of 20 and of 30 GB/s within a box, one for every NIC between boxes."""
+    for spec, channels, speed in (
+        ("dgx_a100()", 12, 20),
+        ("dgx_h100()", 12, 30),
+        ("dgx_a100(boxes=2)", 8, 24),
+        ("dgx_h100(boxes=4)", 8, 45),
+    ):
+        ring = predicted(spec).machine.graphs[Algorithm.RING]
+        assert (ring.channels, ring.intra) == (channels, speed)
+
+
+def test_versions_differ():
+    """Every version has a table of its own, and no newer one loses an algorithm."""
+    found = {name: predicted("dgx_b200(boxes=4)", nvls=True, version=name).costs for name in TUNINGS}
+    assert len({tuple(costs.values()) for costs in found.values()}) == len(found)
+    usable = [{at[0] for at, cost in costs.items() if cost.bandwidth_GBps} for costs in found.values()]
+    assert all(before <= after for before, after in pairwise(usable))

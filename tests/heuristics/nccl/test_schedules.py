@@ -1,0 +1,114 @@
+"""Schedules of NCCL's rings and trees: verified, on all NICs, and with the loads that they are to have."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import InputError
+from cwb.core.trees import TreePacking
+from cwb.harness import Request, run_one
+from cwb.harness.run import run
+from cwb.heuristics.nccl.method import NcclOptions, prediction
+from cwb.instances import load
+
+MIB = 2**20
+
+
+def posed(spec, collective, size=64 * MIB, ranks=None):
+    return load(spec).with_changes(demand=Demand(CollectiveKind(collective), Fraction(size), ranks=ranks))
+
+
+@pytest.mark.parametrize(
+    ("spec", "collective", "options"),
+    [
+        ("dgx_a100(boxes=2)", "all_reduce", {"algorithm": "ring"}),
+        ("dgx_a100(boxes=3)", "all_reduce", {"algorithm": "tree"}),
+        ("dgx_h100(boxes=3)", "all_gather", {}),
+        ("dgx_h100(boxes=2)", "broadcast", {}),
+        ("dgx_h100(boxes=2)", "reduce", {}),
+        ("dgx_h100(boxes=3,nvls=true)", "all_reduce", {"algorithm": "nvls-tree"}),
+        ("dgx_h100(nvls=true)", "all_gather", {"algorithm": "nvls"}),
+        ("dgx_h100(nvls=true)", "reduce_scatter", {"algorithm": "nvls"}),
+        ("mi300x()", "all_reduce", {"algorithm": "tree"}),
+        ("pcie(boxes=2)", "reduce_scatter", {"pieces": 2}),
+        ("dragonfly(3,3,2)", "all_gather", {"algorithm": "pat"}),
+        ("dragonfly(3,3,2)", "reduce_scatter", {"algorithm": "pat"}),
+        ("mixed(a100=1,mi250=1)", "all_gather", {}),
+        ("torus(3,3)", "all_reduce", {}),
+    ],
+)
+def test_schedules_are_verified(spec, collective, options):
+    """Rings, trees, NVLS and PAT are right on boxes with switches, meshes, PCIe and no boxes at all."""
+    record = run_one(posed(spec, collective), Request("nccl", options=options))
+    assert record.verified, record.violations
+    assert record.objective >= record.bound * (1 - 1e-9)
+    wanted = options.get("algorithm", record.metrics["schedule"])
+    assert record.metrics["schedule"] == wanted
+
+
+@pytest.mark.parametrize("spec", ["dgx_a100(boxes=2)", "dgx_h100(boxes=4)", "dgx_h100(boxes=3,nvls=true)"])
+@pytest.mark.parametrize("algorithm", ["ring", "tree", "nvls-tree"])
+def test_every_nic_is_used(spec, algorithm):
+    """Rings and trees send over every NIC of every box, and rings over each of them as much."""
+    instance = posed(spec, "all_reduce")
+    options = {"algorithm": algorithm, "nvls": "nvls" in spec}
+    if algorithm == "nvls-tree" and "nvls" not in spec:
+        assert run_one(instance, Request("nccl", options=options)).status == "unsupported"
+        return
+    done = run(instance, Request("nccl", options=options))
+    boxes = prediction(instance, NcclOptions()).boxes.boxes
+    assert done.record.metrics["nics"] == sum(len(box.nics) for box in boxes) == instance.npus
+    if algorithm == "ring":
+        links = done.answer.sends.path_links.tolist()
+        assert len({links.count(nic.out) for box in boxes for nic in box.nics}) == 1
+
+
+def test_two_boxes_are_as_fast_as_all_their_nics():
+    """Of two A100 boxes, rings have 16 NICs at work: an all-gather of 1 GiB is four times as fast as `ring`, on two."""
+    instance = posed("dgx_a100(boxes=2)", "all_gather", 1024 * MIB)
+    seconds = [run_one(instance, Request(model)).metrics["completion_time_s"] for model in ("ring", "nccl")]
+    assert seconds[0] / seconds[1] > 4
+    assert seconds[1] < 1.1 * (1024 * MIB * 15 / 16 / 200e9)
+
+
+def test_a_group_of_ranks_has_rings_of_its_own():
+    """The ranks of a process group alone are in the rings."""
+    record = run_one(posed("dgx_a100(boxes=2)", "all_gather", ranks=(0, 1, 8, 9)), Request("nccl"))
+    assert record.verified
+    assert record.metrics["nics"] == 4
+
+
+def test_channels_of_a_graph_file():
+    """Given channels are taken as they are; wrong ones, and those without speeds, are refused."""
+    orders = [[0, 1, 2, 3, 4, 5, 6, 7], [3, 2, 1, 0, 7, 6, 5, 4]]
+    options = {"channels": orders, "speeds": [20, 12], "algorithm": "ring", "protocol": "simple"}
+    record = run_one(posed("dgx_a100(boxes=2)", "all_reduce"), Request("nccl", options=options))
+    assert record.verified
+    assert (record.metrics["channels"], record.metrics["nics"]) == (2, 4)
+    assert record.metrics["predicted_GBps"] < 2 * 20 * 16 / 30
+    for wrong in ({"channels": [[0, 1]], "speeds": [20, 12]}, {"channels": orders}):
+        with pytest.raises(InputError):
+            run_one(posed("dgx_a100(boxes=2)", "all_reduce"), Request("nccl", options=wrong))
+
+
+def test_switches_that_do_not_add_have_another_schedule():
+    """Where NCCL counts on NVLink SHARP and the network's switches do not add, the record says whose schedule it is."""
+    record = run_one(posed("dgx_h100()", "all_reduce"), Request("nccl", options={"nvls": True}))
+    assert (record.metrics["algorithm"], record.metrics["schedule"]) == ("nvls", "ring")
+    assert "do not add" in record.message
+    assert json.dumps(record.to_json())
+
+
+def test_trees_carry_each_half_of_a_channel_once():
+    """Two trees of a channel load a NIC with the data of the channel once in each direction of each pass."""
+    instance = posed("dgx_h100(boxes=4)", "all_reduce")
+    answer = run(instance, Request("nccl", options={"algorithm": "tree"})).answer
+    assert isinstance(answer, TreePacking)
+    boxes = prediction(instance, NcclOptions()).boxes.boxes
+    outward = answer.passes[1]
+    loads = [outward.path_links.tolist().count(nic.out) for box in boxes for nic in box.nics]
+    assert max(loads) == 2
+    assert len(answer) == 16
