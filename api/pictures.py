@@ -168,7 +168,7 @@ def _played(read: ScheduleFile, mode: SimulationMode | None) -> tuple[Trace, int
 
 
 def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
-    """Tell what a schedule sends, in the order of a simulation of it."""
+    """Return what a schedule sends, in the order of a simulation of it."""
     from ..core.schedule import StepSchedule
     from ..reports.plots.schedule_view import Traffic
     from ..schedules.simulate.network import network_of
@@ -181,7 +181,7 @@ def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
 
 
 def _title(instance: Instance, read: ScheduleFile) -> str:
-    """Say what a schedule is for, and which method it is by, if its file says so."""
+    """Return what a schedule is for, and which method it is by, if its file says so."""
     from ..reports.plots.schedule_view import bytes_unit
 
     method = read.extra.get("model", read.extra.get("method"))

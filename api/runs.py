@@ -284,7 +284,7 @@ def explain(
     time_limit_s: float | None = None,
     **options: Any,
 ) -> Explanation:
-    """Say why an instance has no answer, as ``cwb solve --explain`` does.
+    """Return why an instance has no answer, as ``cwb solve --explain`` does.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def sensitivity(
     time_limit_s: float | None = None,
     **options: Any,
 ) -> Sensitivity:
-    """Tell what more bandwidth is worth, as ``cwb solve --sensitivity`` does.
+    """Return what more bandwidth is worth, as ``cwb solve --sensitivity`` does.
 
     Parameters
     ----------

@@ -345,7 +345,7 @@ def files_of(reader: Reader, name: str, chance: random.Random, folder: Path) -> 
 
 
 def tried(reader: Reader, name: str, raw: bytes, folder: Path) -> str | None:
-    """Give a file to the commands; what was wrong, which is kept with the file."""
+    """Return a file to the commands; what was wrong, which is kept with the file."""
     file = folder / f"case{reader.suffix}"
     file.write_bytes(raw)
     out = folder / "out"
@@ -389,7 +389,7 @@ def main() -> int:
 
 
 def fuzz(chosen: dict[str, Reader], seconds: float, seed: int, folder: Path) -> int:
-    """Give every reader its part of the time, a second at a time, and print each kind of finding once."""
+    """Return every reader its part of the time, a second at a time, and print each kind of finding once."""
     made = {name: files_of(reader, name, random.Random(f"{seed} {name}"), folder) for name, reader in chosen.items()}  # noqa: S311
     count: Counter[str] = Counter()
     findings: dict[str, str] = {}

@@ -79,7 +79,7 @@ def needed(extras: set[str]) -> list[Package]:
 
 
 def audit(requirements: str) -> int:
-    """Give the versions to pip-audit; its exit status."""
+    """Return the versions to pip-audit; its exit status."""
     program = shutil.which("pip-audit")
     if program is None:
         print("pip-audit is not installed; expected 'pip install pip-audit'", file=sys.stderr)

@@ -158,7 +158,7 @@ def _traced(schedule: Path) -> tuple[Flow, Trace]:
 
 
 def _tell(output: Path, flow: Flow, trace: Trace) -> None:
-    """Say what was written."""
+    """Print what was written."""
     sends, moved = _count(trace)
     echo(f"{output}: {trace.ngpus:,} ranks, {sends:,} messages, {moved:,} B", err=True)
     if any((piece.grains * flow.grain_bytes).denominator != 1 for piece in flow.chunks):

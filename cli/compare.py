@@ -180,7 +180,7 @@ def _print_plan(everything: Sequence[Task], due: Sequence[Task]) -> int:
 
 
 def summary(comparison: SuiteResult, ledger: Path) -> str:
-    """Say how many runs ended how, why some failed, and where the records are."""
+    """Return how many runs ended how, why some failed, and where the records are."""
     records = comparison.records
     statuses = Counter(sorted(record.shown_status for record in records))
     counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common()) or "none"

@@ -65,7 +65,7 @@ def _on_terminal() -> Iterator[tuple[Progress, Watch]]:
 
 
 def told(tally: Tally) -> str:
-    """Say what is at work, what has failed, and how long the rest may take."""
+    """Return what is at work, what has failed, and how long the rest may take."""
     parts = [f"{tally.running} running"]
     if tally.failed:
         parts.append(f"{tally.failed} failed")

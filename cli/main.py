@@ -128,7 +128,7 @@ def _status(arguments: list[str]) -> int:
 
 
 def _failed(error: BaseException, *, debug: bool) -> int:
-    """Tell an error, and give its exit status."""
+    """Report an error, and give its exit status."""
     if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
         _say("interrupted")
         return INTERRUPTED

@@ -214,7 +214,7 @@ def solve(
 
 
 def tell_end(record: RunRecord, *, interrupted: bool) -> None:
-    """Say on stderr what was kept at an interrupt, and why there is no answer."""
+    """Print on stderr what was kept at an interrupt, and why there is no answer."""
     if interrupted:
         echo(f"cwb: interrupted: {what_is_kept(record)}", err=True)
     if record.exit_status != ExitStatus.OK:

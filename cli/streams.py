@@ -76,7 +76,7 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
 
 @contextmanager
 def _taken(*, err: bool) -> Iterator[None]:
-    """Tell that stdout has not taken what the block prints; of stderr nobody can be told."""
+    """Report that stdout has not taken what the block prints; of stderr nobody can be told."""
     try:
         yield
     except OSError as error:

@@ -31,7 +31,7 @@ _EXPECTED = {
 
 
 def told(error: click.ClickException) -> str:
-    """Say in one line what click found wrong."""
+    """Return in one line what click found wrong."""
     match error:
         case click.MissingParameter(param=click.Parameter() as param):
             return f"{_place(param)}: missing; expected {_expected(param)}"

@@ -90,7 +90,7 @@ class Reading:
         self._rows, self._loops = self.scope, list[Scope]()
 
     def loop(self, up: Array, values: Array) -> Iterator[Any]:
-        """Give one element that stands for all, with its scope open."""
+        """Return one element that stands for all, with its scope open."""
         outer = self.scope
         scope = self.scope = Scope(up.size, outer, up, self)
         columns = [Number(column, scope) for column in values.T] if values.ndim > 1 else [Number(values, scope)]

@@ -69,7 +69,7 @@ class Incumbent:
 
 
 def unheard(incumbent: Incumbent) -> None:
-    """Tell nobody."""
+    """Report nothing."""
     del incumbent
 
 
@@ -185,7 +185,7 @@ class Budget:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def tell_bound(self, bound: Fraction | float, certificate: Certificate | None) -> None:
-        """Tell a bound in the unit of the method, and what proves it; it is not lost when the run is broken off."""
+        """Report a bound in the unit of the method, and what proves it; it is not lost when the run is broken off."""
         self.tell(Incumbent(bound=float(bound), certificate=certificate))
 
     def part(self, share: float) -> Budget:

@@ -104,7 +104,7 @@ def require_schedulable(sends: int, hops: int | None = None) -> None:
 
 
 def _beyond(take: str, to: str, size: float, seconds: float) -> str:
-    """Say what is missing, if memory or time is."""
+    """Return what is missing, if memory or time is."""
     budget = _BUDGET.get(_FREE)
     spare, left = budget.spare_bytes(), budget.keep(0.0)
     if spare is not None and size > spare:

@@ -79,7 +79,7 @@ class Explanation:
         return {**vars(self), "conditions": [condition.to_json() for condition in self.conditions]}
 
     def text(self) -> str:
-        """Say it in lines."""
+        """Return it as lines."""
         if not self.conditions:
             return f"{self.model}: {self.message}"
         count = len(self.conditions)

@@ -92,7 +92,7 @@ def json_path(location: tuple[Any, ...]) -> str | None:
 
 
 def _problem(error: Any) -> str:
-    """Say what one pydantic error means, with the value."""
+    """Return what one pydantic error means, with the value."""
     value = shown(error.get("input"))
     match error["type"]:
         case "value_error":

@@ -72,7 +72,7 @@ def unchanged(index: Any, objective: float) -> float:
 
 
 def nothing_named(index: Any) -> Mapping[str, Callable[[Any], str]]:
-    """Give no names to what constraints are indexed by."""
+    """Return no names to what constraints are indexed by."""
     del index
     return {}
 

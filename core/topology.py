@@ -110,7 +110,7 @@ class Topology(Shown):
             self._refuse()
 
     def _refuse(self) -> None:
-        """Say what is wrong first, and where."""
+        """Raise what is wrong first, and where."""
         names: set[str] = set()
         for index, node in enumerate(self.nodes):
             if node.name in names:

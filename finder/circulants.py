@@ -151,7 +151,7 @@ def balance(nodes: int, links: Offsets) -> Broadcast:
 
 
 def _balanced(nodes: int, degree: int, sets: Iterable[Offsets], two_way: bool) -> tuple[Fraction, Offsets]:
-    """Give the least T_B of some sets, and the first set that has it."""
+    """Return the least T_B of some sets, and the first set that has it."""
     least: tuple[Fraction, Offsets] = (Fraction(nodes), ())
     for offsets in sets:
         bandwidth = balance(nodes, links_of(nodes, offsets, two_way)).bandwidth(degree)

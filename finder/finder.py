@@ -385,7 +385,7 @@ def expansions(one: Candidate) -> int:
 
 
 def _nothing(job: Job) -> str:
-    """Say why no network was found, and what might help."""
+    """Return why no network was found, and what might help."""
     kind = "bidirectional network" if job.bidirectional else "network"
     if job.bidirectional and job.nodes % 2 and job.degree % 2:
         reason = "an odd number of nodes of odd degree cannot be paired"

@@ -25,7 +25,7 @@ DEFAULT_LIMIT_S = 60.0
 
 
 def explain(instance: Instance, request: Request, progress: Progress = silent) -> Explanation:
-    """Say why the declared model of a method has no solution.
+    """Return why the declared model of a method has no solution.
 
     Parameters
     ----------

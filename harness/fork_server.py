@@ -99,7 +99,7 @@ class ForkServer:
         perform(sys.stdin.buffer.readline())
 
     def _reap(self) -> None:
-        """Tell of every run that has ended."""
+        """Report of every run that has ended."""
         while True:
             try:
                 process, status = os.waitpid(-1, os.WNOHANG)

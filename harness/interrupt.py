@@ -186,7 +186,7 @@ class _Watch:
 
 
 def _memory_is_short() -> str:
-    """Say how much the run holds and how little is left, if it is too little; empty if not, or if nobody knows."""
+    """Return how much the run holds and how little is left, if it is too little; empty if not, or if nobody knows."""
     held, spare = memory_bytes(os.getpid()), spare_bytes()
     if held is None or spare is None or held < _MOST_TIMES * spare:
         return ""

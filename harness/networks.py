@@ -171,7 +171,7 @@ def _values(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
 
 
 def _family(candidate: Candidate) -> str:
-    """Say how a network is made: of a base network its generator, however a circulant's offsets are chosen."""
+    """Return how a network is made: of a base network its generator, however a circulant's offsets are chosen."""
     if candidate.of:
         return candidate.made.value
     return candidate.expression.partition("(")[0].removeprefix("optimal_").removeprefix("directed_")

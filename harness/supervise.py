@@ -119,7 +119,7 @@ class _RunWatch:
                 self.compiling_since = None
 
     def _beyond(self, child: Child) -> tuple[str, str] | None:
-        """Say why the run must be stopped, if it must."""
+        """Return why the run must be stopped, if it must."""
         most, held = self.task.cell.memory_bytes, child.held_bytes()
         if most is not None and held > most:
             return "memory", f"held {held / 2**20:,.0f} MiB, more than its {most / 2**20:,.0f} MiB"
@@ -146,7 +146,7 @@ class _RunWatch:
         return self._judged(replace(record, status="limit", **self._told(child, why)))
 
     def _died(self, child: Child) -> RunRecord:
-        """Say how the run's process ended by itself."""
+        """Return how the run's process ended by itself."""
         status = child.end(END_S)
         how = f"ended with status {status}"
         if status < 0:

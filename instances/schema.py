@@ -32,14 +32,14 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 def _shape(value: object) -> str:
-    """Tell the alternatives of a field apart by the JSON type, so that an error speaks of the one that was meant."""
+    """Distinguish the alternatives of a field by the JSON type, so that an error speaks of the one that was meant."""
     if isinstance(value, dict):
         return "<graph>" if "nodes" in value or "links" in value else "<object>"
     return "<list>" if isinstance(value, list) else "<scalar>"
 
 
 def _word_or_number(value: object) -> str:
-    """Tell a number from a word."""
+    """Distinguish a number from a word."""
     return "<word>" if isinstance(value, str) else "<number>"
 
 

@@ -71,12 +71,12 @@ class Bounds:
         return None if known is None else known.value
 
     def proof(self, run: LedgerRun) -> str:
-        """Tell how the best bound is known: ``recomputed``, ``attested`` or ``none``."""
+        """Return how the best bound is known: ``recomputed``, ``attested`` or ``none``."""
         known = self._best(run)
         return NONE if known is None else known.proof
 
     def proofs(self, runs: Iterable[LedgerRun]) -> str:
-        """Tell how the bounds of some runs are known, all together; empty where there is none."""
+        """Return how the bounds of some runs are known, all together; empty where there is none."""
         found = {self.proof(run) for run in runs} - {NONE}
         return " and ".join(proof for proof in PROOFS if proof in found)
 
@@ -113,12 +113,12 @@ def _certificate(record: RunRecord) -> str:
 
 
 def _scope(run: LedgerRun) -> Hashable:
-    """Tell what a bound holds for at least: the same problem, question and grid."""
+    """Return what a bound holds for at least: the same problem, question and grid."""
     return (run.problem, run.clock, run.measured, number(run.record.metrics.get("epoch_duration_s")))
 
 
 def _own(run: LedgerRun) -> str:
-    """Tell the method where it has options of its own, which may narrow the question."""
+    """Report the method where it has options of its own, which may narrow the question."""
     return run.method if run.method != run.record.model else ""
 
 

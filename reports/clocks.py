@@ -82,7 +82,7 @@ class RecordQuestion:
 
 
 def asked_of(record: RunRecord) -> RecordQuestion:
-    """Tell what the objective of a record is, if it has one."""
+    """Return what the objective of a record is, if it has one."""
     clock, question = record.metrics.get("clock"), record.metrics.get("question")
     if record.objective is None or not isinstance(clock, str) or clock not in CLOCKS:
         return RecordQuestion()
@@ -121,7 +121,7 @@ def is_ranked(clock: str | None) -> bool:
 
 
 def explained(clocks: Iterable[str | None], questions: Iterable[str | None] = ()) -> list[str]:
-    """Say what the objectives of a table are, also if there is only one."""
+    """Return what the objectives of a table are, also if there is only one."""
     stated = sorted({clock for clock in clocks if clock is not None})
     if not stated:
         return []

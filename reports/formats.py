@@ -21,7 +21,7 @@ _SUFFIXES = {".tex": "latex", ".md": "md", ".csv": "csv", ".txt": "text", ".html
 
 
 def format_of(path: Path) -> str:
-    """Tell the format by the name of a file.
+    """Return the format from the name of a file.
 
     Raises
     ------

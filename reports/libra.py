@@ -76,7 +76,7 @@ def libra_runs(records: Sequence[RunRecord]) -> list[LibraRun]:
 
 
 def objective_of(record: RunRecord) -> str | None:
-    """Tell the objective by the option, or by the unit where the instance sets it."""
+    """Return the objective from the option, or by the unit where the instance sets it."""
     if (option := record.options.get("objective")) is not None:
         return option if option in (PERF, PERF_PER_COST) else None
     return {"s": PERF, "s USD": PERF_PER_COST}.get(record.objective_unit or "")

@@ -103,7 +103,7 @@ def pictures(records: Sequence[RunRecord], facets: Facets) -> str:
 
 
 def _widths(drawn: Parts) -> str:
-    """Tell the style sheet the number of panels and the width of the legend."""
+    """Pass the style sheet the number of panels and the width of the legend."""
     letters = max((len(text) for text, _ in drawn.entries), default=0)
     return f"--panels: {len(drawn.panels)}; --legend: {_SAMPLE + _LETTER * letters:.3g}rem"
 

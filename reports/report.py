@@ -163,7 +163,7 @@ def _failures(runs: Sequence[LedgerRun], facets: Facets) -> str:
 
 
 def reason(record: RunRecord) -> str:
-    """Say why a run has no answer that passed."""
+    """Return why a run has no answer that passed."""
     said = [record.message, *map(str, record.violations)]
     if record.incumbent:
         told = ", ".join(f"{name} {value}" for name, value in record.incumbent.items() if value is not None)
@@ -172,7 +172,7 @@ def reason(record: RunRecord) -> str:
 
 
 def _environment(runs: Sequence[LedgerRun]) -> str:
-    """Tell machines, versions and limits."""
+    """Report machines, versions and limits."""
     machines: dict[tuple[str, ...], list[RunRecord]] = {}
     packages: Counter[tuple[str, str]] = Counter()
     solvers: Counter[tuple[str, str]] = Counter()

@@ -149,7 +149,7 @@ def runs_of(records: Iterable[RunRecord]) -> list[LedgerRun]:
 
 
 def identity(record: RunRecord) -> tuple[str, ...]:
-    """Tell what makes two records two runs; a run that was made again, also by another version, is the same run."""
+    """Return what makes two records two runs; a run that was made again, also by another version, is the same run."""
     return (
         record.model,
         record.instance,

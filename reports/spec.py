@@ -142,7 +142,7 @@ class Footer:
 
 
 def no_remarks(entries: Sequence[RecordPlace]) -> Sequence[str]:
-    """Say nothing."""
+    """Return nothing."""
     del entries
     return ()
 

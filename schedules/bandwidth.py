@@ -90,7 +90,7 @@ def _can_be_recomputed(certificate: Certificate | None) -> bool:
 
 
 def _excess(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> Fraction:
-    """Tell by how much a plan is beyond a limit, with its sign; 0 if it keeps to it."""
+    """Return by how much a plan is beyond a limit, with its sign; 0 if it keeps to it."""
     terms = (a * b for a, b in zip(constraint.coefficients, bandwidth_Bps, strict=True))
     excess = sum(terms, Fraction(0)) - constraint.limit
     kept = {Comparison.AT_MOST: excess < 0, Comparison.AT_LEAST: excess > 0, Comparison.EQUAL: False}
@@ -98,7 +98,7 @@ def _excess(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> 
 
 
 def violation(constraint: LinearConstraint, bandwidth_Bps: Sequence[Fraction]) -> str | None:
-    """Say how a plan misses a linear constraint, or None."""
+    """Return how a plan misses a linear constraint, or None."""
     terms = [a * b for a, b in zip(constraint.coefficients, bandwidth_Bps, strict=True)]
     excess = float(sum(terms) - constraint.limit)
     slack = TOLERANCE * float(max(abs(constraint.limit), *map(abs, terms)))

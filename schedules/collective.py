@@ -300,7 +300,7 @@ def objective_of(instance: Instance, answer: Written, completion_s: float | None
 
 
 def _flow(instance: Instance, seconds: float) -> dict[str, object]:
-    """Tell a time of the flow model, which leaves latency out, under names of its own."""
+    """Report a time of the flow model, which leaves latency out, under names of its own."""
     algbw, busbw = _bandwidths(instance, seconds)
     return {"flow_time_s": seconds, "flow_algbw_GBps": algbw, "flow_busbw_GBps": busbw}
 

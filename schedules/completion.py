@@ -63,7 +63,7 @@ class Completion:
 
 
 def in_pieces(pieces: int) -> str:
-    """Say into how many pieces trees are cut."""
+    """Return into how many pieces trees are cut."""
     return f"{pieces:,} piece{'' if pieces == 1 else 's'} of a tree"
 
 
@@ -73,7 +73,7 @@ def completion_of(
     pieces: int | None = None,
     line: Pipeline | None = None,
 ) -> Completion:
-    """Tell when the last byte of an answer arrives.
+    """Return when the last byte of an answer arrives.
 
     Parameters
     ----------
@@ -106,14 +106,14 @@ def completion_of(
 
 
 def nothing_of(instance: Instance, why: str) -> Completion:
-    """Say why the model does not play an answer."""
+    """Return why the model does not play an answer."""
     return Completion(None, np.zeros(len(network_of(instance).links)), 0, why=why)
 
 
 def completion_if_any(
     instance: Instance, answer: StepSchedule | Schedule | TreePacking | TranslatedTrees, pieces: int | None = None
 ) -> Completion:
-    """Tell it of an answer that the verifier finds right.
+    """Report it for an answer that the verifier finds right.
 
     Where sends wait for each other in this model alone, say so.
     """

@@ -21,7 +21,7 @@ def margin_of(reached: Fraction | float) -> float:
 def contradictions(
     reached: Fraction | float, proved: Fraction | float | None, margin: float = 0.0, unit: str = "s"
 ) -> list[str]:
-    """Say that an answer contradicts its certificate; nothing if it does not.
+    """State that an answer contradicts its certificate; nothing if it does not.
 
     Parameters
     ----------

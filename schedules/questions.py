@@ -15,7 +15,7 @@ from ..core.units import TIMES, amount
 
 
 def question_of(instance: Instance, answer: Answer) -> dict[str, object]:
-    """Say what the objective of an answer is.
+    """Return what the objective of an answer is.
 
     Returns
     -------

@@ -59,7 +59,7 @@ def _most_trees(certificate: TreePrices, least: Fraction, full: Fraction) -> int
 
 
 def fault_of_trees(instance: Instance, certificate: TreePrices, packing: TreePacking) -> str | None:
-    """Say why trees, which are right, are none that the certificate speaks of; None if they are."""
+    """Return why trees, which are right, are none that the certificate speaks of; None if they are."""
     topology, _ = _problem(instance)
     if certificate.trees is not None and len(packing) > certificate.trees:
         return f"speaks of at most {certificate.trees} trees, the answer has {len(packing)}"

@@ -425,7 +425,7 @@ class _Watch:
 
 
 def _explain(guarded: Guarded[SessionResult], track: Track, budget: Budget) -> SessionResult:
-    """Say why a solve stopped where the solver only knows that it was asked to."""
+    """Return why a solve stopped where the solver only knows that it was asked to."""
     why = Termination.TIME_LIMIT if guarded.asked is StopReason.TIME_IS_UP else Termination.INTERRUPTED
     outcome = guarded.value
     if outcome is None:

@@ -250,7 +250,7 @@ class HighsSession(Session):
         return float(2.0 ** ceil(log2(wanted / size)))
 
     def _settled(self, outcome: SessionResult, limit_s: float | None) -> SessionResult:
-        """Tell infeasible from unbounded by solving without costs, where HiGHS does not tell or may be wrong."""
+        """Distinguish infeasible from unbounded by solving without costs, where HiGHS does not tell or may be wrong."""
         if not self._is_unclear(outcome.termination):
             return outcome
         self.set_costs(np.zeros_like(self.matrix.c))

@@ -323,7 +323,7 @@ def _domains(columns: Sequence[Any]) -> tuple[list[Any], NDArray[np.intp]]:
 
 
 def integrality(columns: Sequence[Any]) -> BoolArray:
-    """Say which variables are integer.
+    """Return which variables are integer.
 
     Raises
     ------

@@ -39,7 +39,7 @@ def supports(instance: Instance) -> str | None:
 
 
 def _fault_of_demand(demand: Demand, npus: int) -> str | None:
-    """Say what is wrong with the collective."""
+    """Return what is wrong with the collective."""
     if demand.collective is not CollectiveKind.ALL_REDUCE:
         return f"its trees do not make {demand.collective.value}, but all_reduce"
     if npus < 2:
@@ -50,7 +50,7 @@ def _fault_of_demand(demand: Demand, npus: int) -> str | None:
 
 
 def _fault_of_network(topology: Topology) -> str | None:
-    """Say what is wrong with the network."""
+    """Return what is wrong with the network."""
     if topology.switches:
         return f"{topology.switches[0]!r} is a switch; every site must take part"
     if len(topology.nodes) > MAX_NODES or len(topology.links) > 2 * MAX_LINKS:

@@ -109,7 +109,7 @@ def solve(data: Mapping[str, Any], model: str, *, time_limit_s: float | None = N
 
 @contextlib.contextmanager
 def watched(solved: Answered) -> Iterator[None]:
-    """Tell errors and warnings of what is done inside."""
+    """Report errors and warnings of what is done inside."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
         try:

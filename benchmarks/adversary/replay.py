@@ -74,7 +74,7 @@ def grid_of(instance: Any, chunk_bytes: Fraction) -> ReplayGrid:
 
 
 def faults_in_epochs(instance: Any, chunks: Any, sends: list[Send]) -> list[str]:
-    """Say what is wrong with a schedule of whole chunks under store-and-forward."""
+    """Return what is wrong with a schedule of whole chunks under store-and-forward."""
     grid = grid_of(instance, chunks.size_bytes(0))
     found: list[str] = []
     starts: dict[int, list[int]] = defaultdict(list)

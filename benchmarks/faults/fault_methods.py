@@ -23,7 +23,7 @@ Run = Callable[[Any, Any, Any, Any], Outcome]
 
 
 def _hang(instance: Any, solver: Any, budget: Any, options: Any) -> Outcome:
-    """Tell an answer, then wait in C and let no other thread of Python run."""
+    """Report an answer, then wait in C and let no other thread of Python run."""
     outcome = RING.run(instance, solver, budget, options)
     budget.tell(Incumbent(1.0, 0.5))
     budget.tell(Incumbent(outcome.objective, 0.0, answer=lambda: outcome.answer))
@@ -32,7 +32,7 @@ def _hang(instance: Any, solver: Any, budget: Any, options: Any) -> Outcome:
 
 
 def _deaf(instance: Any, solver: Any, budget: Any, options: Any) -> Outcome:
-    """Tell numbers alone, and never look at the clock."""
+    """Report numbers alone, and never look at the clock."""
     budget.tell(Incumbent(2.0, 1.0))
     budget.tell(Incumbent(1.5, float("-inf"), of_solver=True))
     while True:

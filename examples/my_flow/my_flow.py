@@ -21,7 +21,7 @@ class Data:
 
 
 def supports(instance):
-    """Give the reason why an instance is none for this model, or None."""
+    """Return the reason why an instance is none for this model, or None."""
     demand = instance.demand
     if not isinstance(instance.network, Topology):
         return "the network has no links; expected an explicit network such as torus(3,3)"

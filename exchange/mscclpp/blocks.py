@@ -192,7 +192,7 @@ class _BlockMaker:
         return Block(number, tuple(self.ops), channels, {kind: tuple(ids) for kind, ids in self.refs.items()})
 
     def _greet(self) -> None:
-        """Tell who sends that this call has begun, and wait for those who receive."""
+        """Signal to those who send that this call has begun, and wait for those who receive."""
         for end, names in ((self.into, ("rlxsignal", "signal")), (self.out, ("rlxwait", "wait"))):
             if end is not None:
                 self._over(names[end[0] == PORT], end)

@@ -21,7 +21,7 @@ BLINK_PAPER = "Wang et al., Blink: Fast and Generic Collectives for Distributed 
 
 
 def supports_switches(instance: Instance) -> str | None:
-    """Say why an instance cannot be served by trees from one root."""
+    """Return why an instance cannot be served by trees from one root."""
     if (reason := supports_trees(instance)) is not None:
         return reason
     if instance.demand is not None and instance.demand.collective not in SUPPORTED:
@@ -31,7 +31,7 @@ def supports_switches(instance: Instance) -> str | None:
 
 
 def supports(instance: Instance) -> str | None:
-    """Say why an instance cannot be served by trees from one root that go through ranks of the group alone."""
+    """Return why an instance cannot be served by trees from one root that go through ranks of the group alone."""
     if (reason := supports_switches(instance)) is not None:
         return reason
     topology = instance.network

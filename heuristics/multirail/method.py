@@ -27,7 +27,7 @@ _THRESHOLD = Fraction(1, 16)
 
 
 def run_blueconnect(instance: Instance, solver: Solver, budget: Budget, options: QueueOptions) -> Outcome:
-    """Give every chunk the order 1, 2, ..., N (``Method.run``)."""
+    """Return every chunk the order 1, 2, ..., N (``Method.run``)."""
     del solver, budget
     order = tuple(range(len(instance.fabric.dimensions)))
     answer = ChunkOrders((order,) * demand_of(instance).chunks, options.queue)

@@ -57,7 +57,7 @@ class PcclOptions(Strict):
 
 
 def supports(instance: Instance) -> str | None:
-    """Say why an instance does not fit, if it does not (``Method.supports``)."""
+    """Return why an instance does not fit, if it does not (``Method.supports``)."""
     if instance.timing is not None:
         return "it schedules in seconds, not on a grid of epochs"
     if not isinstance(instance.network, Topology):

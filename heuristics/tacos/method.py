@@ -62,7 +62,7 @@ class TacosOptions(Strict):
 
 
 def supports(instance: Instance) -> str | None:
-    """Say why an instance does not fit, if it does not (``Method.supports``)."""
+    """Return why an instance does not fit, if it does not (``Method.supports``)."""
     if not isinstance(instance.network, Topology):
         return f"{instance.network} has no links; expected an explicit network such as torus(4,4)"
     if not instance.network.links:

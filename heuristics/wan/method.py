@@ -134,7 +134,7 @@ _READING = (
 
 
 def fit_for_ring(instance: Instance) -> str | None:
-    """Say why a ring does not fit an instance, if it does not (``Method.supports``)."""
+    """Return why a ring does not fit an instance, if it does not (``Method.supports``)."""
     return supports(instance) or ("a ring needs at least three sites" if instance.npus < 3 else None)
 
 

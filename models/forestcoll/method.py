@@ -104,7 +104,7 @@ class SinkOptions(Strict):
 
 
 def supports(instance: Instance) -> str | None:
-    """Say why ForestColl has nothing to say about an instance."""
+    """Return why ForestColl has nothing to say about an instance."""
     if not isinstance(instance.network, Topology):
         return f"{instance.network} has no links; expected an explicit network such as mi250(boxes=2)"
     if instance.demand is None or instance.also:

@@ -133,7 +133,7 @@ class ForestProblem:
 
 
 def pose(instance: Instance) -> tuple[ForestProblem | None, ForestProblem | None]:
-    """Say what a collective needs: trees for reductions, given in the transposed network, and trees for copies.
+    """Return what a collective needs: trees for reductions, given in the transposed network, and trees for copies.
 
     Raises
     ------

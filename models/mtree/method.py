@@ -104,7 +104,7 @@ class MtreeOptions(ChunkOptions):
 
 
 def restricted_to(trees: int | None, height: int | Fraction | str | None, min_rate: Fraction | None) -> str:
-    """Say which forests the best one is sought among; empty where among all (``Method.restricted_to``)."""
+    """Return which forests the best one is sought among; empty where among all (``Method.restricted_to``)."""
     parts: list[str] = []
     if trees is not None:
         parts.append(f"at most {trees} {'tree' if trees == 1 else 'trees'}")
@@ -154,7 +154,7 @@ def pose(instance: Instance, options: RepairOptions | RepairPatternOptions) -> I
 
 
 def restriction(options: RepairOptions | RepairPatternOptions) -> str:
-    """Say which trees the best ones are sought among (``Method.restricted_to``)."""
+    """Return which trees the best ones are sought among (``Method.restricted_to``)."""
     trees = f"the older plan's trees and at most {options.new_trees} new"
     limits = restricted_to(options.trees, options.height, getattr(options, "min_rate", None))
     return f"{trees}, {limits}" if limits else trees

@@ -74,7 +74,7 @@ def bound_s(
 
 
 def deal(orders: Sequence[tuple[int, ...]], shares: Sequence[float], chunks: int) -> tuple[tuple[int, ...], ...]:
-    """Give each chunk the order that lags most behind its share, the first of several."""
+    """Return each chunk the order that lags most behind its share, the first of several."""
     total = sum(shares)
     given = [0] * len(orders)
     dealt: list[tuple[int, ...]] = []

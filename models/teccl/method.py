@@ -479,7 +479,7 @@ TECCL_ALL_TO_ALL = Method(
 
 
 def within(options: Any) -> str:
-    """Say how many epochs a schedule may take (``Formulation.restricted_to``)."""
+    """Return how many epochs a schedule may take (``Formulation.restricted_to``)."""
     return (
         "at most twice the epochs of the simple bound" if options.epochs is None else f"at most {options.epochs} epochs"
     )

@@ -265,7 +265,7 @@ def _by_one_model(search: MilpSearch, options: MilpOptions) -> dict[str, object]
 
 
 def restriction(problem: EpochProblem, *, hyper_edges: bool) -> str:
-    """Say what the model rules out though the instance allows it, so that what it proves holds for the model alone.
+    """Return what the model rules out though the instance allows it, so that what it proves holds for the model alone.
 
     Empty if nothing.
     """
@@ -284,7 +284,7 @@ def restriction(problem: EpochProblem, *, hyper_edges: bool) -> str:
 def _outcome(
     search: MilpSearch, simple: int, certificate: Certificate | None, most: int | None, metrics: dict[str, object]
 ) -> Outcome:
-    """Say what has been found and what is proved of the instance, which may allow more than the model."""
+    """Return what has been found and what is proved of the instance, which may allow more than the model."""
     problem, reports = search.problem, tuple(search.reports)
     size = max((r.size for r in reports), key=lambda s: s.variables, default=ModelSize())
     rule = restriction(problem, hyper_edges=search.hyper_edges)

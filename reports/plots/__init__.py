@@ -77,7 +77,7 @@ def drawing(name: str) -> Callable[[Sequence[RunRecord]], Figure]:
 
 
 def picture_format(path: Path) -> str:
-    """Tell the format by the name of a file.
+    """Return the format from the name of a file.
 
     Raises
     ------

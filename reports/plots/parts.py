@@ -73,7 +73,7 @@ def parts(name: str, records: Sequence[RunRecord]) -> Parts:
 
 
 def _name_series(figure: Figure, entries: Sequence[str]) -> None:
-    """Give the lines of every series an identifier that tells its entry."""
+    """Return the lines of every series an identifier that tells its entry."""
     for axes in figure.axes:
         for line in axes.lines:
             if (label := str(line.get_label())) in entries:
@@ -103,7 +103,7 @@ def _panels(figure: Figure) -> Iterator[tuple[str, bytes]]:
 
 
 def _label(axes: Axes, last: Axes, across: str, up: str) -> None:
-    """Give a panel the labels that panels share while they stand below one another."""
+    """Return a panel the labels that panels share while they stand below one another."""
     axes.tick_params(labelbottom=True)
     axes.set_xlabel(axes.get_xlabel() or across or last.get_xlabel())
     axes.set_ylabel(axes.get_ylabel() or up)

@@ -99,7 +99,7 @@ def chosen(packing: TreePacking, trees: Sequence[int], first: int) -> list[int]:
 
 
 def weight_of(packing: TreePacking, tree: int) -> str:
-    """Say what a tree carries: bytes, and its share of the data."""
+    """Return what a tree carries: bytes, and its share of the data."""
     size = int(packing.units[tree]) * packing.unit_bytes
     unit, scale = bytes_unit(float(size))
     share = Fraction(int(packing.units[tree]), sum(packing.units.tolist()))

@@ -34,7 +34,7 @@ LETTERS = 34
 
 
 def series_name(run: LedgerRun, solvers: bool) -> str:
-    """Tell the method, with its solver where solvers differ."""
+    """Return the name of the method, with its solver where solvers differ."""
     return f"{run.method}, {run.record.solver}" if solvers and run.record.solver else run.method
 
 
@@ -139,11 +139,11 @@ def counted(count: int, what: str) -> str:
 
 
 def left_out(figure: Figure, parts: Sequence[str]) -> None:
-    """Tell above the picture what is not in it."""
+    """Write above the plot what is not in it."""
     if said := [part for part in parts if part]:
         figure.suptitle(fill("; ".join(said), 62), fontsize=6)
 
 
 def nothing(name: str, records: Sequence[RunRecord], expected: str) -> InputError:
-    """Say that no record fits."""
+    """State that no record fits."""
     return InputError(f"none of {len(records)} records fits; expected {expected}", source=name)

@@ -106,7 +106,7 @@ def _draw(
 
 
 def _exponent(fit: tuple[float, float, float | None] | None, label: str) -> str:
-    """Tell the exponent, with half of its 95 % interval where there are points for one."""
+    """Return the exponent, with half of its 95 % interval where there are points for one."""
     if fit is None:
         return ""
     half = "" if fit[2] is None else f" ± {fit[2]:.1f}"

@@ -183,7 +183,7 @@ def attested(proof: str) -> dict[str, float | None]:
 
 
 def bound_remarks(entries: Sequence[RecordPlace]) -> Sequence[str]:
-    """Say how the bounds of a table are known."""
+    """Return how the bounds of a table are known."""
     found = {entry.facts.get("attested") for entry in entries}
     told = [words for proof, words in _TOLD.items() if float(proof == ATTESTED) in found]
     return [f"Bounds: {'; '.join(told)}."] if told else []

@@ -47,7 +47,7 @@ def simulate(
 def utilization(
     instance: Instance, answer: object, trace: Trace, bins: int = 100, *, pieces: int = 1
 ) -> tuple[Floats, Floats]:
-    """Tell how busy links are over time; see :func:`cwb.schedules.simulate.run.utilization`."""
+    """Return how busy links are over time; see :func:`cwb.schedules.simulate.run.utilization`."""
     from .run import utilization as run
 
     return run(instance, answer, trace, bins, pieces=pieces)

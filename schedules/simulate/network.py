@@ -33,7 +33,7 @@ class Speeds:
     factor: list[Fraction]
 
     def end_s(self, begin_s: Any, seconds: Any) -> Any:
-        """Tell when bytes that need so many seconds at the link's own bandwidth have left, if they begin at a time."""
+        """Return when bytes that need so many seconds at the link's own bandwidth have left, if they begin at a time."""
         stretch = bisect_right(self.begin_s, begin_s) - 1
         now = begin_s
         while stretch + 1 < len(self.begin_s):

@@ -89,7 +89,7 @@ def simulate(
 def utilization(
     instance: Instance, answer: object, trace: Trace, bins: int = 100, *, pieces: int = 1
 ) -> tuple[Floats, Floats]:
-    """Tell how busy every link is over time.
+    """Return how busy every link is over time.
 
     Parameters
     ----------

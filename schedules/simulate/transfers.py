@@ -87,7 +87,7 @@ def sends_of(instance: Instance, answer: object, *, pieces: int | Ints = 1) -> t
 
 
 def transfers_of(instance: Instance, answer: object, *, barrier: bool = False, pieces: int | Ints = 1) -> Transfers:
-    """Say what every send of an answer waits for.
+    """Return what every send of an answer waits for.
 
     Parameters
     ----------

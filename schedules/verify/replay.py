@@ -140,7 +140,7 @@ def _check_sums(block: Block, needed: Ints, final: Ints, network: Network, at_se
 
 
 def _wrong_sum(block: Block, sums: Sums, cell: int, root: int, wanted: list[int], network: Network) -> Violation | None:
-    """Say which contribution is missing or counted twice; None if neither is."""
+    """Return which contribution is missing or counted twice; None if neither is."""
     row, node = divmod(cell, block.nodes)
     found = sums.contributions(root)
     twice = [part for part, times in found.items() if times > 1]

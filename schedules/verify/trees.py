@@ -111,7 +111,7 @@ def _in_range(network: Network, packing: TreePacking, findings: Findings) -> boo
 
 
 def _of(part: TreePacking, packing: TreePacking) -> str:
-    """Say which half of in-out trees is meant."""
+    """Return which half of in-out trees is meant."""
     return " of the reduction" if part is packing.reduction else ""
 
 

@@ -123,7 +123,7 @@ def answer(seed: int) -> list[Fault]:
 
 
 def faults_of(data: Data, solved: client.Answered) -> list[str]:
-    """Say what is wrong with an answer."""
+    """Return what is wrong with an answer."""
     made = solved.answer
     want = wanted(data)
     if hasattr(made, "edge_offset"):
