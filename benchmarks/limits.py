@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 GATHER, REDUCE, ALL_TO_ALL = "all_gather", "all_reduce", "all_to_all"
+LATE = "late_all_reduce"
 
 RAILS = ('bandwidth=["200 GB/s","100 GB/s","50 GB/s"]',)
 
@@ -61,6 +62,7 @@ METHODS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "teccl": ("torus(16,16)", GATHER, ()),
     "teccl-all-to-all": ("torus(16,16)", ALL_TO_ALL, ()),
     "sccl": ("torus(16,16)", GATHER, ()),
+    "straggler": ("switch(512)", LATE, ()),
     "spff": ("torus(16,16)", GATHER, ()),
     "tacos": ("torus(32,32)", GATHER, ()),
     "taccl": ("torus(16,16)", GATHER, ()),
@@ -107,6 +109,7 @@ FORMULATIONS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "taccl/contiguity": ("torus(16,16)", GATHER, ()),
     "ten/ilp": ("torus(16,16)", GATHER, ()),
     "multirail/themis": METHODS["themis-lp"],
+    "straggler/rounds": ("switch(12)", LATE, ()),
     "sccl/rounds": ("torus(16,16)", GATHER, ()),
     "teccl/milp": ("torus(10,10)", GATHER, ()),
     "teccl/lp": ("torus(16,16)", GATHER, ()),

@@ -122,6 +122,7 @@ _COLLECTIVES = {
     CollectiveKind.ALL_GATHER: "every rank has the parts of all",
     CollectiveKind.REDUCE_SCATTER: "every rank has its part of the sum of all buffers",
     CollectiveKind.ALL_REDUCE: "every rank has the sum of all buffers",
+    CollectiveKind.LATE_ALL_REDUCE: "every rank has the sum of all buffers, of which all but the first had one part of theirs",
     CollectiveKind.ALL_TO_ALL: "every rank has the part that each other one had for it",
     CollectiveKind.BROADCAST: "every rank has the buffer of the first",
     CollectiveKind.REDUCE: "the first rank has the sum of all buffers",

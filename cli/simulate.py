@@ -33,6 +33,7 @@ SIZES = {
     CollectiveKind.ALL_GATHER: "output buffer of a rank",
     CollectiveKind.REDUCE_SCATTER: "input buffer of a rank",
     CollectiveKind.ALL_REDUCE: "buffer of a rank",
+    CollectiveKind.LATE_ALL_REDUCE: "buffer of a rank",
     CollectiveKind.ALL_TO_ALL: "input buffer of a rank",
     CollectiveKind.GATHER: "output buffer of the root",
     CollectiveKind.SCATTER: "input buffer of the root",

@@ -251,6 +251,35 @@ class LengthCertificate(Shown):
 
 
 @dataclass(frozen=True, repr=False)
+class WholeChunks(Shown):
+    """A rank whose data many need in whole chunks: they leave it one after the other, and the last one is copied on.
+
+    It speaks of schedules whose chunks of the rank's data have at least c = ``chunk_bytes``, on networks whose switches
+    do not copy. Of finer chunks it says nothing.
+
+    Let D be the bytes that the rank has, or contributes to a sum, and that others need, and B its bandwidth outwards.
+    The last of their chunks to leave it has not left before ``D / B``; only then a second rank has it. Every rank that
+    has it needs at least ``c / M`` for each further copy, with M the largest bandwidth out of a rank, so that the
+    number of those that have it at most doubles in that time. If n ranks must have every chunk in the end, the time is
+    at least ``D / B + (ceil(log2 n) - 1) c / M``.
+
+    Parameters
+    ----------
+    rank : int
+        Whose data it is.
+    chunk_bytes : Fraction
+        Size of the smallest chunk that it speaks of.
+    """
+
+    rank: int
+    chunk_bytes: Fraction
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a record."""
+        return {"certificate": "whole-chunks", "rank": self.rank, "chunk_bytes": str(self.chunk_bytes)}
+
+
+@dataclass(frozen=True, repr=False)
 class EpochDistance(Shown):
     """A pair of nodes that a chunk must travel between, on a grid of epochs.
 
@@ -458,5 +487,6 @@ Certificate = (
     | PartitionCertificate
     | TreePrices
     | LengthCertificate
+    | WholeChunks
     | EpochBound
 )

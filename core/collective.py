@@ -12,12 +12,15 @@ class CollectiveKind(Enum):
 
     The size of a collective is that of the full buffer: what every rank holds at the end of an
     all_gather, at the start of a reduce_scatter, and before and after an all_reduce; for an all_to_all what one
-    rank sends in all, its own part included; for the others the message.
+    rank sends in all, its own part included; for the others the message. A late_all_reduce is what is left of an
+    all_reduce once all ranks but the first have reduced and scattered their data: each of them has one part of their
+    sum, and the first rank, which is late, has its own contribution to all parts.
     """
 
     ALL_GATHER = "all_gather"
     REDUCE_SCATTER = "reduce_scatter"
     ALL_REDUCE = "all_reduce"
+    LATE_ALL_REDUCE = "late_all_reduce"
     ALL_TO_ALL = "all_to_all"
     BROADCAST = "broadcast"
     REDUCE = "reduce"

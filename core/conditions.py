@@ -44,7 +44,7 @@ def conditions(demand: Demand, npus: int) -> Conditions:
     ----------
     demand : Demand
         One collective over a group of ranks; the first rank of the group is the root of a broadcast, reduce, gather or
-        scatter.
+        scatter, and the late one of a late_all_reduce.
     npus : int
         Number of ranks of the network.
 
@@ -67,6 +67,9 @@ def conditions(demand: Demand, npus: int) -> Conditions:
             found = {(everyone, (r,), True): part for r in everyone}
         case CollectiveKind.ALL_REDUCE:
             found = {(everyone, everyone, True): demand.size_bytes}
+        case CollectiveKind.LATE_ALL_REDUCE:
+            share = demand.size_bytes / (len(ranks) - 1)
+            found = {(tuple(sorted((root, r))), everyone, True): share for r in everyone if r != root}
         case CollectiveKind.ALL_TO_ALL:
             found = {((s,), (t,), False): part for s in everyone for t in everyone if s != t}
         case CollectiveKind.BROADCAST:

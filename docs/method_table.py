@@ -90,6 +90,9 @@ GROUPS: dict[tuple[str, str], dict[str, About]] = {
         "pccl": About("pccl.md", PAPER, "mesh(10,10,10)", 15.3, "the optimum where a bound is met"),
         "ten-ilp": About("ten.md", REBUILT, "torus(4,4)", 0.8),
         "sccl": About("sccl.md", REBUILT, "dgx1()", 0.04, "the fewest steps"),
+        "straggler": About(
+            "straggler.md", PAPER, "switch(192)", 3.9, "the optimum of whole chunks where the bound is met"
+        ),
         "taccl": About("taccl.md", REBUILT, "dgx1()", 6.3),
         "spff": About("spff.md", REBUILT, "torus(8,8)", 0.6),
     },

@@ -44,6 +44,7 @@ MAX_CLASSES, MAX_LINKS = 400, 5000
 
 #: Collectives in which the first rank of the group is another one than the rest.
 _ROOTED = {
+    CollectiveKind.LATE_ALL_REDUCE,
     CollectiveKind.BROADCAST,
     CollectiveKind.REDUCE,
     CollectiveKind.GATHER,

@@ -22,6 +22,7 @@ from ..core.bounds import (
     PartitionCertificate,
     SolverBound,
     TreePrices,
+    WholeChunks,
 )
 from ..core.budget import Clock
 from ..core.errors import InputError
@@ -33,6 +34,7 @@ from ..core.trace import SimulationMode
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from ..core.verdict import Verdict
+from .chunk_bounds import fault_of_chunks, recomputed_chunk_bound
 from .chunk_orders import lowered
 from .completion import Completion, completion_if_any, completion_of
 from .contradiction import contradictions, margin_of
@@ -326,8 +328,10 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
     Raises
     ------
     InputError
-        If the certificate names what the instance does not have.
+        If the certificate names what the instance does not have, or speaks of other answers.
     """
+    if isinstance(certificate, WholeChunks) and (fault := fault_of_chunks(certificate, answer)) is not None:
+        raise InputError(fault, place="certificate")
     if isinstance(answer, TreePacking) and isinstance(certificate, DistanceCertificate):
         return None
     if isinstance(answer, TreePacking | StepSchedule) and isinstance(certificate, EpochBound):
@@ -391,6 +395,8 @@ def exact_bound(
             proved = recomputed_tree_bound(instance, certificate)
         case LengthCertificate():
             proved = recomputed_length_bound(instance, certificate)
+        case WholeChunks():
+            proved = recomputed_chunk_bound(instance, certificate)
         case DimensionWeights() if isinstance(instance.network, WiredFabric) and instance.demand is not None:
             proved = weighted_bound_s(instance.network, instance.demand, certificate.weights)
         case _:

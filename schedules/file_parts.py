@@ -22,6 +22,7 @@ from ..core.bounds import (
     PartitionCertificate,
     SolverBound,
     TreePrices,
+    WholeChunks,
 )
 from ..core.collective import CollectiveKind, Demand
 from ..core.errors import InputError, located
@@ -189,9 +190,13 @@ def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Int
     )
 
 
+#: Certificates of bounds in seconds, by their names.
+_IN_SECONDS = ("cut", "distance", "partition", "tree-prices", "lengths", "whole-chunks", "solver")
+
+
 def read_certificate(file: Fields) -> Certificate:
     """Read a certificate."""
-    kind = file.word("certificate", ["cut", "distance", "partition", "tree-prices", "lengths", "solver", *EPOCH_BOUNDS])
+    kind = file.word("certificate", [*_IN_SECONDS, *EPOCH_BOUNDS])
     certificate: Certificate
     if kind == "cut":
         certificate = CutCertificate(tuple(file.integers("nodes", 0, _MANY).tolist()))
@@ -203,6 +208,8 @@ def read_certificate(file: Fields) -> Certificate:
         certificate = _read_tree_prices(file)
     elif kind in EPOCH_BOUNDS:
         certificate = EPOCH_BOUNDS[kind](file)
+    elif kind == "whole-chunks":
+        certificate = WholeChunks(file.integer("rank", 0, _MANY), file.fraction("chunk_bytes"))
     elif kind == "lengths":
         certificate = LengthCertificate(tuple(file.integers("lengths", 0, _MANY).tolist()))
     else:

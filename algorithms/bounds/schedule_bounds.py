@@ -42,7 +42,7 @@ class DemandGroup:
     size_bytes : Fraction
         Its size.
     ranks : tuple of int
-        The group, the root of a broadcast, reduce, gather or scatter, or the sender of a message, first.
+        The group, the root of a broadcast, reduce, gather or scatter, the late rank, or the sender of a message, first.
     """
 
     kind: CollectiveKind
@@ -52,7 +52,8 @@ class DemandGroup:
     @property
     def part_bytes(self) -> Fraction:
         """Size of one rank's part."""
-        return self.size_bytes / len(self.ranks)
+        late = self.kind is CollectiveKind.LATE_ALL_REDUCE
+        return self.size_bytes / (len(self.ranks) - 1 if late else len(self.ranks))
 
 
 def best_bound(instance: Instance) -> Bound:
@@ -172,6 +173,7 @@ def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:
         CollectiveKind.ALL_GATHER,
         CollectiveKind.REDUCE_SCATTER,
         CollectiveKind.ALL_REDUCE,
+        CollectiveKind.LATE_ALL_REDUCE,
         CollectiveKind.ALL_TO_ALL,
     )
     backwards = group.kind in (CollectiveKind.REDUCE, CollectiveKind.GATHER)
@@ -222,7 +224,7 @@ def bytes_leaving(group: DemandGroup, inside: int, *, root_inside: bool) -> Frac
     inside : int
         Number of the group's ranks in the set.
     root_inside : bool
-        Whether the root, the first rank, is one of them.
+        Whether the root or late rank, the first one, is one of them.
     """
     outside = len(group.ranks) - inside
     if not inside or not outside:
@@ -236,6 +238,8 @@ def bytes_leaving(group: DemandGroup, inside: int, *, root_inside: bool) -> Frac
             parts = inside * outside
         case CollectiveKind.ALL_REDUCE:
             parts = len(group.ranks)
+        case CollectiveKind.LATE_ALL_REDUCE:
+            parts = len(group.ranks) - 1 if root_inside else inside
         case CollectiveKind.BROADCAST | CollectiveKind.POINT_TO_POINT:
             parts = len(group.ranks) if root_inside else 0
         case CollectiveKind.SCATTER:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -33,8 +34,8 @@ def _parts(random: Random, count: int) -> tuple[tuple[int, ...], ...]:
 
 
 def in_seconds(random: Random, nodes: int, ranks: int, links: int) -> Certificate:
-    """A cut, distance, partition or lengths."""
-    match random.randrange(4):
+    """A cut, distance, partition, lengths or whole chunks."""
+    match random.randrange(5):
         case 0:
             return bounds.CutCertificate(_some(random, nodes))
         case 1:
@@ -42,6 +43,8 @@ def in_seconds(random: Random, nodes: int, ranks: int, links: int) -> Certificat
         case 2:
             parts = tuple((i,) for i in range(nodes)) if random.random() < 0.4 else _parts(random, nodes)
             return bounds.PartitionCertificate(parts)
+        case 3:
+            return bounds.WholeChunks(random.randrange(ranks), Fraction(1, 10**6))
         case _:
             return bounds.LengthCertificate(tuple(_number(random, 4) for _ in range(links)))
 

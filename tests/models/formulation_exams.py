@@ -101,6 +101,10 @@ INSTANCES = {
             metric="rounds",
         ),
     ],
+    "straggler/rounds": [
+        Exam("switch(4)", "late_all_reduce", method={}, metric="rounds"),
+        Exam("complete(3)", "late_all_reduce", method={}, metric="rounds"),
+    ],
     # All shortest ways of an odd ring are the only ones.
     "taccl/routing": [Exam("ring(5)", "all_gather", method={"contiguity": False, "routing_gap": 0})],
     "taccl/contiguity": [Exam("ring(3)", "all_gather", chunks=2), Exam("line(3)", "broadcast", chunks=2)],

@@ -1,0 +1,193 @@
+"""Rounds after a late rank has come, chosen one by one so that no chunk that must double is held up.
+
+In a round in which the late rank exchanges a new chunk, the chunks of each age double, and the oldest one is completed.
+As many sends as there are ranks are wanted then, so that every rank has to send, and has to receive. The ranks that
+hold *young* chunks, which must double to be complete in time, have to be distinct; all others have to hold the oldest
+chunks. It is kept so by what ranks receive: a rank with a young chunk receives an old one, and a rank that still has to
+exchange its own chunk is kept free of young ones when its turn may come. Senders and receivers of a round are
+assignments of least cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.schedule import Bools, Floats, Ints
+
+#: Chunk, source and target of a send, by positions in the group; the late rank is 0.
+Send = tuple[int, int, int]
+
+#: Cost of what cannot be, and by how much a send of a chunk is better than none, the more so the younger the chunk.
+_NEVER, _SENT, _RECEIVED, _YOUNGER = 1e6, 10.0, 1000.0, 20.0
+
+#: Costs of receiving a young chunk: where the rank holds another one, holds the oldest one, or has still to exchange.
+_SECOND_YOUNG, _OLDEST, _UNSETTLED = 500.0, 50.0, 5.0
+
+#: What may be added at random to costs of sending and receiving, so that several tries differ.
+_NOISE_SENT, _NOISE_RECEIVED = 1e-3, 1e-1
+
+
+def fewest_rounds(ranks: int, chunks: int) -> int:
+    """No schedule of whole chunks has fewer: ``C - 1 + ceil(log2 n)``."""
+    return chunks - 1 + (ranks - 1).bit_length()
+
+
+@dataclass
+class Spread:
+    """Which rank has which chunk, while rounds are chosen.
+
+    Parameters
+    ----------
+    chunks : int
+        Chunks of each rank but the late one.
+    full : array of bool, shape (chunks in all, ranks)
+        Who has the full sum of each chunk.
+    age : array of int, shape (chunks in all,)
+        Rounds since it was exchanged; -1 before.
+    random : numpy.random.Generator
+        Breaks ties.
+    """
+
+    chunks: int
+    full: Bools
+    age: Ints
+    random: np.random.Generator
+    passed: int = 0
+
+    @classmethod
+    def of(cls, ranks: int, chunks: int, seed: int) -> Spread:
+        """Begin with nothing exchanged."""
+        count = (ranks - 1) * chunks
+        full, age = np.zeros((count, ranks), dtype=np.bool_), np.full(count, -1, dtype=np.int64)
+        return cls(chunks, full, age, np.random.default_rng(seed))
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks, the late one included."""
+        return int(self.full.shape[1])
+
+    @property
+    def waiting(self) -> Bools:
+        """Which ranks have chunks that the late rank has not exchanged."""
+        left = (self.age < 0).reshape(self.ranks - 1, self.chunks).any(axis=1)
+        return np.concatenate([[False], left])
+
+    @property
+    def done(self) -> bool:
+        """Whether everybody has every chunk."""
+        return bool(self.full.all())
+
+    @property
+    def doublings(self) -> int:
+        """``ceil(log2 n)``."""
+        return (self.ranks - 1).bit_length()
+
+    @property
+    def oldest_young(self) -> int:
+        """Up to this age all who have a chunk must send it: then half or a quarter of the ranks have it."""
+        q = self.doublings
+        return q - 1 if 4 * self.ranks >= 3 * 2**q else q - 2
+
+    def round(self) -> list[Send]:
+        """Choose the sends of the next round and take them."""
+        waiting = self.waiting
+        active = np.flatnonzero((self.age >= 0) & ~self.full.all(axis=1))
+        senders, partner = self._senders(active, waiting)
+        receivers = self._receivers(active, senders, waiting, partner)
+        sends = [
+            (chunk, source, target)
+            for chunk in active.tolist()
+            for source, target in zip(senders[chunk], receivers[chunk], strict=False)
+        ]
+        for chunk, _, target in sends:
+            self.full[chunk, target] = True
+        self.age[self.age >= 0] += 1
+        if partner:
+            chunk = (partner - 1) * self.chunks
+            chunk += int(np.flatnonzero(self.age[chunk : chunk + self.chunks] < 0)[0])
+            self.full[chunk, [0, partner]], self.age[chunk] = True, 1
+            sends += [(chunk, 0, partner), (chunk, partner, 0)]
+        self.passed += 1
+        return sends
+
+    def _growth(self, chunk: int, *, free: bool) -> int:
+        """By how many ranks a chunk should grow: those that have it each find another one."""
+        has = int(self.full[chunk, 1:].sum())
+        helps = free and self.age[chunk] == self.age[self.age >= 0].min()  # the late rank spreads the last chunk
+        return min(self.ranks - 1, 2 * has + helps) - has
+
+    def _senders(self, active: Ints, waiting: Bools) -> tuple[dict[int, list[int]], int]:
+        """Who sends which chunk, and with whom the late rank exchanges one; 0 if with nobody."""
+        free = not waiting.any()
+        slots = np.array([c for c in active for _ in range(self._growth(c, free=free))], dtype=np.int64)
+        cost = np.full((self.ranks, max(self.ranks, len(slots) + 1)), 0.0)
+        worth = _SENT + np.maximum(0, self.doublings - self.age[slots])
+        cost[:, : len(slots)] = np.where(self.full[slots].T, -worth, _NEVER)
+        if not free:
+            cost[0] = 0.0
+            cost[0, : len(slots)] = _NEVER
+            cost[:, len(slots)] = np.where(waiting, -_NEVER / 10, _NEVER)
+        partner, senders = 0, {int(chunk): list[int]() for chunk in active}
+        for rank, slot in self._assigned(cost, _NOISE_SENT):
+            if slot < len(slots):
+                senders[int(slots[slot])].append(rank)
+            elif slot == len(slots) and not free:
+                partner = rank
+        return senders, partner
+
+    def _receivers(
+        self, active: Ints, senders: dict[int, list[int]], waiting: Bools, partner: int
+    ) -> dict[int, list[int]]:
+        """Who receives which of the chunks that are sent."""
+        slots = np.array([chunk for chunk in active for _ in senders[int(chunk)]], dtype=np.int64)
+        becomes = self.age[active] + 1
+        young: Bools = np.logical_or.reduce(self.full[active[becomes <= self.oldest_young]], axis=0)
+        cost = np.full((self.ranks, max(self.ranks, len(slots))), 0.0)
+        for column, chunk in enumerate(slots.tolist()):
+            cost[:, column] = self._reception(chunk, young, waiting)
+        next_one = self._kept_free(active, young, waiting, partner)
+        if next_one:
+            cost[next_one, : len(slots)][self.age[slots] < self.oldest_young] = _NEVER
+        cost[0, : len(slots)] = _NEVER
+        if partner:
+            cost[partner, : len(slots)] = _NEVER
+        receivers = {int(chunk): list[int]() for chunk in active}
+        for rank, slot in self._assigned(cost, _NOISE_RECEIVED):
+            if slot < len(slots):
+                receivers[int(slots[slot])].append(rank)
+        return receivers
+
+    def _reception(self, chunk: int, young: Bools, waiting: Bools) -> Floats:
+        """What it costs that each rank receives a chunk."""
+        early = max(0, self.doublings - int(self.age[chunk]))
+        cost = np.full(self.ranks, -_RECEIVED - _YOUNGER * early)
+        if self.age[chunk] < self.oldest_young:
+            cost += _SECOND_YOUNG * young + _UNSETTLED * early * waiting
+            if self.passed < self.doublings:  # those with the first chunk are to be free when it is the oldest
+                cost += _OLDEST * self.full[self.age.argmax()]
+        else:
+            cost += _OLDEST * young
+        cost[self.full[chunk]] = _NEVER
+        return cost
+
+    def _kept_free(self, active: Ints, young: Bools, waiting: Bools, partner: int) -> int:
+        """Who is to be the late rank's next partner: one without a young chunk, who can receive an old one if any."""
+        candidates = waiting & ~young
+        candidates[partner] &= self.chunks > 1
+        if not candidates.any():
+            return 0
+        old = active[self.age[active] >= self.doublings - 1]
+        lacks = ~self.full[old].all(axis=0) if len(old) else np.zeros(self.ranks, dtype=np.bool_)
+        return int((candidates * (1 + lacks + self.random.random(self.ranks) / 2)).argmax())
+
+    def _assigned(self, cost: Floats, noise: float) -> Iterator[tuple[int, int]]:
+        """Ranks and slots of an assignment of least cost, without those that cannot be."""
+        from scipy.optimize import linear_sum_assignment
+
+        rows, columns = linear_sum_assignment(cost + noise * self.random.random(cost.shape))
+        return (
+            (row, column) for row, column in zip(rows.tolist(), columns.tolist(), strict=True) if cost[row, column] < 0
+        )
