@@ -137,6 +137,8 @@ def _collective(instance: Instance) -> tuple[CollectiveKind | None, list[int]]:
         text = f"{len(instance.demands)} collectives at once; a file is one collective of one communicator"
         raise InputError(text, place="instance.also")
     (kind,) = kinds
+    if kind is CollectiveKind.LATE_ALL_REDUCE:
+        raise InputError("late_all_reduce begins with sums of some ranks; no such file does", place="instance.demand")
     return kind, [topology.rank_nodes[rank] for rank in members_ranks(instance)]
 
 
