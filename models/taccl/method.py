@@ -1,38 +1,19 @@
-"""``taccl``: the method, its options, and sketches: which edges may be used, and which ranks are alike.
-
-Statements of a sketch are separated by semicolons or lines:
-
-* ``avoid A -> B``: no edge from a node whose name matches A to one that matches B (``*`` and ``?`` as in file names);
-* ``only A -> B``: of the edges out of nodes that match A, those to nodes that match B alone;
-* ``shift N``: what rank r does with its chunks, rank r + N does with its own, modulo the number of ranks, N being a
-  divisor of it.
-"""
+"""``taccl``: the method and its options; what sketches say is in :mod:`.sketch`."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
 
-from ...algorithms.graphs.hyper_edges import RankEdge
 from ...algorithms.schedules.commodities import supports_copies
-from ...core.errors import InputError, shown
 from ...core.fields import Strict
 from ...core.formulation import Formulation
+from ...core.instance import Instance
 from ...core.method import Kind, Method
 from ...core.schedule import StepSchedule
-from ...core.topology import Topology
-
-#: Length of a sketch.
-MAX_LENGTH = 10_000
-
-_RULE = re.compile(r"(avoid|only)\s+(\S{1,100})\s*->\s*(\S{1,100})\Z")
-_SHIFT = re.compile(r"shift\s+([1-9][0-9]{0,5})\Z")
-
+from .sketch import MAX_LENGTH, parse_sketch
 
 PAPER = "Shah et al., TACCL: Guiding Collective Algorithm Synthesis using Communication Sketches, NSDI 2023"
 
@@ -43,7 +24,8 @@ class SketchOptions(Strict):
     sketch: str = Field(
         "",
         max_length=MAX_LENGTH,
-        description="Statements such as 'avoid box0.* -> box1.*; shift 8', separated by semicolons.",
+        description="Statements such as 'avoid box0.* -> box1.*; shift 8', separated by semicolons, or the text of a "
+        "sketch file of TACCL.",
     )
 
 
@@ -51,7 +33,12 @@ class RoutingOptions(SketchOptions):
     """Options of ``taccl/routing``."""
 
     connections: Literal["any", "min", "max"] = Field(
-        "any", description="Whether few (uc-min) or many (uc-max) of the edges through switches are used."
+        "any",
+        description="Whether few (uc-min) or many (uc-max) of the edges through switches are used, where a sketch file "
+        "says nothing.",
+    )
+    ways: Literal["shortest", "any"] = Field(
+        "shortest", description="Whether chunks go through ranks on ways of fewest edges alone, as in TACCL."
     )
 
 
@@ -59,59 +46,16 @@ class TacclOptions(RoutingOptions):
     """Options of ``taccl``."""
 
     contiguity: bool = Field(True, description="Whether neighbours in an order may be sent together.")
-    routing_gap: float = Field(0.01, ge=0, le=1, description="Relative gap at which the routing may stop.")
+    routing_gap: float = Field(0.01, ge=0, le=1, description="Relative gap at which the programs may stop.")
+    nodes: int = Field(100, ge=1, le=10**9, description="Nodes of the solver's search in each of the two programs.")
 
 
-@dataclass(frozen=True)
-class Sketch:
-    """A sketch that has been read.
-
-    Parameters
-    ----------
-    rules : tuple of (str, str, str)
-        ``avoid`` or ``only``, and two patterns.
-    shift : int or None
-        By how much ranks are alike.
-    """
-
-    rules: tuple[tuple[str, str, str], ...] = ()
-    shift: int | None = None
-
-    def allowed(self, topology: Topology, edges: Iterable[RankEdge]) -> tuple[RankEdge, ...]:
-        """The edges that the rules leave."""
-        names = [node.name for node in topology.nodes]
-        return tuple(edge for edge in edges if self._allows(names[edge.source], names[edge.target]))
-
-    def _allows(self, source: str, target: str) -> bool:
-        return all(
-            not (fnmatchcase(source, one) and fnmatchcase(target, other) == (word == "avoid"))
-            for word, one, other in self.rules
-        )
-
-
-def parse_sketch(text: str, ranks: int) -> Sketch:
-    """Read a sketch.
-
-    Raises
-    ------
-    InputError
-        If a statement is none, or ranks cannot be alike in this way.
-    """
-    if len(text) > MAX_LENGTH:
-        raise InputError(f"{len(text):,} characters; expected at most {MAX_LENGTH:,}", place="sketch")
-    rules: list[tuple[str, str, str]] = []
-    shift: int | None = None
-    for index, statement in enumerate(filter(None, (part.strip() for part in re.split(r"[;\n]", text)))):
-        place = f"sketch[{index}]"
-        if (rule := _RULE.match(statement)) is not None:
-            rules.append((rule[1], rule[2], rule[3]))
-        elif (moved := _SHIFT.match(statement)) is not None and shift is None:
-            shift = int(moved[1])
-            if ranks % shift or shift == ranks:
-                raise InputError(f"shift {shift}; expected a proper divisor of the {ranks} ranks", place=place)
-        else:
-            raise InputError(f"{shown(statement)}; expected avoid A -> B, only A -> B or one shift N", place=place)
-    return Sketch(tuple(rules), shift)
+def pose(instance: Instance, options: SketchOptions) -> Instance:
+    """Cut the parts of ranks into the chunks that the sketch asks for."""
+    chunks = parse_sketch(options.sketch, instance.npus).chunks
+    if chunks is None or instance.demand is None:
+        return instance
+    return instance.with_changes(demand=replace(instance.demand, chunks=chunks))
 
 
 METHOD = Method(
@@ -123,6 +67,7 @@ METHOD = Method(
     options=TacclOptions,
     solve=f"{__package__}.solve:run",
     supports=supports_copies,
+    pose=pose,
 )
 
 ROUTING = Formulation(
@@ -137,6 +82,7 @@ ROUTING = Formulation(
     needs=("integers",),
     options=RoutingOptions,
     supports=supports_copies,
+    pose=pose,
     agrees_with="taccl",
     bounds=False,
 )
@@ -152,6 +98,7 @@ CONTIGUITY = Formulation(
     needs=("integers",),
     options=SketchOptions,
     supports=supports_copies,
+    pose=pose,
     agrees_with="taccl",
     bounds=False,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,21 @@ from ...core.method import Outcome, Status
 from ...core.schedule import StepSchedule
 from ...core.solver import Solver, SolverOptions
 from ...core.topology import Topology
+from .first_routes import first_routes, routing_time
 from .formulations import contiguity, routing
 from .formulations.contiguity import QueueOrders
-from .formulations.routing import RoutingProblem
-from .method import RoutingOptions, SketchOptions, TacclOptions, parse_sketch
+from .formulations.routing import Connections, RoutingProblem
+from .method import RoutingOptions, SketchOptions, TacclOptions
+from .sketch import Sketch, parse_sketch, ranks_of, shortest_ways
 
 #: Times of sends that the integer program can hold beside one another: its big constants are sums of the longest ones.
 WIDEST = 10**6
+
+#: Part by which times may be longer than those of the routes that are known: more than rounding.
+SLACK = 1e-6
+
+#: Part of the time that is left that the routing may take where contiguity follows.
+ROUTING_SHARE = 0.5
 
 #: Seconds that a chunk on an edge takes to be built.
 COLUMN_S = 6e-5
@@ -43,25 +51,34 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacclOption
     bound, certificate = best_bound(instance)
     budget.tell_bound(bound, certificate)
     problem = routing_of(instance, options)
+    limits = SolverOptions(rel_gap=budget.gap or options.routing_gap, node_limit=options.nodes, use_start=True)
     with budget.clock.phase("build"):
         model = routing.build(problem)
-    result = solver.solve(model, budget, SolverOptions(rel_gap=budget.gap or options.routing_gap))
+        for send in problem.sends if problem.routes else ():
+            model.x[send].value = int(send in problem.routes)
+    result = solver.solve(model, budget.part(ROUTING_SHARE) if options.contiguity else budget, limits)
     base: dict[str, Any] = {"bound": float(bound), "certificate": certificate, "size": result.size}
-    if not result.has_solution:
+    if not result.has_solution and not problem.routes:
         message = f"no routes were found: the solver says {result.termination.value}"
         return Outcome(Status.LIMIT, message=message, reports=(result,), **base)
-    plan = order_sends(problem, taken(model))
-    metrics: dict[str, object] = {"routing_s": model.T.value * float(problem.unit_s), "sends": len(plan.sends)}
+    plan = order_sends(problem, taken(model) if result.has_solution else sorted(problem.routes))
+    metrics: dict[str, object] = {"sends": len(plan.sends)}
+    if result.has_solution:
+        metrics["routing_s"] = model.T.value * float(problem.unit_s)
     reports = [result]
-    begin = plan.begin
+    begin, end = plan.begin, plan.end
     if options.contiguity and not budget.exhausted:
-        joined = contiguity.build(plan.orders)
-        second = solver.solve(joined, budget, SolverOptions(rel_gap=budget.gap or options.routing_gap))
+        with budget.clock.phase("build"):
+            joined = contiguity.build(plan.orders)
+            for pair in joined.pairs:
+                joined.g[pair].value = 0
+        second = solver.solve(joined, budget, limits)
         reports.append(second)
         if second.has_solution:
             begin = [joined.b[k].value for k in joined.K]
             metrics["joined"] = sum(round(g.value) for g in joined.g.values())
-            metrics["taccl_cost_s"] = joined.T.value * float(problem.unit_s)
+            end = joined.T.value
+    metrics["taccl_cost_s"] = end * float(problem.unit_s)
     schedule = _schedule(instance, plan, begin)
     return Outcome(Status.FEASIBLE, schedule, reports=tuple(reports), iterations=len(reports), metrics=metrics, **base)
 
@@ -74,9 +91,12 @@ class PosedRouting(RoutingProblem):
     ----------
     instance : Instance
         Whose chunks are moved.
+    routes : frozenset of (int, int)
+        Routes that were made without a solver; none if there are none.
     """
 
     instance: Instance = field(kw_only=True)
+    routes: frozenset[tuple[int, int]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -91,8 +111,8 @@ class PosedOrders(QueueOrders):
         Whose chunks are moved.
     """
 
-    plan: OrderingPlan
-    instance: Instance
+    plan: OrderingPlan = field(kw_only=True)
+    instance: Instance = field(kw_only=True)
 
 
 def routing_of(instance: Instance, options: RoutingOptions) -> PosedRouting:
@@ -108,19 +128,38 @@ def routing_of(instance: Instance, options: RoutingOptions) -> PosedRouting:
         If the model would be too large.
     """
     topology = network_of(instance)
-    sketch = parse_sketch(options.sketch, instance.npus)
+    sketch, rank = parse_sketch(options.sketch, instance.npus), ranks_of(topology)
     chunks = commodities_of(instance)
     edges = sketch.allowed(topology, edges_of(topology))
     if not edges:
         raise InputError("the sketch leaves no edge", place="sketch")
     require_buildable(len(chunks) * len(edges), f"{len(chunks):,} chunks on {len(edges):,} edges", COLUMN_S)
-    same = symmetric(topology, chunks, edges, sketch.shift) if sketch.shift is not None else ()
-    return _in_units(PosedRouting(chunks, edges, topology, same, options.connections, instance=instance))
+    same = [pair for shift in sketch.shifts for pair in symmetric(topology, chunks, edges, sketch, shift)]
+    usable: list[list[int]] = []
+    for chunk in chunks:
+        nodes = frozenset(topology.rank_nodes)
+        if options.ways == "shortest":
+            nodes = shortest_ways(topology, edges, chunk.source, chunk.targets)
+        usable.append(
+            [
+                e
+                for e, edge in enumerate(edges)
+                if edge.source in nodes
+                and edge.target in nodes
+                and sketch.takes(rank[chunk.source], rank[edge.source], rank[edge.target])
+            ]
+        )
+    connections: Connections = sketch.connections or options.connections
+    posed = _in_units(PosedRouting(chunks, edges, topology, same, connections, usable=usable, instance=instance))
+    routes = first_routes(posed)
+    if routes is None:
+        return posed
+    return replace(posed, routes=routes, most=routing_time(posed, routes) * (1 + SLACK))
 
 
 def taken(model: Any) -> list[tuple[int, int]]:
     """The chunks and edges of a solved routing."""
-    return [(c, e) for c in model.C for e in model.E if model.x[c, e].value > 0.5]
+    return [send for send in model.sends if model.x[send].value > 0.5]
 
 
 def routed_schedule(model: Any, routing: PosedRouting) -> StepSchedule:
@@ -135,11 +174,12 @@ def fastest_orders(instance: Instance, options: SketchOptions) -> PosedOrders:
     Each rank receives a chunk over the edge by which it would come first if nothing else were sent; of several, the
     first one.
     """
-    routing = routing_of(instance, RoutingOptions(sketch=options.sketch, connections="any"))
+    routing = routing_of(instance, RoutingOptions(sketch=options.sketch, connections="any", ways="shortest"))
     tail, head = np.array([(edge.source, edge.target) for edge in routing.edges], dtype=np.int64).T
     ways: list[tuple[int, int]] = []
     for c, chunk in enumerate(routing.chunks):
-        length = [routing.passing(c, e) for e in range(len(routing.edges))]
+        usable = frozenset(routing.usable[c])
+        length = [routing.passing(c, e) if e in usable else inf for e in range(len(routing.edges))]
         far = distances(len(routing.topology.nodes), tail, head, length)[chunk.source]
         first: dict[int, tuple[float, int]] = {}
         for e, edge in enumerate(routing.edges):
@@ -209,6 +249,11 @@ class OrderingPlan:
     by_time: Sequence[int]
     orders: QueueOrders
 
+    @property
+    def end(self) -> float:
+        """When all sends have ended if none go together."""
+        return self.orders.end or 0.0
+
 
 def order_sends(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> OrderingPlan:
     """Order the sends of a routing: the earliest first; of two at once, the one with the longer way left.
@@ -246,7 +291,14 @@ def order_sends(routing: RoutingProblem, taken: Sequence[tuple[int, int]]) -> Or
         routing.edges,
         begin,
         by_time,
-        QueueOrders(list(queues.values()), alpha, beta, after, [e for _, e in sends]),
+        QueueOrders(
+            list(queues.values()),
+            alpha,
+            beta,
+            after,
+            [e for _, e in sends],
+            max((b + routing.passing(*send) for b, send in zip(begin, sends, strict=True)), default=0.0) * (1 + SLACK),
+        ),
     )
 
 
@@ -294,20 +346,27 @@ def _parents_first(after: Sequence[int | None]) -> list[int]:
 
 
 def symmetric(
-    topology: Topology, chunks: Sequence[Commodity], edges: Sequence[RankEdge], shift: int
+    topology: Topology, chunks: Sequence[Commodity], edges: Sequence[RankEdge], sketch: Sketch, shift: tuple[int, int]
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Pair every send with the one that the shift makes of it.
+    """Pair every send with the one that a shift makes of it.
+
+    Between parts of ranks that shift for themselves edges are left free if the shift does not map them to edges.
 
     Raises
     ------
     InputError
         If the shift does not map edges to edges and chunks to chunks.
     """
-    nodes = topology.rank_nodes
-    moved = {node: nodes[(rank + shift) % len(nodes)] for rank, node in enumerate(nodes)}
+    nodes, size = topology.rank_nodes, shift[1]
+    moved = {node: nodes[sketch.moved(shift, rank)] for rank, node in enumerate(nodes)}
+    part = {node: rank // size for rank, node in enumerate(nodes)}
     places: dict[tuple[int, int], list[int]] = {}
     for e, edge in enumerate(edges):
         places.setdefault((edge.source, edge.target), []).append(e)
+    between = [(i, j) for i, j in places if part[i] != part[j]]
+    if any(len(places.get((moved[i], moved[j]), ())) != len(places[i, j]) for i, j in between):
+        for ends in between:
+            del places[ends]
     kinds: dict[tuple[int, tuple[int, ...]], list[int]] = {}
     for c, chunk in enumerate(chunks):
         kinds.setdefault((chunk.source, tuple(sorted(chunk.targets))), []).append(c)
@@ -315,14 +374,14 @@ def symmetric(
     for (i, j), own in places.items():
         image = places.get((moved[i], moved[j]), [])
         if len(image) != len(own):
-            raise InputError(f"shift {shift} does not map edges to edges", place="sketch")
+            raise InputError(f"shift {shift[0]} of {size} does not map edges to edges", place="sketch")
         to_edge |= dict(zip(own, image, strict=True))
     for (source, targets), same in kinds.items():
         image = kinds.get((moved[source], tuple(sorted(moved[t] for t in targets))), [])
         if len(image) != len(same):
-            raise InputError(f"shift {shift} does not map chunks to chunks", place="sketch")
+            raise InputError(f"shift {shift[0]} of {size} does not map chunks to chunks", place="sketch")
         to_chunk |= dict(zip(same, image, strict=True))
-    return [((c, e), (to_chunk[c], to_edge[e])) for c in to_chunk for e in to_edge]
+    return [((c, e), (to_chunk[c], to_edge[e])) for c in to_chunk for e in sorted(to_edge)]
 
 
 def labels(index: PosedRouting) -> Mapping[str, Callable[[Any], str]]:

@@ -24,6 +24,8 @@ class QueueOrders:
         The send that brings the chunk to where this one starts; None at the source.
     edge : sequence of int
         What every send goes over; only sends over the same edge can go together.
+    end : float or None
+        When all sends have ended if none go together, in that unit, if it is known.
     """
 
     queues: Sequence[Sequence[int]]
@@ -31,10 +33,13 @@ class QueueOrders:
     beta: Sequence[float]
     after: Sequence[int | None]
     edge: Sequence[int]
+    end: float | None = None
 
     @property
     def horizon(self) -> float:
-        """All sends one after the other."""
+        """No shorter than the best: what is known, or all sends one after the other."""
+        if self.end is not None:
+            return self.end
         return sum(self.alpha) + sum(self.beta)
 
     @property
@@ -52,6 +57,7 @@ def build(orders: QueueOrders) -> Any:
     turn(m, orders)
     joined_begin(m, orders)
     joined_end(m, orders)
+    busy(m, orders)
     last(m, orders)
     m.objective = pyo.Objective(expr=m.T, sense=pyo.minimize)
     return m
@@ -115,6 +121,21 @@ def joined_end(m: Any, orders: QueueOrders) -> None:
         if part == "length":
             return m.w[b] >= m.w[a] + orders.beta[b] - slack
         return m.f[a] >= m.f[b] - slack
+
+
+def busy(m: Any, orders: QueueOrders) -> None:
+    """``f_k >= b_1 + sum_{h <= k} (beta_h + alpha_h (1 - g_h))`` in every queue, where g of its first send is 0.
+
+    It follows from the others where g is whole; without it a relaxation knows no turns.
+    """
+    place = {k: (queue, n) for queue in orders.queues for n, k in enumerate(queue)}
+
+    @m.Constraint([k for queue in orders.queues for k in queue[1:]])
+    def busy(m: Any, k: int) -> Any:
+        queue, n = place[k]
+        rest = sum(orders.beta[h] for h in queue[: n + 1]) + orders.alpha[queue[0]]
+        pairs = itertools.pairwise(queue[: n + 1])
+        return m.f[k] >= m.b[queue[0]] + rest + pyo.quicksum(orders.alpha[h] * (1 - m.g[a, h]) for a, h in pairs)
 
 
 def last(m: Any, orders: QueueOrders) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 import pyomo.environ as pyo
@@ -12,6 +13,9 @@ import pyomo.environ as pyo
 from ....algorithms.graphs.hyper_edges import RankEdge
 from ....algorithms.schedules.commodities import Commodity
 from ....core.topology import Topology
+
+#: How many edges through switches are to be used.
+Connections = Literal["any", "min", "max"]
 
 #: Weight of the number of sends, and of the edges in use, against the time: too small to trade time for them.
 LITTLE = 1e-4
@@ -33,14 +37,34 @@ class RoutingProblem:
         ``any``, ``min`` (uc-min) or ``max`` (uc-max): how many edges through switches are to be used.
     unit_s : Fraction
         Seconds of the unit of all times, so that solvers are given no tiny numbers.
+    usable : sequence of sequence of int
+        Edges that each chunk may take; all unless given.
+    most : float or None
+        A time that some routing is known to keep, in that unit.
     """
 
     chunks: Sequence[Commodity]
     edges: Sequence[RankEdge]
     topology: Topology
     same: Sequence[tuple[tuple[int, int], tuple[int, int]]] = ()
-    connections: Literal["any", "min", "max"] = "any"
+    connections: Connections = "any"
     unit_s: Fraction = Fraction(1)
+    usable: Sequence[Sequence[int]] = ()
+    most: float | None = None
+
+    @cached_property
+    def sends(self) -> list[tuple[int, int]]:
+        """Chunks and edges that they may take."""
+        every = range(len(self.edges))
+        return [(c, e) for c in range(len(self.chunks)) for e in (self.usable[c] if self.usable else every)]
+
+    @cached_property
+    def into(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
+        """The sends that bring each chunk to each node."""
+        into: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for c, e in self.sends:
+            into.setdefault((c, self.edges[e].target), []).append((c, e))
+        return into
 
     def load(self, chunk: int, link: int) -> float:
         """Time that a chunk keeps a link busy."""
@@ -56,7 +80,9 @@ class RoutingProblem:
 
     @property
     def horizon(self) -> float:
-        """Longer than any route: every edge once."""
+        """No shorter than the best routes: what is known, or every edge once."""
+        if self.most is not None:
+            return self.most
         return sum(max(self.passing(c, e) for c in range(len(self.chunks))) for e in range(len(self.edges)))
 
 
@@ -81,14 +107,11 @@ def variables(m: Any, problem: RoutingProblem) -> None:
     m.C = pyo.RangeSet(0, len(problem.chunks) - 1)
     m.E = pyo.RangeSet(0, len(problem.edges) - 1)
     m.through = pyo.Set(initialize=[e for e, edge in enumerate(problem.edges) if len(edge.links) > 1])
-    m.x = pyo.Var(m.C, m.E, domain=pyo.Binary)
+    m.sends = pyo.Set(initialize=problem.sends, dimen=2)
+    m.x = pyo.Var(m.sends, domain=pyo.Binary)
     m.t = pyo.Var(m.C, pyo.Set(initialize=nodes), bounds=(0, problem.horizon))
     m.u = pyo.Var(m.through, domain=pyo.Binary)
     m.T = pyo.Var(bounds=(0, None))
-
-
-def _into(problem: RoutingProblem, node: int) -> list[int]:
-    return [e for e, edge in enumerate(problem.edges) if edge.target == node]
 
 
 def delivered(m: Any, problem: RoutingProblem) -> None:
@@ -97,28 +120,28 @@ def delivered(m: Any, problem: RoutingProblem) -> None:
 
     @m.Constraint(needed)
     def delivered(m: Any, c: int, n: int) -> Any:
-        into = _into(problem, n)
-        return pyo.quicksum(m.x[c, e] for e in into) == 1 if into else pyo.Constraint.Infeasible
+        into = problem.into.get((c, n), [])
+        return pyo.quicksum(m.x[send] for send in into) == 1 if into else pyo.Constraint.Infeasible
 
 
 def relayed(m: Any, problem: RoutingProblem) -> None:
     """``x_{c,(i,j)} <= sum_h x_{c,(h,i)}``: who sends a chunk on has received it; nothing comes back to the source."""
 
-    @m.Constraint(m.C, m.E)
+    @m.Constraint(m.sends)
     def relayed(m: Any, c: int, e: int) -> Any:
         edge, source = problem.edges[e], problem.chunks[c].source
         if edge.target == source:
             return m.x[c, e] <= 0
         if edge.source == source:
             return pyo.Constraint.Skip
-        return m.x[c, e] <= pyo.quicksum(m.x[c, h] for h in _into(problem, edge.source))
+        return m.x[c, e] <= pyo.quicksum(m.x[send] for send in problem.into.get((c, edge.source), []))
 
 
 def arrival(m: Any, problem: RoutingProblem) -> None:
     """``t_{c,j} >= t_{c,i} + alpha_e + beta_ce - M (1 - x_{c,e})``: time along the route, which has no circle."""
     horizon = problem.horizon
 
-    @m.Constraint(m.C, m.E)
+    @m.Constraint(m.sends)
     def arrival(m: Any, c: int, e: int) -> Any:
         edge, takes = problem.edges[e], problem.passing(c, e)
         return m.t[c, edge.target] >= m.t[c, edge.source] + takes - (horizon + takes) * (1 - m.x[c, e])
@@ -126,13 +149,14 @@ def arrival(m: Any, problem: RoutingProblem) -> None:
 
 def busy(m: Any, problem: RoutingProblem) -> None:
     """``T >= sum_c beta_ce x_{c,e}`` over all edges through a link: its chunks take turns."""
+    users: dict[int, list[tuple[int, int]]] = {}
+    for c, e in problem.sends:
+        for link in problem.edges[e].links:
+            users.setdefault(link, []).append((c, e))
 
-    @m.Constraint(range(len(problem.topology.links)))
+    @m.Constraint(sorted(users))
     def busy(m: Any, link: int) -> Any:
-        users = [e for e, edge in enumerate(problem.edges) if link in edge.links]
-        if not users:
-            return pyo.Constraint.Skip
-        return pyo.quicksum(problem.load(c, link) * m.x[c, e] for e in users for c in m.C) <= m.T
+        return pyo.quicksum(problem.load(c, link) * m.x[c, e] for c, e in users[link]) <= m.T
 
 
 def last(m: Any, problem: RoutingProblem) -> None:
@@ -146,28 +170,32 @@ def last(m: Any, problem: RoutingProblem) -> None:
 
 def connection(m: Any, problem: RoutingProblem) -> None:
     """``x_{c,e} <= u_e`` for uc-min; ``u_e <= sum_c x_{c,e}`` for uc-max."""
+    through = [(c, e) for c, e in problem.sends if e in m.through]
 
-    @m.Constraint(m.C, m.through)
+    @m.Constraint(through if problem.connections == "min" else sorted({(0, e) for _, e in through}))
     def connection(m: Any, c: int, e: int) -> Any:
         if problem.connections == "min":
             return m.x[c, e] <= m.u[e]
-        if problem.connections == "max" and c == 0:
-            return m.u[e] <= pyo.quicksum(m.x[d, e] for d in m.C)
+        if problem.connections == "max":
+            return m.u[e] <= pyo.quicksum(m.x[send] for send in through if send[1] == e)
         return pyo.Constraint.Skip
 
 
 def alike(m: Any, problem: RoutingProblem) -> None:
-    """``x_{c,e} = x_{c',e'}`` for sends that the sketch says are alike."""
+    """``x_{c,e} = x_{c',e'}`` for sends that the sketch says are alike; 0 if one of them may not be made."""
 
     @m.Constraint(range(len(problem.same)))
     def alike(m: Any, index: int) -> Any:
         one, other = problem.same[index]
-        return m.x[one] == m.x[other]
+        if one in m.x and other in m.x:
+            return m.x[one] == m.x[other]
+        left = [m.x[send] for send in (one, other) if send in m.x]
+        return left[0] == 0 if left else pyo.Constraint.Skip
 
 
 def objective(m: Any, problem: RoutingProblem) -> None:
     """Minimize T; of equal times, the fewest sends, and the fewest or the most edges through switches."""
-    unit = min(problem.passing(c, e) for c in m.C for e in m.E)
+    unit = min((problem.passing(c, e) for c, e in problem.sends), default=1.0)
     sign = {"any": 0, "min": 1, "max": -1}[problem.connections]
     extra = pyo.quicksum(m.x.values()) + sign * pyo.quicksum(m.u.values())
     m.objective = pyo.Objective(expr=m.T + LITTLE * unit * extra, sense=pyo.minimize)

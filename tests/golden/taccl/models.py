@@ -28,5 +28,5 @@ def small_contiguity():
 
 MODELS = {
     "routing_{}": (small_routing, ["delivered", "relayed", "arrival", "busy", "last", "connection", "alike"]),
-    "contiguity_{}": (small_contiguity, ["data", "duration", "turn", "joined_begin", "joined_end", "last"]),
+    "contiguity_{}": (small_contiguity, ["data", "duration", "turn", "joined_begin", "joined_end", "busy", "last"]),
 }

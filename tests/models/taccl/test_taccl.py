@@ -12,11 +12,13 @@ from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.instances import load
+from cwb.models.taccl.first_routes import first_routes, routing_time
 from cwb.models.taccl.formulations import contiguity, routing
 from cwb.models.taccl.formulations.contiguity import QueueOrders
 from cwb.models.taccl.formulations.routing import RoutingProblem
-from cwb.models.taccl.method import METHOD, TacclOptions, parse_sketch
-from cwb.models.taccl.solve import run, symmetric
+from cwb.models.taccl.method import METHOD, RoutingOptions, TacclOptions
+from cwb.models.taccl.sketch import Sketch, parse_sketch, shortest_ways
+from cwb.models.taccl.solve import routing_of, run, symmetric
 from cwb.schedules import judge
 
 GATHER = CollectiveKind.ALL_GATHER
@@ -52,7 +54,7 @@ def test_few_connections_are_fewer_than_many():
         edges = edges_of(instance.network)
         model = routing.build(RoutingProblem(commodities_of(instance), edges, instance.network, (), connections))
         solvers.get("highs").solve(model, Budget())
-        found.append(sum(any(model.x[c, e].value > 0.5 for c in model.C) for e in model.E))
+        found.append(len({e for c, e in model.sends if model.x[c, e].value > 0.5}))
     assert found[0] <= found[1]
 
 
@@ -82,13 +84,20 @@ def test_wrong_sketches_are_told():
     for text, reason in [
         ("use 0 -> 1", "expected avoid"),
         ("shift 3", "proper divisor"),
-        ("shift 1; shift 2", "one shift"),
+        ("shift 4", "proper divisor"),
+        ("shift 2 of 3", "proper divisor"),
+        ('{"nnodes": 3}', "divisor of the 4 ranks"),
+        ('{"nnodes": 2, "symmetry_offsets": [[2]]}', "pairs of an offset and a size"),
+        ('{"nnodes": 2, "hyperparameters": {"input_chunkup": 0}}', "number of chunks"),
+        ('{"nnodes": 2, "internode_sketch": {"internode_conn": {"2": [0]}}}', "GPUs from 0 to 1"),
+        ('{"nnodes": 2, "internode_sketch": []}', "expected an object"),
+        ('{"nnodes": 2', "JSON"),
     ]:
         with pytest.raises(InputError, match=reason):
             parse_sketch(text, 4)
     instance = asked("line(4)")
     with pytest.raises(InputError, match="does not map edges"):
-        symmetric(instance.network, commodities_of(instance), edges_of(instance.network), 2)
+        symmetric(instance.network, commodities_of(instance), edges_of(instance.network), Sketch(), (2, 4))
     with pytest.raises(InputError, match="leaves no edge"):
         run(instance, solvers.get("highs"), Budget(), TacclOptions(sketch="avoid * -> *"))
 
@@ -96,3 +105,52 @@ def test_wrong_sketches_are_told():
 def test_sums_are_not_supported():
     """An all_reduce is refused with a reason."""
     assert "all_reduce" in (METHOD.supports(asked("ring(4)", CollectiveKind.ALL_REDUCE)) or "")
+
+
+#: Two boxes of two GPUs; chunks leave a box by GPU 1, and come to GPU 0 of the other one.
+RELAYS = """{"nnodes": 2, "internode_sketch": {"strategy": "relay", "internode_conn": {"1": [0]},
+"gpus_to_sender_rev_map": {"1": [0, 1]}}, "intranode_sketch": {"switch_hyperedge_strategy": ["uc-min"]},
+"symmetry_offsets": [[2, 4]], "hyperparameters": {"input_chunkup": 2}}"""
+
+
+def test_a_sketch_file_of_taccl():
+    """Relays, senders, symmetry, the use of switches and the chunks of a file of TACCL are kept by the answer."""
+    sketch = parse_sketch(RELAYS, 4)
+    assert (sketch.connections, sketch.chunks, sketch.shifts) == ("min", 2, ((2, 4),))
+    options = TacclOptions(sketch=RELAYS)
+    instance = METHOD.pose(asked("complete(4)"), options)
+    assert instance.demand.chunks == 2
+    outcome = run(instance, solvers.get("highs"), Budget(), options)
+    assert not judge(instance, outcome.answer, outcome.certificate).violations
+    ends = set(zip(outcome.answer.sends.source.tolist(), outcome.answer.sends.target.tolist(), strict=True))
+    assert {(a, b) for a, b in ends if a // 2 != b // 2} == {(1, 2), (3, 0)}
+
+
+@pytest.mark.parametrize("sketch", ["", "shift 2", "shift 1 of 2; shift 2", RELAYS])
+@pytest.mark.parametrize("kind", [GATHER, CollectiveKind.ALL_TO_ALL])
+def test_routes_without_a_solver(sketch, kind):
+    """The routes that are made first obey the sketch, and no routing that the solver finds takes longer."""
+    posed = routing_of(
+        METHOD.pose(asked("complete(4)", kind), TacclOptions(sketch=sketch)), RoutingOptions(sketch=sketch)
+    )
+    first = first_routes(posed)
+    assert first is not None
+    assert all((one in first) == (other in first) for one, other in posed.same)
+    model = routing.build(posed)
+    assert solvers.get("highs").solve(model, Budget()).has_solution
+    assert model.T.value <= routing_time(posed, first) * (1 + 1e-6)
+
+
+def test_ways_of_fewest_edges():
+    """On a ring of five a chunk for the second neighbour goes over the first, and comes by no other rank."""
+    topology = load("ring(5)").network
+    assert shortest_ways(topology, edges_of(topology), 0, (2,)) == {0, 1, 2}
+    assert shortest_ways(topology, edges_of(topology), 0, (1, 2, 3, 4)) == set(range(5))
+
+
+@pytest.mark.parametrize("network", ["ndv2(chassis=2)", "dgx_a100(boxes=2)"])
+def test_two_boxes_have_routes(network):
+    """An all-gather on two boxes has a schedule, though no node of the solver's search is done."""
+    instance = asked(network, size=10**9)
+    outcome = run(instance, solvers.get("highs"), Budget(time_limit_s=0.0), TacclOptions(contiguity=False))
+    assert not judge(instance, outcome.answer, outcome.certificate).violations

@@ -1,0 +1,223 @@
+"""Sketches: which edges may be used and by whom, which ranks are alike, how switches are used, and how many chunks.
+
+Statements of a sketch are separated by semicolons or lines:
+
+* ``avoid A -> B``: no edge from a node whose name matches A to one that matches B (``*`` and ``?`` as in file names);
+* ``only A -> B``: of the edges out of nodes that match A, those to nodes that match B alone;
+* ``shift N``: what rank r does with its chunks, rank r + N does with its own, modulo the number of ranks, N being a
+  divisor of it; ``shift N of M``: the same within every M ranks in a row.
+
+A text that begins with ``{`` is a sketch file of TACCL, whose ranks are counted in boxes of equal size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from ...algorithms.graphs.hyper_edges import RankEdge
+from ...core.errors import InputError, located, shown
+from ...core.strict_json import parse_json
+from ...core.topology import Topology
+
+if TYPE_CHECKING:
+    from .formulations.routing import Connections
+
+#: Length of a sketch.
+MAX_LENGTH = 10_000
+
+#: What ``switch_hyperedge_strategy`` says.
+STRATEGIES: Mapping[str, Connections] = {"uc-min": "min", "uc-max": "max"}
+
+_RULE = re.compile(r"(avoid|only)\s+(\S{1,100})\s*->\s*(\S{1,100})\Z")
+_SHIFT = re.compile(r"shift\s+([1-9][0-9]{0,5})(?:\s+of\s+([1-9][0-9]{0,5}))?\Z")
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A sketch that has been read.
+
+    Parameters
+    ----------
+    rules : tuple of (str, str, str)
+        ``avoid`` or ``only``, and two patterns.
+    shifts : tuple of (int, int)
+        By how much ranks are alike, and within how many in a row.
+    box : int or None
+        Ranks of a box; None if there is no word of boxes.
+    relays : frozenset of (int, int) or None
+        GPUs of a box that send to other boxes, and GPUs there that they send to; None is all.
+    senders : mapping of int to tuple of int
+        By which GPUs of its box the chunks of a GPU leave it; by any that are not listed.
+    connections : str or None
+        Whether few (``min``) or many (``max``) edges through switches are used.
+    chunks : int or None
+        Chunks of a rank's part.
+    """
+
+    rules: tuple[tuple[str, str, str], ...] = ()
+    shifts: tuple[tuple[int, int], ...] = ()
+    box: int | None = None
+    relays: frozenset[tuple[int, int]] | None = None
+    senders: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    connections: Connections | None = None
+    chunks: int | None = None
+
+    def allowed(self, topology: Topology, edges: Iterable[RankEdge]) -> tuple[RankEdge, ...]:
+        """The edges that rules and relays leave."""
+        names, rank = [node.name for node in topology.nodes], ranks_of(topology)
+        return tuple(
+            edge
+            for edge in edges
+            if self._allows(names[edge.source], names[edge.target])
+            and self._relays(rank[edge.source], rank[edge.target])
+        )
+
+    def _allows(self, source: str, target: str) -> bool:
+        return all(
+            not (fnmatchcase(source, one) and fnmatchcase(target, other) == (word == "avoid"))
+            for word, one, other in self.rules
+        )
+
+    def _relays(self, source: int, target: int) -> bool:
+        if self.box is None or self.relays is None or source // self.box == target // self.box:
+            return True
+        return (source % self.box, target % self.box) in self.relays
+
+    def takes(self, source: int, tail: int, head: int) -> bool:
+        """Whether a chunk of a rank may go from one rank to another: by its senders, and never back into its box."""
+        if self.box is None or tail // self.box == head // self.box:
+            return True
+        home = source // self.box
+        if head // self.box == home:
+            return False
+        senders = self.senders.get(source % self.box)
+        return tail // self.box != home or senders is None or tail % self.box in senders
+
+    def moved(self, shift: tuple[int, int], rank: int) -> int:
+        """The rank that is like another."""
+        by, size = shift
+        return (rank % size + by) % size + rank // size * size
+
+
+def ranks_of(topology: Topology) -> dict[int, int]:
+    """The rank of every node that has one."""
+    return {node: rank for rank, node in enumerate(topology.rank_nodes)}
+
+
+def parse_sketch(text: str, ranks: int) -> Sketch:
+    """Read a sketch.
+
+    Raises
+    ------
+    InputError
+        If a statement is none, or ranks cannot be alike in this way.
+    """
+    if len(text) > MAX_LENGTH:
+        raise InputError(f"{len(text):,} characters; expected at most {MAX_LENGTH:,}", place="sketch")
+    if text.lstrip().startswith("{"):
+        with located(place="sketch"):
+            return _of_taccl(parse_json(text.encode(), MAX_LENGTH), ranks)
+    rules: list[tuple[str, str, str]] = []
+    shifts: list[tuple[int, int]] = []
+    for index, statement in enumerate(filter(None, (part.strip() for part in re.split(r"[;\n]", text)))):
+        place = f"sketch[{index}]"
+        if (rule := _RULE.match(statement)) is not None:
+            rules.append((rule[1], rule[2], rule[3]))
+        elif (moved := _SHIFT.match(statement)) is not None:
+            shifts.append(_shift(int(moved[1]), int(moved[2] or ranks), ranks, place))
+        else:
+            raise InputError(f"{shown(statement)}; expected avoid A -> B, only A -> B or shift N of M", place=place)
+    return Sketch(tuple(rules), tuple(shifts))
+
+
+def _shift(by: int, size: int, ranks: int, place: str) -> tuple[int, int]:
+    if ranks % size or size % by or by == size:
+        text = f"shift {by} of {size}; expected a proper divisor of a divisor of the {ranks} ranks"
+        raise InputError(text, place=place)
+    return by, size
+
+
+def _of_taccl(data: Any, ranks: int) -> Sketch:
+    """Read a sketch file of TACCL: an object with nnodes and what each part of it says."""
+    if not isinstance(data, dict):
+        raise InputError("expected an object")
+    boxes = data.get("nnodes")
+    if type(boxes) is not int or boxes < 1 or ranks % boxes:
+        raise InputError(f"{shown(boxes)}; expected a divisor of the {ranks} ranks", place="nnodes")
+    box = ranks // boxes
+    inside, between, hyper = (
+        _object(data, name) for name in ("intranode_sketch", "internode_sketch", "hyperparameters")
+    )
+    strategies = inside.get("switch_hyperedge_strategy", [])
+    if not isinstance(strategies, list) or not all(isinstance(s, str) for s in strategies):
+        raise InputError(f"{shown(strategies)}; expected a list", place="intranode_sketch.switch_hyperedge_strategy")
+    offsets = data.get("symmetry_offsets", [])
+    if not isinstance(offsets, list) or not all(_are_numbers(pair, 1, ranks) and len(pair) == 2 for pair in offsets):
+        raise InputError(f"{shown(offsets)}; expected pairs of an offset and a size", place="symmetry_offsets")
+    chunks = hyper.get("input_chunkup", 1)
+    if type(chunks) is not int or not 1 <= chunks <= 10_000:
+        raise InputError(f"{shown(chunks)}; expected a number of chunks", place="hyperparameters.input_chunkup")
+    return Sketch(
+        shifts=tuple(_shift(by, size, ranks, "symmetry_offsets") for by, size in offsets),
+        box=box,
+        relays=_relays(between.get("internode_conn", "fully-connected"), box),
+        senders=_senders(between.get("gpus_to_sender_rev_map", {}), box),
+        connections=STRATEGIES.get(strategies[0]) if strategies else None,
+        chunks=chunks,
+    )
+
+
+def _object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = data.get(name, {})
+    if not isinstance(value, dict):
+        raise InputError(f"{shown(value)}; expected an object", place=name)
+    return value
+
+
+def _are_numbers(values: Any, least: int, most: int) -> bool:
+    return isinstance(values, list) and all(type(value) is int and least <= value <= most for value in values)
+
+
+def _lists(value: Any, box: int, place: str) -> dict[int, list[int]]:
+    """GPUs by GPU."""
+    if not isinstance(value, dict):
+        raise InputError(f"{shown(value)}; expected lists of GPUs by GPU", place=place)
+    for key, gpus in value.items():
+        if not re.match(r"[0-9]{1,5}\Z", key) or int(key) >= box or not _are_numbers(gpus, 0, box - 1):
+            raise InputError(f"{shown(key)}: {shown(gpus)}; expected GPUs from 0 to {box - 1}", place=place)
+    return {int(key): gpus for key, gpus in value.items()}
+
+
+def _relays(value: Any, box: int) -> frozenset[tuple[int, int]] | None:
+    if value == "fully-connected":
+        return None
+    if value == "direct-map":
+        return frozenset((gpu, gpu) for gpu in range(box))
+    pairs = _lists(value, box, "internode_sketch.internode_conn")
+    return frozenset((sender, receiver) for sender, receivers in pairs.items() for receiver in receivers)
+
+
+def _senders(value: Any, box: int) -> dict[int, tuple[int, ...]]:
+    senders: dict[int, list[int]] = {}
+    for sender, gpus in _lists(value, box, "internode_sketch.gpus_to_sender_rev_map").items():
+        for gpu in gpus:
+            senders.setdefault(gpu, []).append(sender)
+    return {gpu: tuple(own) for gpu, own in senders.items()}
+
+
+def shortest_ways(topology: Topology, edges: Sequence[RankEdge], source: int, targets: Sequence[int]) -> frozenset[int]:
+    """Nodes on the ways of fewest edges from a node to others: TACCL routes a chunk through no other."""
+    import networkx as nx
+
+    graph = nx.DiGraph((edge.source, edge.target) for edge in edges)
+    graph.add_nodes_from(topology.rank_nodes)
+    away = nx.single_source_shortest_path_length(graph, source)
+    wanted = {target for target in targets if target in away}
+    for node in sorted(away, key=lambda n: -away[n]):
+        if node not in wanted and any(n in wanted and away[n] == away[node] + 1 for n in graph.successors(node)):
+            wanted.add(node)
+    return frozenset(wanted | {source})
