@@ -1,14 +1,9 @@
 """TACCL: routing, then ordering, then sending neighbours together.
 
 Shah et al., "TACCL: Guiding Collective Algorithm Synthesis using Communication Sketches", NSDI 2023. The paper was
-<<<<<<< HEAD
-not available; this is a reading of what others say of it. TE-CCL (sections 2, 3.1, 6.1, figures 13 and 14) and the
-dissertation (section 5.6) describe it: an integer program, made small by a *sketch* that a user writes; switches are
-=======
-not at hand; this is a reading of what others say of it, and of the public repository (microsoft/taccl) for sketches and
+not available; this is a reading of what others say of it, and of the public repository (microsoft/taccl) for sketches and
 for the ways that a chunk may take. TE-CCL (sections 2, 3.1, 6.1, figures 13 and 14) and the dissertation (section 5.6)
 describe it: an integer program, made small by a *sketch* that a user writes; switches are
->>>>>>> 845bb4b (taccl reads TACCL's sketch files and starts its programs from routes and orders made without a solver: two boxes have schedules)
 replaced by direct edges between the ranks that they join, whose latency and bandwidth are those of the uplink; a
 strategy uc-min or uc-max says whether few or many of these edges are used; of the edges at one uplink one works at a
 time. The three stages are taken to be:
