@@ -43,6 +43,7 @@ METHODS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "direct": ("torus(32,32)", REDUCE, ()),
     "rhd": ("torus(32,32)", REDUCE, ()),
     "bruck": ("torus(32,32)", GATHER, ()),
+    "bine": ("torus(32,32)", REDUCE, ()),
     "dbt": ("torus(64,64)", REDUCE, ()),
     "knomial": ("torus(64,64)", REDUCE, ()),
     "torus-rings": ("torus(32,32)", REDUCE, ()),

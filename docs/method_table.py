@@ -138,13 +138,17 @@ GROUPS: dict[tuple[str, str], dict[str, About]] = {
     }
     | {
         name: About(
-            f"textbook.md#{name}", PAPER if name in ("torus-rings", "shifted-ring") else TEXTBOOK, instance, time
+            f"textbook.md#{name}",
+            PAPER if name in ("bine", "torus-rings", "shifted-ring") else TEXTBOOK,
+            instance,
+            time,
         )
         for name, instance, time in (
             ("ring", "torus(16,16)", 0.5),
             ("direct", "torus(16,16)", 1.3),
             ("rhd", "torus(16,16)", 0.8),
             ("bruck", "torus(16,16)", 1.6),
+            ("bine", "torus(16,16)", 0.8),
             ("dbt", "torus(16,16)", 0.3),
             ("knomial", "torus(16,16)", 0.2),
             ("torus-rings", "torus(16,16)", 1.4),

@@ -30,6 +30,7 @@ METHODS: Mapping[str, str] = {
     "direct": "heuristics.textbook.exchanges:DIRECT",
     "rhd": "heuristics.textbook.exchanges:RHD",
     "bruck": "heuristics.textbook.exchanges:BRUCK",
+    "bine": "heuristics.textbook.bine:BINE",
     "dbt": "heuristics.textbook.trees:DBT",
     "knomial": "heuristics.textbook.trees:KNOMIAL",
     "torus-rings": "heuristics.textbook.tori:TORUS_RINGS",

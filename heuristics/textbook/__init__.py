@@ -21,6 +21,7 @@ algorithm         all-gather                               broadcast            
 ``direct``        1 step                                   1 step                       1 step
 ``rhd``           log2(n) steps, n a power of two
 ``bruck``         ceil(log2(n)) steps                                                   ceil(log2(n)) steps
+``bine``          log2(n) steps, n a power of two          log2(n) steps                log2(n) steps
 ``dbt``                                                    about 2 log2(n) + 2 c steps
 ``knomial``                                                ceil(log_k(n)) steps
 ``torus-rings``   sum of (size - 1) over the dimensions

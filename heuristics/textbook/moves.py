@@ -99,6 +99,11 @@ def together(several: Sequence[Moves]) -> Moves:
     return joined(shifted)
 
 
+def negabinary(step: int) -> int:
+    """Distance to the partner in a step of Swing and of Bine trees: 1, -1, 3, -5, 11, ..."""
+    return int(1 - (-2) ** (step + 1)) // 3
+
+
 def exchanges(partner: Sequence[Ints]) -> Moves:
     """All-gather by pairwise exchange: in step s, every position sends all it has to ``partner[s]`` of it.
 

@@ -29,7 +29,7 @@ from ...core.formulation import NoOptions
 from ...core.schedule import Ints
 from .algorithm import GATHERS, Algorithm, define
 from .lattice import Lattice, find_lattice
-from .moves import Moves, exchanges, joined, together
+from .moves import Moves, exchanges, joined, negabinary, together
 
 
 def fits_torus(problem: GroupProblem) -> str | None:
@@ -135,7 +135,7 @@ def partners(torus: Lattice, first: int, mirror: int) -> list[Ints]:
     turn = first
     while any(taken[d] < left[d] for d in range(dimensions)):
         if taken[turn] < left[turn]:
-            delta = mirror * (1 - (-2) ** (taken[turn] + 1)) // 3
+            delta = mirror * negabinary(taken[turn])
             here = torus.coordinate(turn)
             there = (here + np.where(here % 2 == 0, delta, -delta)) % torus.sizes[turn]
             steps.append(node + (there - here) * torus.stride(turn))

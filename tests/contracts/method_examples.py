@@ -34,6 +34,7 @@ EXAMPLES = {
     "direct": TORUS,
     "rhd": TORUS,
     "bruck": TORUS,
+    "bine": TORUS,
     "dbt": TORUS,
     "knomial": TORUS,
     "torus-rings": TORUS,

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 K = CollectiveKind
 SIZE = Fraction(2**20)
 
-ALGORITHMS = ["ring", "direct", "rhd", "bruck", "dbt", "knomial", "torus-rings", "shifted-ring", "swing"]
+ALGORITHMS = ["ring", "direct", "rhd", "bruck", "bine", "dbt", "knomial", "torus-rings", "shifted-ring", "swing"]
 NETWORKS = ["ring({n})", "complete({n})", "star({n})", "torus({n},2)", "circulant(n={n}, offsets=[1])", "mesh({n},2)"]
 
 

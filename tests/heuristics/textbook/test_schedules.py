@@ -6,6 +6,7 @@ from collections import Counter
 from fractions import Fraction
 from math import ceil, log2
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -72,6 +73,37 @@ def test_recursive_halving_doubling(pose, scheduled, kind, n, order):
     sent = Counter(zip(schedule.step.tolist(), (schedule.sends.source ^ schedule.sends.target).tolist(), strict=True))
     (_, distance), most = sent.most_common(1)[0]
     assert (distance, most) == (1 if order == "near-first" else n // 2, 2 * n * (n // 2))
+
+
+@pytest.mark.parametrize("kind", [*GATHERS, "all_to_all", *SPREADS, "gather", "scatter"])
+@pytest.mark.parametrize("n", [2, 4, 8, 16])
+def test_bine(pose, scheduled, kind, n):
+    """log2(n) steps of every collective, and in a reduce-scatter half of the data goes to neighbours."""
+    ranks = tuple(reversed(range(n)))
+    schedule = scheduled("bine", pose(f"complete({n})", kind, chunks=2, ranks=ranks))
+    assert schedule.steps == twice(kind, int(log2(n)))
+    fewest = {
+        "all_to_all": n * n // 2 * int(log2(n)),
+        "gather": n // 2 * int(log2(n)),
+        "scatter": n // 2 * int(log2(n)),
+    }
+    sends = fewest.get(kind, n - 1 if kind in SPREADS else twice(kind, n * (n - 1)))
+    assert len(schedule.sends) == 2 * sends
+    if kind == "reduce_scatter" and n > 2:
+        first = schedule.step == 0
+        assert set(((schedule.sends.target - schedule.sends.source) % n)[first].tolist()) == {1, n - 1}
+
+
+def test_bine_crosses_fewer_bytes_than_distances_that_double(pose, unchecked):
+    """Of 64 ranks in uneven groups of nodes, fewer bytes leave the groups than by recursive halving-doubling, and a fifth of Bruck's."""
+    posed = pose("complete(64)", "all_gather")
+    group = np.searchsorted([11, 30, 51], np.arange(64), side="right")
+    crossing = {}
+    for name in ("bine", "rhd", "bruck"):
+        sends = unchecked(name, posed).sends
+        crossing[name] = int((group[sends.source] != group[sends.target]).sum())
+    assert crossing["bine"] < crossing["rhd"]
+    assert 5 * crossing["bine"] < crossing["bruck"]
 
 
 @pytest.mark.parametrize("kind", GATHERS)

@@ -120,7 +120,7 @@ def _spent():
     "kind", sorted({kind.value for kind in CollectiveKind} - {"late_all_reduce", "point_to_point"})
 )
 def test_every_collective_is_scheduled(kind):
-    """On a mesh of 2 x 3 every collective that is supported has a schedule that the judge agrees with; of all but an all-reduce it is proved the best one."""
+    """On a mesh of 2 x 3 every collective that is supported has a schedule that the judge agrees with, proved the best one but of an all-reduce."""
     instance = posed("mesh(2,3)", kind, 6 * 10**5)
     outcome = run(instance)
     verdict = judge(instance, outcome.answer, outcome.certificate)
