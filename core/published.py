@@ -85,9 +85,11 @@ class PublishedNetwork(Strict):
     """What the topology finder is asked, in place of a run of a method."""
 
     nodes: Annotated[int, Field(ge=2, le=10_000)] | list[Annotated[int, Field(ge=2, le=10_000)]]
-    degree: Annotated[int, Field(ge=1, le=20)]
+    degree: Annotated[int, Field(ge=1, le=20)] | list[Annotated[int, Field(ge=1, le=20)]]
     network: str = Field(
-        "best", description="Name that the finder gives it; or best, for the job; or bound, of them all."
+        "best",
+        description="Name that the finder gives it; or best, for the job; or bound, of them all; or all, the frontiers "
+        "of every size up to so many nodes, at once.",
     )
     alpha: str = "10 us"
     size: str = "1 MiB"
@@ -101,12 +103,23 @@ class PublishedNetwork(Strict):
         """The numbers of nodes; each is a question of its own."""
         return self.nodes if isinstance(self.nodes, list) else [self.nodes]
 
+    @property
+    def degrees(self) -> list[int]:
+        """The degrees; several only where all networks are asked for."""
+        return self.degree if isinstance(self.degree, list) else [self.degree]
+
+    @model_validator(mode="after")
+    def _one_degree(self) -> PublishedNetwork:
+        if self.network != "all" and len(self.degrees) != 1:
+            raise ValueError(f"degree is {self.degree}; expected one, unless all networks are asked for")
+        return self
+
 
 class PublishedRun(Strict):
     """A run that a row's number comes from; what it does not say is the paper's default.
 
     With ``each`` it stands for as many runs as there are combinations of its lists, times the seeds. The names of the
-    lists, and ``seed``, may be used in braces in the instance, the size and the options:
+    lists, and ``seed``, may be used in braces in the instance, the size, the chunks and the options:
     ``gscale({skewness}, {seed})``.
     """
 
@@ -116,7 +129,7 @@ class PublishedRun(Strict):
     model: str | None = None
     collective: str | None = None
     size: str | None = None
-    chunks: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    chunks: Annotated[int, Field(ge=1, le=10**9)] | Annotated[str, Field(pattern=r"^\{[a-z]+\}$")] | None = None
     solver: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
     gap: Annotated[float | None, Field(ge=0, lt=1, description="Relative gap at which the search may stop.")] = None
@@ -129,6 +142,10 @@ class PublishedRun(Strict):
             description="The answer's trees, each at its own rate, are simulated in so many chunks: metrics.simulated_s.",
         ),
     ] = None
+    hold_latency: Annotated[
+        bool,
+        Field(description="The answer is simulated with links that are busy for the latency too: metrics.simulated_s."),
+    ] = False
     find: Annotated[PublishedNetwork | None, Field(description="In place of instance and model.")] = None
     each: dict[str, Annotated[list[str | int | float], Field(min_length=1)]] = Field(default_factory=dict)
     slow: Annotated[bool, Field(description="Takes more than about ten seconds; left out by --quick.")] = False

@@ -98,7 +98,7 @@ def found(wanted: PublishedNetwork, nodes: int) -> RunRecord:
     started, started_at = perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     job = Job(
         nodes,
-        wanted.degree,
+        wanted.degrees[-1],
         parse(wanted.alpha, UnitKind.TIME, allow_zero=True),
         parse(wanted.size, UnitKind.SIZE, allow_zero=False),
         parse(wanted.bandwidth, UnitKind.RATE, allow_zero=False),
@@ -108,6 +108,8 @@ def found(wanted: PublishedNetwork, nodes: int) -> RunRecord:
     name, metrics = wanted.network, {}
     if name == "bound":
         metrics = _bounds(job)
+    elif name == "all":
+        metrics = _all(nodes, wanted)
     else:
         choice = fastest(find(job, generated)) if name == "best" else _named(job, name)
         name, metrics = str(choice.candidate), _values(job, choice, rate=wanted.rate)
@@ -124,13 +126,26 @@ def found(wanted: PublishedNetwork, nodes: int) -> RunRecord:
         seed=0,
         threads=1,
         status="feasible",
-        objective=metrics["all_reduce_s"],
+        objective=metrics.get("all_reduce_s"),
         objective_unit="s",
         metrics=metrics,
         seconds={"total": perf_counter() - started},
         host=platform.node(),
         started_at=started_at,
     )
+
+
+def _all(nodes: int, wanted: PublishedNetwork) -> dict[str, Any]:
+    """Count the networks on the frontiers of all sizes and degrees."""
+    from ..finder.finder import Closure
+
+    closure = Closure(range(2, nodes + 1), wanted.degrees, circulants=wanted.circulants)
+    frontiers = (
+        closure.frontier(n, degree, bidirectional=wanted.bidirectional)
+        for degree in wanted.degrees
+        for n in range(degree + 1, nodes + 1)
+    )
+    return {"networks": sum(map(len, frontiers))}
 
 
 @lru_cache(maxsize=4)

@@ -21,6 +21,7 @@ from typing import Any
 from ..core.budget import silent
 from ..core.errors import CwbError, InputError, located
 from ..core.fields import validated
+from ..core.instance import Instance
 from ..core.pipelining import LatencyModel
 from ..core.published import (
     Agreement,
@@ -160,29 +161,42 @@ class Runs:
             if (wanted := self._paper.runs[name].find) is not None:
                 for nodes in wanted.sizes:
                     made.append(_network(name, wanted, nodes))
-                    self._progress(f"{made[-1].instance}: {nodes} nodes of degree {wanted.degree}")
-            pieces = self._paper.runs[name].pieces
+                    degrees = ", ".join(map(str, wanted.degrees))
+                    self._progress(f"{made[-1].instance}: {nodes} nodes of degree {degrees}")
+            run = self._paper.runs[name]
             for cell in cells_of(self._paper, name, self._folder, self._limit_s):
-                made.append(run_cell(cell) if pieces is None else _simulated(cell, pieces))
+                made.append(_simulated(cell, run.pieces) if run.pieces or run.hold_latency else run_cell(cell))
                 self._progress(f"{made[-1].shown_status} in {made[-1].seconds.get('total', 0.0):.2f} s: {cell}")
             self._made[name] = made
         return self._made[name]
 
 
-def _simulated(cell: Cell, pieces: int) -> RunRecord:
-    """Run a cell, and simulate the trees of its answer in a number of chunks, each tree at a rate of its own."""
+def _simulated(cell: Cell, pieces: int | None) -> RunRecord:
+    """Run a cell, and simulate its answer on links that are busy for their latency too."""
+    try:
+        made = run_loading(cell)
+        if made.instance is None or made.answer is None:
+            raise NotComputedError(f"{cell}: {made.record.message or 'no answer'}")
+        seconds = _occupied_s(made.instance, made.answer, pieces)
+    except CwbError as error:
+        raise NotComputedError(f"{cell}: {error}") from None
+    return replace(made.record, metrics={**made.record.metrics, "simulated_s": seconds})
+
+
+def _occupied_s(instance: Instance, answer: object, pieces: int | None) -> float:
+    """Completion time with links that are busy for their latency; of trees in pieces, each tree at a rate of its own."""
+    from ..schedules.completion import mode_of
+    from ..schedules.simulate import simulate
     from ..schedules.simulate.network import network_of
     from ..schedules.simulate.reserved import simulate_reserved
 
-    try:
-        made = run_loading(cell)
-        if made.instance is None or not isinstance(made.answer, TreePacking):
-            raise NotComputedError(f"{cell}: {made.record.message or 'no trees'}")
-        plan = reserve(network_of(made.instance), made.answer, LatencyModel.OCCUPANCY, Fraction(0), pieces)
-        trace = simulate_reserved(made.instance, made.answer, plan, LatencyModel.OCCUPANCY, overhead_s=Fraction(0))
-    except CwbError as error:
-        raise NotComputedError(f"{cell}: {error}") from None
-    return replace(made.record, metrics={**made.record.metrics, "simulated_s": trace.completion_s})
+    if pieces is None:
+        return simulate(instance, answer, mode_of(answer), hold_latency=True).completion_s
+    if not isinstance(answer, TreePacking):
+        raise NotComputedError(f"{instance.name}: no trees that could be cut into pieces")
+    held = LatencyModel.OCCUPANCY
+    plan = reserve(network_of(instance), answer, held, Fraction(0), pieces)
+    return simulate_reserved(instance, answer, plan, held, overhead_s=Fraction(0)).completion_s
 
 
 def _network(name: str, wanted: PublishedNetwork, nodes: int) -> RunRecord:
@@ -228,7 +242,10 @@ def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float 
         options = _filled({**default.options, **run.options}, names)
         seed, solver = int(names["seed"]), merged.solver or DEFAULT_SOLVER
         request = Request(merged.model, solver, options, seed, 1, time_limit_s, merged.gap)
-        cells.append(Cell(instance, request, merged.collective, _filled(merged.size, names), merged.chunks))
+        chunks = _filled(merged.chunks, names)
+        cells.append(
+            Cell(instance, request, merged.collective, _filled(merged.size, names), None if chunks is None else int(chunks))
+        )
     return cells
 
 

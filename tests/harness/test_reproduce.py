@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from cwb.core.errors import InputError
 from cwb.core.fields import validated
-from cwb.core.published import Agreement, PublishedFile, PublishedRun
-from cwb.harness import registry
+from cwb.core.published import Agreement, PublishedFile, PublishedNetwork, PublishedRun
+from cwb.harness import networks, registry
 from cwb.harness import reproduce as module
 from cwb.harness.reproduce import cells_of, chosen, counts, load_paper, papers, reproduce
 from cwb.instances import load
@@ -153,6 +153,33 @@ def test_trees_are_simulated_in_a_number_of_pieces():
     assert one.ours == pytest.approx(told.ours)
     assert many.ours < one.ours
     assert none.agreement is Agreement.FAILED
+
+
+def test_double_binary_trees_on_links_that_are_busy_for_the_latency():
+    """With p pieces on n = 2^h ranks an all-reduce takes 2 h + p - 1 steps; the number of chunks comes from a list."""
+    network = "double_binary_tree(16, bandwidth='25 Gb/s', latency='10 us')"
+    runs = {"{pieces}": {"chunks": "{pieces}", "each": {"pieces": [4, 8]}}, "eight": {"chunks": 8}}
+    default = {"instance": network, "model": "dbt", "collective": "all_reduce", "size": "1 MB"}
+    quantities = [{"run": "eight", "value": "metrics.simulated_s", "times": "1000000"}]
+    quantities += [{"run": "{pieces}", "value": "metrics.simulated_s", "over": "least", "times": "1000000"}]
+    place = {"table": "Table 1", "row": "a", "section": "1", "printed": "1"}
+    rows = [place | {"ours": quantity} for quantity in quantities]
+    runs = {name: run | {"hold_latency": True} for name, run in runs.items()}
+    published = PublishedFile.model_validate(
+        {"title": "t", "source": "s", "default": default, "runs": runs, "row": rows}
+    )
+    eight, least = reproduce(published, published.row)
+    assert eight.ours == least.ours == pytest.approx((2 * 4 + 8 - 1) * (10 + 1e6 / 16 / 3125))
+
+
+def test_the_finder_is_asked_for_all_sizes_at_once():
+    """The closure's frontiers are counted; several degrees are for this question alone."""
+    wanted = PublishedNetwork(nodes=8, degree=[2, 4], network="all")
+    record = networks.found(wanted, 8)
+    assert record.metrics["networks"] >= 7 + 4 - 1
+    assert record.seconds["total"] > 0
+    with pytest.raises(InputError, match="expected one"):
+        validated(lambda: PublishedNetwork(nodes=8, degree=[2, 4]))
 
 
 def test_limits_in_steps_and_a_question_to_the_finder():
