@@ -10,7 +10,7 @@ import click
 
 from ..core.errors import ExitStatus
 from ..core.files import write_whole
-from ..core.published import Finding
+from ..core.published import Finding, PublishedRow
 from .options import parse_duration, progress_on_stderr
 from .streams import echo
 
@@ -19,6 +19,9 @@ from .streams import echo
 @click.argument("paper", required=False)
 @click.argument("table", required=False)
 @click.option("--list", "listed", is_flag=True, help="Print the tables and their numbers of rows, and run nothing.")
+@click.option(
+    "--unchecked", is_flag=True, help="Print the rows that cannot be checked, with what each needs; run nothing."
+)
 @click.option("--quick", is_flag=True, help="Leave out rows that need a slow run.")
 @click.option("--time-limit", help="Of each run, with unit: '60 s'; verdicts then depend on the machine.")
 @click.option(
@@ -36,6 +39,7 @@ def reproduce(
     paper: str | None,
     table: str | None,
     listed: bool,
+    unchecked: bool,
     quick: bool,
     time_limit: str | None,
     form: str | None,
@@ -51,6 +55,7 @@ def reproduce(
 
     \b
     cwb reproduce forestcoll --list
+    cwb reproduce mtree --unchecked
     cwb reproduce te-ccl "Table 3" -f md
     """
     from ..harness.reproduce import chosen, counts, load_paper, papers
@@ -65,6 +70,9 @@ def reproduce(
     if listed:
         for name in dict.fromkeys(row.table for row in rows):
             echo(f"{name}: {sum(row.table == name for row in rows)} rows")
+        return ExitStatus.OK
+    if unchecked:
+        _print_unchecked(rows)
         return ExitStatus.OK
     form = _form(form, output)
     limit_s = parse_duration(time_limit, "--time-limit")
@@ -83,6 +91,16 @@ def reproduce(
         write_whole(output, text.encode())
     echo(", ".join(f"{count} {name}" for name, count in counts(findings).items() if count), err=True)
     return ExitStatus.OK if all(finding.explained for finding in findings) else ExitStatus.FAILURE
+
+
+def _print_unchecked(rows: list[PublishedRow]) -> None:
+    """Print what each row would need that cannot be checked, equal needs once."""
+    from ..harness.reproduce import unchecked
+
+    for needs, found in unchecked(rows).items():
+        echo(f"{needs}:")
+        for row in found:
+            echo(f"  {row.place}: {row.printed}{row.unit and ' ' + row.unit}")
 
 
 def _form(form: str | None, output: Path | None) -> str:

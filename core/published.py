@@ -258,6 +258,11 @@ class PublishedRow(Strict):
         return self
 
     @property
+    def place(self) -> str:
+        """Where it is printed, in one line."""
+        return ", ".join(filter(None, (self.table, self.row, self.column)))
+
+    @property
     def timed(self) -> bool:
         """Whether it compares seconds of computing."""
         return self.ours is not None and self.ours.timed

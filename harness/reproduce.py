@@ -97,6 +97,15 @@ def chosen(paper: PublishedFile, table: str | None) -> list[PublishedRow]:
     return rows
 
 
+def unchecked(rows: Iterable[PublishedRow]) -> dict[str, list[PublishedRow]]:
+    """Rows that nothing is computed for, under what each would need."""
+    found: dict[str, list[PublishedRow]] = {}
+    for row in rows:
+        if row.ours is None:
+            found.setdefault(row.needs, []).append(row)
+    return found
+
+
 def reproduce(
     paper: PublishedFile,
     rows: Sequence[PublishedRow],
@@ -244,7 +253,13 @@ def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float 
         request = Request(merged.model, solver, options, seed, 1, time_limit_s, merged.gap)
         chunks = _filled(merged.chunks, names)
         cells.append(
-            Cell(instance, request, merged.collective, _filled(merged.size, names), None if chunks is None else int(chunks))
+            Cell(
+                instance,
+                request,
+                merged.collective,
+                _filled(merged.size, names),
+                None if chunks is None else int(chunks),
+            )
         )
     return cells
 

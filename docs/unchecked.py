@@ -1,0 +1,40 @@
+"""Write the list of rows that cannot be checked into the page on reproducing: ``python docs/unchecked.py``.
+
+``tests/docs/test_reproducing.py`` compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cwb.harness.reproduce import load_paper, papers, unchecked
+from cwb.reports.markdown import escape
+
+PAGE = Path(__file__).parent / "reproducing.md"
+
+#: Where the list stands in the page.
+BEGIN, END = "<!-- list: written by python docs/unchecked.py -->\n", "<!-- end of the list -->\n"
+
+
+def lines() -> Iterator[str]:
+    """The list: for each paper what is needed, and by how many rows of which tables."""
+    for name in papers():
+        paper = load_paper(name)
+        missing = unchecked(paper.row)
+        yield f"`{name}`, {sum(map(len, missing.values()))} of {len(paper.row)} rows:\n\n"
+        yield "| needs | rows | where |\n|---|---|---|\n"
+        for needs, rows in missing.items():
+            where = ", ".join(dict.fromkeys(row.table for row in rows))
+            yield f"| {escape(needs)} | {len(rows)} | {where} |\n"
+        yield "\n"
+
+
+def written(page: str) -> str:
+    """The page with the list of today."""
+    before, rest = page.split(BEGIN)
+    return before + BEGIN + "\n" + "".join(lines()) + END + rest.split(END)[1]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text()))
