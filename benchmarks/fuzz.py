@@ -26,6 +26,7 @@ import signal
 import sys
 import tempfile
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -148,13 +149,23 @@ def _bytes_changed(raw: bytes, chance: random.Random) -> bytes:
 
 def readers(folder: Path) -> dict[str, Reader]:
     """All of them; right files are made by cwb itself, or written out here."""
-    names = ("ring.json", "tree.json", "timed.json.gz", "records.jsonl", "algorithm.xml", "plan.json", "packets.json")
+    names = (
+        "ring.json",
+        "tree.json",
+        "timed.json.gz",
+        "tree.npz",
+        "records.jsonl",
+        "algorithm.xml",
+        "plan.json",
+        "packets.json",
+    )
     made = {name: folder / name for name in names}
     solve = ["solve", "-q", "ring(4)", "--append", str(made["records.jsonl"])]
     for model, collective, name in (
         ("ring", "all_reduce", "ring.json"),
         ("forestcoll", "all_gather", "tree.json"),
         ("tacos", "all_gather", "timed.json.gz"),
+        ("forestcoll", "all_gather", "tree.npz"),
     ):
         _quiet([*solve, "-m", model, "--collective", collective, "-o", str(made[name])])
     _quiet(["solve", "-q", "-m", "libra-equal", "3d", "--append", str(made["records.jsonl"])])
@@ -182,6 +193,7 @@ def readers(folder: Path) -> dict[str, Reader]:
             ["table", "summary", file, "-f", "text"], ["table", "summary", file, "-f", "csv"], ["table", "libra-perf", file]]),
         "schedule": Reader(".json", [data["ring.json"], data["tree.json"], gzip.decompress(data["timed.json.gz"])],
                            lambda file, out: [["check", file], ["simulate", file]]),
+        "binary schedule": Reader(".npz", [data["tree.npz"]], lambda file, out: [["check", file]]),
         "compressed schedule": Reader(".json.gz", [data["timed.json.gz"]], lambda file, out: [["check", file]]),
         "graphml": Reader(".graphml", [_GRAPHML], wan),
         "sndlib": Reader(".xml", [_SNDLIB], wan),
@@ -339,9 +351,24 @@ def files_of(reader: Reader, name: str, chance: random.Random, folder: Path) -> 
         raw = chance.choice(reader.seeds)
         if reader.suffix.endswith(".gz") and chance.random() < 0.8:
             raw = gzip.compress(changed(gzip.decompress(raw), chance), compresslevel=1)
+        elif reader.suffix == ".npz" and chance.random() < 0.8:
+            raw = repacked(raw, chance)
         else:
             raw = changed(raw, chance)
         yield tried(reader, name, raw, folder)
+
+
+def repacked(raw: bytes, chance: random.Random) -> bytes:
+    """Change one member of an archive, and pack it again."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = chance.choice([*members])
+    members[name] = changed(members[name], chance)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each, data in members.items():
+            archive.writestr(each, data)
+    return packed.getvalue()
 
 
 def tried(reader: Reader, name: str, raw: bytes, folder: Path) -> str | None:

@@ -39,7 +39,7 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
 
     \b
     cwb check s.json
-    cwb check s.json.gz --instance instances/torus.json --json
+    cwb check s.npz --instance instances/torus.json --json
     cwb check a.xml --topology "dgx_a100()"
     cwb check folder/ --dialect rccl
     cwb check plan.json --topology "dgx_a100()"

@@ -52,7 +52,9 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 @click.option("--time-limit", metavar="DURATION", help="Of everything: 60 (seconds), '5 min'.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.option("--output", "-o", type=_FILE, metavar="JSON", help="Write the best network as an instance file.")
-@click.option("--schedule", "schedule_file", type=_FILE, metavar="JSON", help="Write its schedule (.json, .json.gz).")
+@click.option(
+    "--schedule", "schedule_file", type=_FILE, metavar="JSON", help="Write its schedule (.json, .json.gz, .npz)."
+)
 @click.option("--plot", "picture", type=_FILE, help="Draw the frontier: a .svg, .pdf or .png file.")
 def find_topology(**given: Any) -> int:
     """Find good networks of a size and degree, and the best of them for a job.

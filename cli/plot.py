@@ -18,6 +18,9 @@ from .table import selected, selecting
 #: Simulation modes; not taken from their class, which would load numpy.
 MODES = ("congestion-aware", "alpha-beta", "cut-through", "fair-share", "shares")
 
+#: How names of files end that hold schedules and nothing else.
+_SCHEDULES = (".json.gz", ".npz")
+
 #: Bytes of a file that tell what it is.
 _HEAD = 65536
 
@@ -56,7 +59,7 @@ def plot(
     output: Path | None,
     edits: tuple[tuple[str, str], ...],
 ) -> None:
-    """Draw the plot NAME from RECORDS, a picture of the SCHEDULE in a .json or .json.gz file, or a NETWORK.
+    """Draw the plot NAME from RECORDS, a picture of the SCHEDULE in a .json, .json.gz or .npz file, or a NETWORK.
 
     RECORDS are JSONL files, or folders of them (./results). Without NAME the known plots are listed. The picture of a
     file is written beside it unless -o says where; an .html file is a page with the heat map and the Gantt chart of a
@@ -79,7 +82,7 @@ def plot(
         return
     if edits:
         raise InputError("only for the picture of a network", source=edits[0][0])
-    if name is not None and name.endswith((".json", ".json.gz")):
+    if name is not None and name.endswith((".json", *_SCHEDULES)):
         if records:
             raise InputError("a schedule is drawn from its own file alone; expected no records", source=str(records[0]))
         if where or only:
@@ -108,7 +111,7 @@ def refuse(given: Iterable[tuple[str, object]]) -> None:
     """
     for option, value in given:
         if value is not None:
-            raise InputError("only for the picture of a schedule, a .json or .json.gz file", source=option)
+            raise InputError("only for the picture of a schedule, a .json, .json.gz or .npz file", source=option)
 
 
 def is_network(name: str) -> bool:
@@ -119,7 +122,7 @@ def is_network(name: str) -> bool:
     from ..instances.loader import shipped
     from ..reports.plots import PLOTS
 
-    if name in PLOTS or name.endswith(".json.gz"):
+    if name in PLOTS or name.endswith(_SCHEDULES):
         return False
     if name.endswith(".json"):
         return Path(name).is_file() and not _begins_as_schedule(Path(name))
@@ -186,7 +189,7 @@ def plot_schedule(
 
     named = output is not None
     if output is None:
-        output = file.with_name(file.name.removesuffix(".gz").removesuffix(".json") + ".svg")
+        output = file.with_name(file.name.removesuffix(".gz").removesuffix(".json").removesuffix(".npz") + ".svg")
     if trees and kind not in OF_TREES:
         raise InputError(f"only for --kind {', '.join(OF_TREES)}", source="--tree")
     if places is not None and kind != "map":

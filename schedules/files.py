@@ -1,8 +1,8 @@
 """Schedule files: an answer together with the instance it is for, in one JSON object that is enough to check it.
 
 Columns are lists; exact numbers are texts such as ``"1/3"``; the number of links of every path is given instead of
-offsets. A name that ends in ``.gz`` is compressed. The digest of the instance is written too and must match what is
-read.
+offsets. A name that ends in ``.gz`` is compressed, and one that ends in ``.npz`` has binary columns
+(:mod:`cwb.schedules.columns`). The digest of the instance is written too and must match what is read.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ..core.timing import Timing
 from ..core.topology import Topology
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
+from .columns import read_columns, write_columns
 from .file_parts import read_certificate, read_instance, read_sends, read_translated, read_trees
 from .strict import MAX_BYTES, Fields, read_json
 from .verify.report import Findings
@@ -87,7 +88,7 @@ def write_schedule(
     Parameters
     ----------
     path : Path
-        Where to; compressed if it ends in ``.gz``.
+        Where to; compressed if it ends in ``.gz``, with binary columns if in ``.npz``.
     instance : Instance
         A network of nodes and links, and a collective; nothing else.
     answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
@@ -131,6 +132,8 @@ def write_schedule(
         if path.suffix == ".gz":
             with gzip.GzipFile(filename="", fileobj=hashed, mode="wb", mtime=0, compresslevel=6) as compressed:
                 _write(compressed, data)
+        elif path.suffix == ".npz":
+            write_columns(hashed, data)
         else:
             _write(hashed, data)
     return str(hashed.sha256.hexdigest())
@@ -297,7 +300,7 @@ def read_schedule(path: Path) -> ScheduleFile:
         expected. What the schedule does is not checked here, but the sizes of its chunks must add up to the demand.
     """
     with located(source=str(path)):
-        file = Fields(read_json(path))
+        file = Fields(read_columns(path) if path.suffix == ".npz" else read_json(path))
         file.word("schema", [SCHEMA])
         kind = file.word("answer", list(KINDS))
         instance, topology = read_instance(file.fields("instance"))

@@ -110,7 +110,7 @@ def check_show(params: dict[str, object]) -> None:
 
 
 #: How names of schedule files end.
-SCHEDULES = (".json", ".json.gz")
+SCHEDULES = (".json", ".json.gz", ".npz")
 
 
 def check_formulate(params: dict[str, object]) -> None:

@@ -25,7 +25,7 @@ def same(a, b) -> bool:
     return a == b
 
 
-@pytest.mark.parametrize("suffix", [".json", ".json.gz"])
+@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".npz"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_written_is_read(family, suffix, tmp_path):
     """Instance, answer, certificate and extra data come back exactly, compressed or not, and are right on their own."""
@@ -52,9 +52,10 @@ def test_certificates_come_back(certificate, tmp_path):
 def test_compressed_files_are_the_same_every_time(tmp_path):
     """Neither the name nor the time is in a compressed file."""
     instance, answer = FAMILIES["ring_all_gather"]()
-    for name in ("a.json.gz", "b.json.gz"):
-        write_schedule(tmp_path / name, instance, answer)
-    assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
+    for suffix in (".json.gz", ".npz"):
+        for name in "ab":
+            write_schedule(tmp_path / f"{name}{suffix}", instance, answer)
+        assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
 
 
 CHANGES = [
@@ -142,7 +143,7 @@ def test_what_is_wrong_is_told_with_its_place(family, place, value, told, tmp_pa
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("suffix", [".json", ".json.gz"])
+@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".npz"])
 def test_a_file_cut_anywhere_is_refused(suffix, tmp_path):
     """However much is missing at the end, the error is one line."""
     instance, answer = FAMILIES["ring_all_gather"]()

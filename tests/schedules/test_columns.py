@@ -1,0 +1,99 @@
+"""Schedule files with binary columns: what is wrong in an archive is one line, and nothing large is read."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cwb.core.errors import InputError
+from cwb.schedules import columns
+from cwb.schedules.files import read_schedule, write_schedule
+from families import FAMILIES
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """A right file."""
+    path = tmp_path / "s.npz"
+    write_schedule(path, *FAMILIES["ring_all_gather"]())
+    return path
+
+
+def changed(path: Path, members: dict[str, bytes | None]) -> Path:
+    """The archive with other members; None takes one out."""
+    with zipfile.ZipFile(path) as old:
+        content = {name: old.read(name) for name in old.namelist()} | members
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, data in content.items():
+            if data is not None:
+                new.writestr(name, data)
+    return path
+
+
+def npy(descr: str, shape: str, content: bytes) -> bytes:
+    """A column with a header of one's own."""
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + content
+
+
+WRONG = {
+    "a column of objects": ({"sends/chunk.npy": npy("|O", "(1,)", b"")}, "sends/chunk.npy: expected a column"),
+    "a header that is code": ({"sends/chunk.npy": npy("<i8", "(exit(),)", b"")}, "sends/chunk.npy: expected a column"),
+    "a table": ({"sends/chunk.npy": npy("<i8", "(2, 2)", bytes(32))}, "sends/chunk.npy: expected a column"),
+    "too few numbers": ({"sends/chunk.npy": npy("<i8", "(3,)", bytes(16))}, "16 bytes of numbers; expected 24"),
+    "a column that is missing": ({"sends/chunk.npy": None}, "sends.chunk: missing, but required"),
+    "a column of nobody": ({"sends/color.npy": npy("|u1", "(1,)", b"1")}, "sends.color: unknown field"),
+    "a column without a place": ({"color/red.npy": npy("|u1", "(1,)", b"1")}, "color.red: a column for which"),
+    "a path that leaves": ({"../../x.npy": npy("|u1", "(1,)", b"1")}, "is wrong; expected a column such as"),
+    "no object": ({"file.json": None}, "expected file.json and at most 64 columns"),
+    "an object that is none": ({"file.json": b"[1]"}, "a column for which the file has no place"),
+    "a number out of range": ({"sends/source.npy": npy("<i8", "(20,)", bytes([9]) + bytes(159))}, "sends.source[0]: 9"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_one_line(name, archive):
+    """A member that is missing, foreign or of another form is an input error that names it."""
+    members, line = WRONG[name]
+    with pytest.raises(InputError) as caught:
+        read_schedule(changed(archive, members))
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_archive_that_grows_is_refused_before_it_is_read(archive, monkeypatch):
+    """An archive whose members add up to more than a schedule may have is refused by the sizes that it states."""
+    monkeypatch.setattr(columns, "MAX_NUMBERS", 2**12)
+    with zipfile.ZipFile(archive, "a", zipfile.ZIP_DEFLATED) as more:
+        more.writestr("a.npy", bytes(2**15))
+    with pytest.raises(InputError, match=r"bytes when decompressed; expected at most 32,768"):
+        read_schedule(archive)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.integers(0, 10**6), with_=st.binary(max_size=4), cut=st.booleans())
+def test_broken_archives_are_input_errors(at, with_, cut, archive):
+    """Bytes that are changed, put in or cut off give the same schedule or an input error, and nothing else."""
+    raw = archive.read_bytes()
+    at %= len(raw)
+    broken = archive.with_name("broken.npz")
+    broken.write_bytes(raw[:at] + with_ + (b"" if cut else raw[at + len(with_) :]))
+    try:
+        read_schedule(broken)
+    except InputError as error:
+        assert "\n" not in str(error)
+
+
+def test_numpy_opens_the_columns(archive):
+    """The columns are those of numpy, in the smallest type that holds them."""
+    _, answer = FAMILIES["ring_all_gather"]()
+    with np.load(archive, allow_pickle=False) as opened:
+        found = opened["sends/chunk"]
+        assert json.loads(opened["file.json"])["answer"] == "step-schedule"
+    assert found.dtype == np.uint8
+    assert np.array_equal(found, answer.sends.chunk)
