@@ -105,7 +105,8 @@ GROUPS: dict[tuple[str, str], dict[str, About]] = {
         "bfb-lp": About("bfb.md#bfb-lp", PAPER, "torus(16,16)", 3.7, "the best breadth-first broadcast"),
         "bfb-chunked": About("bfb.md#bfb-chunked", PAPER, "torus(8,8)", 0.7),
         "bfb-heterogeneous": About("bfb.md#bfb-heterogeneous", PAPER, "torus(8,8)", 1.9),
-        "all-to-all-mcf": About("mcf.md", PAPER, "torus(8,8)", 1.0),
+        "all-to-all-mcf": About("mcf.md", PAPER, "circulant(256,[11,12])", 2.5),
+        "all-to-all-schedule": About("mcf.md#schedules", OWN, "torus(8,8)", 2.0),
     },
     (
         "Fabrics of dimensions",

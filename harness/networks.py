@@ -26,8 +26,14 @@ if TYPE_CHECKING:
     from ..finder.candidates import Candidate
     from ..finder.finder import Choice, Closure, Job
 
-#: The linear program has a variable for every node and link; this many, 128 nodes of degree 4, take half a minute.
-MAX_VARIABLES = 70_000
+#: Flows, of every node on every link, whose classes the topology finder looks for: 256 nodes of degree 4.
+MAX_FLOWS = 300_000
+
+#: Classes of flows up to which it solves the linear program.
+MAX_CLASSES = 40_000
+
+#: The same for a paper's rows, which take minutes.
+MOST_FLOWS, MOST_CLASSES = 5_000_000, 200_000
 
 
 def generated(expression: str) -> Topology:
@@ -47,9 +53,6 @@ def network_of(candidate: Candidate, bandwidth_Bps: Fraction, latency_s: Fractio
 def all_to_all_rate(candidate: Candidate, seconds: float | None = None) -> float | None:
     """Rate of every pair in units of a link; None where the linear program would take too long.
 
-    In a Cartesian product, all pairs that differ in a dimension share its links evenly, whatever the other dimensions
-    do: the rate is the smallest of the factors' rates times the part that the factor has of all nodes.
-
     Parameters
     ----------
     candidate : Candidate
@@ -57,25 +60,37 @@ def all_to_all_rate(candidate: Candidate, seconds: float | None = None) -> float
     seconds : float, optional
         For each linear program; 0 for none of them.
     """
+    rate = _rate(candidate, seconds, MAX_FLOWS, MAX_CLASSES)
+    return rate[0] if rate is not None and rate[1] else None
+
+
+def _rate(candidate: Candidate, seconds: float | None, flows: int, classes: int) -> tuple[float, bool] | None:
+    """Rate of every pair, or a limit on it, and which of the two it is.
+
+    In a Cartesian product, all pairs that differ in a dimension share its links evenly, whatever the other dimensions
+    do: the rate is the smallest of the factors' rates times the part that the factor has of all nodes.
+    """
     from ..finder.candidates import Construction
 
     if candidate.made in (Construction.POWER, Construction.PRODUCT):
-        rates = [all_to_all_rate(part, seconds) for part in candidate.of]
-        known = [rate * part.nodes for rate, part in zip(rates, candidate.of, strict=True) if rate is not None]
-        return min(known) / candidate.nodes if len(known) == len(rates) else None
-    if candidate.nodes**2 * candidate.degree > MAX_VARIABLES or seconds == 0:
+        rates = [_rate(part, seconds, flows, classes) for part in candidate.of]
+        known = [(rate[0] * part.nodes, rate[1]) for rate, part in zip(rates, candidate.of, strict=True) if rate]
+        if len(known) < len(rates):
+            return None
+        return min(known)[0] / candidate.nodes, all(exact for _, exact in known)
+    if candidate.nodes**2 * candidate.degree > flows or seconds == 0:
         return None
-    return _solved_rate(candidate, seconds)
+    return _solved_rate(candidate, seconds, classes)
 
 
-def _solved_rate(candidate: Candidate, seconds: float | None) -> float | None:
+def _solved_rate(candidate: Candidate, seconds: float | None, classes: int) -> tuple[float, bool] | None:
     """Solve LP (3) on a network whose links carry 1 byte per second, with 1 byte for every pair."""
     from ..models.mcf.solve import bound
 
     network = network_of(candidate, Fraction(1), Fraction(0))
     instance = Instance(str(candidate), network, Demand(CollectiveKind.ALL_TO_ALL, Fraction(candidate.nodes)))
-    proved = bound(instance, solvers.get(), Budget(time_limit_s=seconds))
-    return None if proved.seconds is None else float(1 / proved.seconds)
+    proved = bound(instance, solvers.get(), Budget(time_limit_s=seconds), classes)
+    return None if proved.seconds is None else (float(1 / proved.seconds), proved.exact)
 
 
 def found(wanted: PublishedNetwork, nodes: int) -> RunRecord:
@@ -180,8 +195,8 @@ def _values(job: Job, choice: Choice, *, rate: bool) -> dict[str, Any]:
         "all_reduce_s": float(choice.all_reduce_s),
         "all_to_all_rate_limit": float(choice.all_to_all_limit),
     }
-    if rate and (known := all_to_all_rate(choice.candidate)) is not None:
-        values |= _all_to_all(job, known)
+    if rate and (known := _rate(choice.candidate, None, MOST_FLOWS, MOST_CLASSES)) is not None:
+        values |= _all_to_all(job, known[0], "" if known[1] else "_limit")
     return values
 
 
@@ -208,7 +223,7 @@ def _bounds(job: Job) -> dict[str, Any]:
     }
 
 
-def _all_to_all(job: Job, rate: float) -> dict[str, float]:
-    """Rate, and the seconds in which every node sends the job's size."""
+def _all_to_all(job: Job, rate: float, kind: str = "") -> dict[str, float]:
+    """Rate, and the seconds in which every node sends the job's size; or limits on both."""
     seconds = float(job.size_bytes / job.nodes / (job.bandwidth_Bps / job.degree)) / rate
-    return {"all_to_all_rate": rate, "all_to_all_s": seconds}
+    return {f"all_to_all_rate{kind}": rate, f"all_to_all_s{kind}": seconds}

@@ -28,6 +28,12 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
+#: Whole rows are compared as one number up to this one.
+_LARGEST = 2**62
+
+#: Odd factors that tell the parts of a colour apart.
+_WEIGHTS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
+
 
 @dataclass(frozen=True)
 class FlowArcs:
@@ -102,8 +108,8 @@ def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequen
     entering = _lists(network.heads, network.points)
     leaving = _lists(network.tails, network.points)
     on_link = _lists(network.link_of, network.links)
-    count = (-1, -1, -1)
-    rounds = 0
+    flow, balance, link, rounds = _sketched(network, flow, balance, link, (entering, leaving))
+    count = int(flow.max()), int(balance.max()), int(link.max())
     while True:
         parts = (
             flow,
@@ -115,11 +121,47 @@ def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequen
         seen = np.concatenate([balance[:, :, None], _multisets(flow, entering), _multisets(flow, leaving)], axis=2)
         balance = _rows(seen.reshape(-1, seen.shape[2])).reshape(balance.shape)
         joined = np.moveaxis(_padded(flow, on_link), 0, 1).reshape(network.links, -1)
-        link = _rows(np.concatenate([link[:, None], np.sort(joined, axis=1)], axis=1))
+        ordered = np.concatenate([link[:, None], np.sort(joined, axis=1)], axis=1)
+        link = _numbered([row.tobytes() for row in ordered])
         found = (int(flow.max()), int(balance.max()), int(link.max()))
         if found == count:
             return Classes(flow, balance, link, rounds)
         count, rounds = found, rounds + 1
+
+
+def _sketched(
+    network: FlowArcs, flow: Ints, balance: Ints, link: Ints, around: tuple[Ints, Ints]
+) -> tuple[Ints, Ints, Ints, int]:
+    """Split colours by sums of hashes, which is fast and may leave together what differs, but splits nothing that is alike.
+
+    Whole multisets are compared afterwards, once in place of once a round.
+    """
+    colours = [_mixed(part.astype(np.uint64) + np.uint64(1)) for part in (flow, balance, link)]
+    count, rounds = 0, 0
+    while True:
+        flow_hash, balance_hash, link_hash = colours
+        seen = flow_hash + _mixed(balance_hash)[:, network.tails] * _WEIGHTS[0]
+        seen += _mixed(balance_hash)[:, network.heads] * _WEIGHTS[1] + link_hash[network.link_of] * _WEIGHTS[2]
+        flow_hash = _mixed(seen)
+        came, went = (sum(np.where(members >= 0, flow_hash[:, members], 0) for members in lists.T) for lists in around)
+        balance_hash = _mixed(balance_hash + came * _WEIGHTS[0] + went * _WEIGHTS[1])
+        on_arc = flow_hash.sum(axis=0, dtype=np.uint64)
+        on_link = np.zeros(network.links, dtype=np.uint64)
+        np.add.at(on_link, network.link_of, on_arc)
+        link_hash = _mixed(link_hash + on_link)
+        found = len(np.unique(balance_hash)) + len(np.unique(link_hash))
+        if found == count:
+            break
+        count, rounds, colours = found, rounds + 1, [flow_hash, balance_hash, link_hash]
+    numbered = [np.unique(part.ravel(), return_inverse=True)[1].reshape(part.shape) for part in colours]
+    return numbered[0], numbered[1], numbered[2], rounds
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scatter numbers over all 64 bits (the finalizer of splitmix64)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
 
 
 def _numbered(values: Sequence[Any]) -> Ints:
@@ -128,13 +170,16 @@ def _numbered(values: Sequence[Any]) -> Ints:
 
 
 def _rows(table: Ints) -> Ints:
-    """Number equal rows alike."""
-    order = np.lexsort(table.T[::-1])
-    ordered = table[order]
-    new = np.concatenate([[False], (ordered[1:] != ordered[:-1]).any(axis=1)])
-    numbers = np.empty(len(table), dtype=np.int64)
-    numbers[order] = np.cumsum(new)
-    return numbers
+    """Number equal rows alike, in their order."""
+    numbers, room = np.zeros(len(table), dtype=np.int64), 1
+    for column in table.T:
+        low = int(column.min(initial=0))
+        span = int(column.max(initial=0)) - low + 1
+        if room * span > _LARGEST:
+            numbers = np.unique(numbers, return_inverse=True)[1]
+            room = int(numbers.max(initial=0)) + 1
+        numbers, room = numbers * span + (column - low), room * span
+    return np.unique(numbers, return_inverse=True)[1].astype(np.int64, copy=False)
 
 
 def _lists(owner: Ints, count: int) -> Ints:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from ...core.answers import BoundOnly
 from ...core.collective import CollectiveKind
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method
+from ...core.schedule import Schedule
 from ...core.topology import Topology
 
 
 class McfOptions(Strict):
-    """Options of ``all-to-all-mcf``: none."""
+    """Options of ``all-to-all-mcf`` and ``all-to-all-schedule``: none."""
+
+
+class ClassOptions(Strict):
+    """Options of ``mcf/classes``."""
+
+    line_graphs: int = Field(
+        0, ge=0, description="how often the network is taken back to what it is the line graph of: smaller, and a bound"
+    )
 
 
 def supports(instance: Instance) -> str | None:
@@ -30,6 +41,15 @@ def supports(instance: Instance) -> str | None:
     return None if instance.network.links else "the network has no links"
 
 
+def supports_schedule(instance: Instance) -> str | None:
+    """As :func:`supports`, on networks without switches."""
+    if (reason := supports(instance)) is not None or not isinstance(instance.network, Topology):
+        return reason
+    if len(instance.network.rank_nodes) < len(instance.network.nodes):
+        return "the network has switches; expected links between ranks alone"
+    return None
+
+
 PAPER = "Zhao et al., Efficient Direct-Connect Topologies for Collective Communications, appendix A.5"
 
 METHOD = Method(
@@ -43,6 +63,17 @@ METHOD = Method(
     supports=supports,
 )
 
+SCHEDULE = Method(
+    name="all-to-all-schedule",
+    kind=Kind.HEURISTIC,
+    summary="an all-to-all in chunks along the maximum concurrent flow, which bounds it; farthest first on every link",
+    paper=f"{PAPER}; the schedule is ours",
+    answer_type=Schedule,
+    options=McfOptions,
+    solve=f"{__package__}.schedule:run",
+    supports=supports_schedule,
+)
+
 FLOW = Formulation(
     "mcf/flow",
     summary="maximum concurrent flow between all pairs, one commodity a source: how fast an all-to-all can be",
@@ -50,6 +81,19 @@ FLOW = Formulation(
     equations="LP (3)",
     build=f"{__package__}.formulation:build",
     value=f"{__package__}.solve:seconds",
+    supports=supports,
+    agrees_with="all-to-all-mcf",
+)
+
+CLASSES = Formulation(
+    "mcf/classes",
+    summary="the same with one variable for each class of equal flows: fewer columns where the network is symmetric",
+    paper=PAPER,
+    equations="LP (3), by classes",
+    index=f"{__package__}.classes:index",
+    build=f"{__package__}.classes:build",
+    options=ClassOptions,
+    value=f"{__package__}.classes:seconds",
     supports=supports,
     agrees_with="all-to-all-mcf",
 )

@@ -1,5 +1,8 @@
 """From the linear program to a bound on the time of an all-to-all.
 
+It is solved on classes of equal flows. Where there are too many of them, and the network is a line graph, that of which
+it is the line graph has fewer; its bound may be a little smaller.
+
 The dual of LP (3) seeks lengths of links for which the distances between all pairs are large and the network is small:
 for any lengths, f is at most ``sum_e b_e length_e / sum_{s != t} d(s, t)``. So the solver's dual values are rounded to
 integers, and the bound is computed from them exactly: it holds whatever the solver has done.
@@ -7,7 +10,7 @@ integers, and the bound is computed from them exactly: it holds whatever the sol
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,15 +25,29 @@ from ...core.budget import Budget
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
+from ...core.schedule import Floats, Ints
 from ...core.solver import Capability, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination
-from .formulation import bandwidth_unit, build, largest_exchange
+from .classes import build
+from .formulation import bandwidth_unit, largest_exchange
 from .method import McfOptions
+from .problem import Exchange, FlowClasses, classes_of, exchange_of, taken_back
 
 #: An interior point takes this program in a thirtieth of the time of the simplex method (64 nodes of degree 4: 0.6 s).
 _OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm"})}
 
+#: Of many classes, HiGHS's way from the interior to a corner takes longer than all the rest. Multipliers in the
+#: interior prove nine digits.
+_LARGE = 20_000
+_LARGE_OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm", "run_crossover": "off"})}
+
+#: Classes of flows up to which a line graph is not taken back; so many take some minutes.
+MOST_CLASSES = 200_000
+
 #: The longest link, as an integer.
 _LONGEST = 2**30
+
+_ATTESTED = "{} gives no multipliers: the bound is its own word, and cannot be recomputed"
+_COARSE = "all links into a node have the same length, since the program is too large otherwise: flows may take longer"
 
 
 @dataclass(frozen=True)
@@ -45,14 +62,21 @@ class FlowBound:
         What proves it.
     report : SolverResult
         The solve.
+    exact : bool
+        Whether it is the time of the maximum concurrent flow; otherwise that may be longer.
+    flows : callable or None
+        ``flows(source)``, by the source's number, is its flow over every link when it sends 1 to each target; None
+        where they are not known.
     """
 
     seconds: Fraction | None
     certificate: LengthCertificate | SolverBound | None
     report: SolverResult
+    exact: bool = True
+    flows: Callable[[int], Floats] | None = None
 
 
-def bound(instance: Instance, solver: Solver, budget: Budget) -> FlowBound:
+def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_CLASSES) -> FlowBound:
     """Bound the time from below by the maximum concurrent flow of what single ranks have for single ranks.
 
     Parameters
@@ -63,6 +87,8 @@ def bound(instance: Instance, solver: Solver, budget: Budget) -> FlowBound:
         Solves the linear program.
     budget : Budget
         Limits of the run.
+    most : int
+        Classes of flows beyond which a line graph is taken back to a smaller network.
 
     Returns
     -------
@@ -80,20 +106,49 @@ def bound(instance: Instance, solver: Solver, budget: Budget) -> FlowBound:
     if not len((pairs := pairs_of(instance))[0]):
         raise InputError("expected data that one rank has and one rank needs, as in an all_to_all", place="collective")
     with budget.clock.phase("build"):
-        model = build(instance)
+        found, lengths_of = _smallest(exchange_of(instance), most)
+        model = build(found)
+    exact = len(lengths_of) == 0
     wanted = Capability.RESOLVE | Capability.DUALS
     if isinstance(solver, ResolvingSolver) and wanted in solver.capabilities:
-        compiled = solver.compile(model, budget, _OPTIONS.get(solver.name, SolverOptions()))
+        options = _OPTIONS if len(found.flows) <= _LARGE else _LARGE_OPTIONS
+        compiled = solver.compile(model, budget, options.get(solver.name, SolverOptions()))
         result = compiled.solve(budget)
         if result.termination is Termination.OPTIMAL:
-            lengths = rounded_lengths([compiled.dual(model.capacity[e]) for e in model.E])
-            return FlowBound(*joint_length(instance, pairs, lengths), result)
+            duals = np.array([compiled.dual(model.capacity[k]) for k in model.L])
+            lengths: Floats = (duals / found.link_counts)[found.classes.link]
+            for points in reversed(lengths_of):
+                lengths = lengths[points]
+            proved = joint_length(instance, pairs, rounded_lengths(lengths.tolist()))
+            return FlowBound(*proved, result, exact, _flows(model, found) if exact else None)
     else:
         result = solver.solve(model, budget)
     if result.bound is None or not 0 < result.bound < float("inf"):
         return FlowBound(None, None, result)
-    least_s = seconds_at(instance, Fraction(result.bound))
-    return FlowBound(least_s, SolverBound(result.solver, result.version), result)
+    least_s = found.exchange.unit_s / Fraction(result.bound)
+    return FlowBound(least_s, SolverBound(result.solver, result.version), result, exact)
+
+
+def _flows(model: Any, found: FlowClasses) -> Callable[[int], Floats]:
+    """Flows of every source, out of a solved model."""
+    each = np.zeros(found.classes.sizes[0])
+    each[found.flows] = [model.flow[c].value for c in found.flows]
+    each /= model.rate.value
+    return lambda source: each[found.classes.flow[source]]
+
+
+def _smallest(exchange: Exchange, most: int) -> tuple[FlowClasses, list[Ints]]:
+    """Classes of an exchange, or of what line graphs are taken back to while there are more than so many.
+
+    With the heads of the links of each line graph: links have the length of the link that their head is.
+    """
+    heads: list[Ints] = []
+    found = classes_of(exchange)
+    while len(found.flows) > most and (smaller := taken_back(exchange)) is not None:
+        heads.append(exchange.heads)
+        exchange = smaller
+        found = classes_of(exchange)
+    return found, heads
 
 
 def seconds_at(instance: Instance, rate: Fraction) -> Fraction:
@@ -127,16 +182,15 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: McfOptions)
             Status.LIMIT, message=report.message or report.termination.value, reports=(report,), size=report.size
         )
     proved = isinstance(found.certificate, LengthCertificate)
+    optimal = proved and found.exact
     seconds = float(found.seconds)
     return Outcome(
-        Status.OPTIMAL if proved else Status.FEASIBLE,
+        Status.OPTIMAL if optimal else Status.FEASIBLE,
         BoundOnly() if proved else None,
-        objective=seconds if proved else None,
+        objective=seconds if optimal else None,
         bound=seconds,
         certificate=found.certificate,
-        message=""
-        if proved
-        else f"{report.solver} gives no multipliers: the bound is its own word, and cannot be recomputed",
+        message="" if optimal else _COARSE if proved else _ATTESTED.format(report.solver),
         reports=(report,),
         size=report.size,
         iterations=report.iterations or 0,

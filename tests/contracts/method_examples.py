@@ -45,6 +45,7 @@ EXAMPLES = {
     "bfb-chunked": TORUS,
     "bfb-heterogeneous": TORUS,
     "all-to-all-mcf": ("mesh(2,3)", Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**24)), {}),
+    "all-to-all-schedule": ("mesh(2,3)", Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**24), chunks=4), {}),
     "blueconnect": RAILS,
     "themis": RAILS,
     "themis-lp": RAILS,

@@ -77,6 +77,10 @@ INSTANCES = {
         Exam("ring(4,latency='2 us')", "all_gather", {"pieces": 2}, method={}, chunks=2),
     ],
     "mcf/flow": [Exam("torus(3,3)", "all_to_all"), Exam("ring(5)", "all_to_all")],
+    "mcf/classes": [
+        Exam("circulant(9,[1,2])", "all_to_all"),
+        Exam("mesh(2,3)", "all_to_all"),
+    ],
     "forestcoll/optimum": [Exam("ring(4)", "all_gather"), Exam("mi250(boxes=1)", "reduce_scatter")],
     # Every rank of a ring receives three quarters of 1 GiB over two links of 50 GB/s.
     "forestcoll/max-flow": [Exam("ring(4)", "all_gather", {"sink": 3}, wanted=0.75 * 2**30 / 100e9)],

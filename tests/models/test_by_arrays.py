@@ -13,6 +13,7 @@ from formulation_exams import INSTANCES
 #: Formulations with constraints that are read by arrays on these instances.
 BY_ARRAYS = {
     "mcf/flow",
+    "mcf/classes",
     "forestcoll/optimum",
     "forestcoll/max-flow",
     "forestcoll/allreduce",

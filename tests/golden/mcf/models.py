@@ -7,7 +7,9 @@ from fractions import Fraction
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, NodeKind, Topology
+from cwb.models.mcf import classes
 from cwb.models.mcf.formulation import build
+from cwb.models.mcf.method import ClassOptions
 
 
 def small():
@@ -19,5 +21,25 @@ def small():
     return build(Instance("small", topology, Demand(CollectiveKind.ALL_TO_ALL, Fraction(8), ranks=(0, 1))))
 
 
-MODELS = {"{}": (small, ["capacity", "delivery"])}
-OBJECTIVES = {"objective": small}
+def by_classes():
+    """A one-way ring of four whose links out of 0 and 2 are twice as fast, every rank to all others."""
+    nodes = tuple(Node(str(n)) for n in range(4))
+    links = tuple(Link(str(n), str((n + 1) % 4), Fraction(2 - n % 2)) for n in range(4))
+    instance = Instance("ring", Topology(nodes, links), Demand(CollectiveKind.ALL_TO_ALL, Fraction(16)))
+    return classes.build(classes.index(instance, ClassOptions()))
+
+
+def taken_back():
+    """The line graph of a one-way ring of three, one of whose links is double, taken back to that ring."""
+    ends = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "a")]
+    topology = Topology(tuple(Node(n) for n in "abcd"), tuple(Link(a, b, Fraction(1)) for a, b in ends))
+    instance = Instance("line graph", topology, Demand(CollectiveKind.ALL_TO_ALL, Fraction(16)))
+    return classes.build(classes.index(instance, ClassOptions(line_graphs=1)))
+
+
+MODELS = {
+    "{}": (small, ["capacity", "delivery"]),
+    "classes-{}": (by_classes, ["capacity", "delivery"]),
+    "line-graph-{}": (taken_back, ["capacity", "delivery"]),
+}
+OBJECTIVES = {"objective": small, "classes-objective": by_classes}

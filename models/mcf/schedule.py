@@ -1,0 +1,102 @@
+"""``all-to-all-schedule``: pieces along the maximum concurrent flow, each link serving one after the other."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from ...algorithms.bounds.schedule_bounds import group_of, network_of
+from ...algorithms.schedules.in_turn import Ways, served
+from ...core.budget import Budget
+from ...core.effort import require_schedulable
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Chunks, Schedule, Sends
+from ...core.solver import Solver
+from .method import McfOptions
+from .problem import Exchange, exchange_of
+from .solve import bound, measures
+from .ways import ways_of
+
+#: Ticks of the longest window: times are rounded up to them.
+_TICKS = 2**24
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: McfOptions) -> Outcome:
+    """Solve LP (3), cut its flows into pieces, and let links serve them (``Method.run``)."""
+    del options
+    found = bound(instance, solver, budget)
+    if found.seconds is None or found.flows is None:
+        message = found.report.message or "the network is too large for its flows to be computed"
+        bound_s = None if found.seconds is None else float(found.seconds)
+        return Outcome(
+            Status.LIMIT, bound=bound_s, certificate=found.certificate, message=message, reports=(found.report,)
+        )
+    budget.tell_bound(float(found.seconds), found.certificate)
+    with budget.clock.phase("ways"):
+        exchange, pieces, wanted = exchange_of(instance), _pieces(instance), found.flows
+        sends = ceil(pieces * sum(float(wanted(number).sum()) for number in range(len(exchange.sources))))
+        require_schedulable(sends, sends)
+        ways = ways_of(exchange, lambda number: pieces * wanted(number), pieces, lambda: budget.exhausted)
+    with budget.clock.phase("times"):
+        made = None if ways is None else scheduled(instance, exchange, ways, budget)
+    return Outcome(
+        Status.LIMIT if made is None else Status.FEASIBLE,
+        made,
+        bound=float(found.seconds),
+        certificate=found.certificate,
+        message="the time is over" if made is None else "",
+        reports=(found.report,),
+        size=found.report.size,
+        iterations=found.report.iterations or 0,
+        metrics=measures(instance, found) | ({} if made is None or ways is None else {"sends": len(made.sends)}),
+    )
+
+
+def scheduled(instance: Instance, exchange: Exchange, ways: Ways, budget: Budget) -> Schedule | None:
+    """Let links serve pieces, those with the most links before them first; None where the time is over.
+
+    Times are rounded up to ticks of which the longest transmission has 2^24.
+    """
+    topology, pieces = network_of(instance), _pieces(instance)
+    piece_bytes = group_of(instance).part_bytes / pieces
+    taken = [piece_bytes / link.bandwidth_Bps for link in topology.links]
+    tick_s = max(taken) / _TICKS
+    window = np.array([-(-time // tick_s) for time in taken], dtype=np.int64)
+    delay = window + np.array([-(-link.latency_s // tick_s) for link in topology.links], dtype=np.int64)
+    pairs = (len(ways.first) - 1) // pieces
+    order = np.arange(pairs * pieces).reshape(pairs, pieces).T.ravel()  # a piece of every pair, then the next ones
+    start = served(ways, window, delay, order, lambda: budget.exhausted)
+    if start is None:
+        return None
+    chosen = np.argsort(start, kind="stable")
+    link = ways.link[chosen]
+    return Schedule(
+        instance.sha256,
+        _chunks(instance, exchange, pieces, piece_bytes),
+        Sends(
+            np.repeat(np.arange(pairs * pieces), np.diff(ways.first))[chosen],
+            exchange.tails[link],
+            exchange.heads[link],
+            np.zeros(len(link), dtype=np.bool_),
+            np.arange(len(link) + 1),
+            link,
+        ),
+        np.asarray(start[chosen] * float(tick_s), dtype=np.float64),
+        np.asarray((start[chosen] + delay[link]) * float(tick_s), dtype=np.float64),
+    )
+
+
+def _chunks(instance: Instance, exchange: Exchange, pieces: int, piece_bytes: Fraction) -> Chunks:
+    """Pieces by source, target and number."""
+    ranks = np.array(group_of(instance).ranks, dtype=np.int64)
+    source, target = np.nonzero(exchange.weights[:, np.array(network_of(instance).rank_nodes)[ranks]])
+    each = np.ones(len(source) * pieces, dtype=np.int64)
+    groups = tuple((int(rank),) for rank in ranks)
+    return Chunks(each, piece_bytes, groups, np.repeat(source, pieces), np.repeat(target, pieces), each < 0)
+
+
+def _pieces(instance: Instance) -> int:
+    return 1 if instance.demand is None else instance.demand.chunks

@@ -1,0 +1,108 @@
+"""From flows to ways of whole pieces.
+
+Every pair's data is cut into so many equal pieces. A piece is followed back from its target: at every node over the
+link that has most left of what its source's flow wants of it. What links then carry more or less than they should is
+set off against what the flows of later sources want of them, so that over all sources a link is off by a few pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...algorithms.schedules.in_turn import Ways
+from ...core.kernel import kernel
+from ...core.schedule import Floats, Ints
+from .problem import Exchange
+
+#: Flows of less than this part of a piece are rounding.
+_LEAST = 1e-4
+
+
+def ways_of(
+    exchange: Exchange, wanted: Callable[[int], Floats], pieces: int, exhausted: Callable[[], bool] = lambda: False
+) -> Ways | None:
+    """The ways of all pieces, by source, target and piece.
+
+    Parameters
+    ----------
+    exchange : Exchange
+        With weights 0 and 1.
+    wanted : callable
+        ``wanted(source)``: its flow over every link, in pieces.
+    pieces : int
+        Of every pair.
+    exhausted : callable
+        Whether the time is over.
+
+    Returns
+    -------
+    Ways or None
+        None where the time is over.
+    """
+    order = np.argsort(exchange.heads, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(exchange.heads, minlength=exchange.points))])
+    excess = np.zeros(len(exchange.tails))
+    hops, links = list[Ints](), list[Ints]()
+    for number, source in enumerate(exchange.sources.tolist()):
+        if exhausted():
+            return None
+        flow = wanted(number)
+        targets = np.flatnonzero(exchange.weights[number] > 0)
+        count = np.zeros(len(targets) * pieces, dtype=np.int64)
+        room = np.empty(len(targets) * pieces * exchange.points, dtype=np.int64)
+        left = np.where(flow > _LEAST, flow - excess, -np.inf)
+        place = np.full(exchange.points, -1)
+        used = _follow(source, targets, pieces, left, exchange.tails, first, order, place, count, room)
+        links.append(room[:used].copy())
+        hops.append(count)
+        excess += np.bincount(links[-1], minlength=len(excess)) - flow
+    return Ways(np.concatenate([[0], np.cumsum(np.concatenate(hops))]), np.concatenate(links))
+
+
+@kernel
+def _follow(
+    source: int,
+    targets: Any,
+    pieces: int,
+    left: Any,
+    tails: Any,
+    first: Any,
+    entering: Any,
+    place: Any,
+    count: Any,
+    room: Any,
+) -> int:
+    """Follow all pieces of a source back to it; give how many links they have together.
+
+    A way that comes to a node again goes on from where it was there first: what has gone round has used up its links.
+    """
+    used = 0
+    for index in range(len(targets)):
+        for piece in range(pieces):
+            node, length = targets[index], 0
+            while node != source:
+                best = entering[first[node]]
+                for at in range(first[node], first[node + 1]):
+                    if left[entering[at]] > left[best]:
+                        best = entering[at]
+                left[best] -= 1.0
+                place[node] = length
+                room[used + length] = best
+                length += 1
+                node = tails[best]
+                if place[node] >= 0:
+                    for back in range(place[node] + 1, length):
+                        place[tails[room[used + back - 1]]] = -1
+                    length = place[node]
+            place[targets[index]] = -1
+            for back in range(length):
+                place[tails[room[used + back]]] = -1
+            for back in range(length // 2):
+                other = used + length - 1 - back
+                room[used + back], room[other] = room[other], room[used + back]
+            count[index * pieces + piece] = length
+            used += length
+    return used

@@ -1,0 +1,94 @@
+"""The program by classes of equal flows, and line graphs taken back."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from cwb import solvers
+from cwb.core.budget import Budget
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.errors import InputError
+from cwb.core.method import Status
+from cwb.harness import Request, registry, run_one
+from cwb.instances import load
+from cwb.models.mcf import classes, formulation, solve
+from cwb.models.mcf.method import ClassOptions
+
+ALL_TO_ALL = Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**20))
+
+
+def exchange(network):
+    return load(network).with_changes(demand=ALL_TO_ALL)
+
+
+def rate(model):
+    return solvers.get("highs").solve(model, Budget()).objective
+
+
+@pytest.mark.parametrize(
+    "network",
+    ["mesh(3,3)", "circulant(10,[1,3])", "dragonfly(3,2)", "random_regular(8,3,seed=2)", "generalized_kautz(2, 9)"],
+)
+def test_classes_lose_nothing(network):
+    """The program by classes has the optimum of the plain one, and no more columns."""
+    instance = exchange(network)
+    whole, found = formulation.build(instance), classes.index(instance, ClassOptions())
+    assert rate(classes.build(found)) == pytest.approx(rate(whole), rel=1e-7)
+    assert len(found.flows) < whole.nvariables()
+
+
+def test_a_large_circulant_has_few_classes():
+    """All nodes of a circulant are alike: two links a node and two flows for every other node are left."""
+    found = classes.index(exchange("circulant(64,[5,6])"), ClassOptions())
+    assert found.classes.sizes == (128, 33, 2)
+
+
+@pytest.mark.parametrize("network", ["L(complete_bipartite(4, 4))", "L(ring(5))", "L(kautz(2, 2))"])
+def test_a_line_graph_taken_back_bounds_the_flow(network):
+    """Taken back, the program proves a bound that is not above the flow's time, with lengths of the links themselves."""
+    instance = exchange(network)
+    solver = solvers.get("highs")
+    flow, coarse = (solve.bound(instance, solver, Budget(), most) for most in (10**9, 0))
+    assert (flow.exact, coarse.exact, coarse.flows) == (True, False, None)
+    assert 0.8 * flow.seconds < coarse.seconds <= flow.seconds * (1 + Fraction(1, 10**7))
+    assert coarse.seconds == solve.joint_length(instance, solve.pairs_of(instance), coarse.certificate.lengths)[0]
+
+
+def test_what_is_coarse_says_so(monkeypatch):
+    """A bound by a line graph taken back is proved, but is not called the optimum of the flow."""
+    monkeypatch.setattr(solve.bound, "__defaults__", (0,))
+    method, instance = registry.get("all-to-all-mcf"), exchange("L(ring(5))")
+    outcome = method.run(instance, solvers.get("highs"), Budget(), method.options())
+    assert (outcome.status, outcome.objective) == (Status.FEASIBLE, None)
+    assert "same length" in outcome.message
+
+
+def test_what_is_no_line_graph_is_refused():
+    """A torus has no two nodes with the same successors."""
+    with pytest.raises(InputError, match="is a line graph 0 times"):
+        classes.index(exchange("torus(3,3)"), ClassOptions(line_graphs=1))
+
+
+@pytest.mark.parametrize("network", ["torus(4,4)", "generalized_kautz(4, 16)", "mesh(2,3)", "circulant(12,[2,3])"])
+def test_a_schedule_of_many_chunks_meets_the_bound(network):
+    """In 64 chunks the verified schedule takes less than 1 % longer than any can, where latency does not count."""
+    instance = load(network).with_changes(demand=Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**34), chunks=64))
+    record = run_one(instance, Request("all-to-all-schedule"))
+    assert record.verified
+    assert record.metrics["completion_time_s"] < 1.01 * record.bound
+
+
+def test_a_group_passes_through_others():
+    """Two opposite ranks of a ring use both ways round it, through ranks outside the group; the last of 32 pieces is late."""
+    demand = Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**34), ranks=(0, 2), chunks=64)
+    record = run_one(load("ring(4)").with_changes(demand=demand), Request("all-to-all-schedule"))
+    assert record.verified
+    assert record.metrics["completion_time_s"] == pytest.approx(record.bound * 33 / 32, rel=1e-4)
+
+
+def test_switches_are_refused():
+    """Links between ranks alone are scheduled."""
+    record = run_one(exchange("star(4)"), Request("all-to-all-schedule"))
+    assert (record.status, record.exit_status) == ("unsupported", 7)
+    assert "switches" in record.message
