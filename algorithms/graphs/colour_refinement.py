@@ -125,7 +125,7 @@ def refine(network: FlowArcs, balances: Ints, arcs: Sequence[Any], links: Sequen
         link = _numbered([row.tobytes() for row in ordered])
         found = (int(flow.max()), int(balance.max()), int(link.max()))
         if found == count:
-            return Classes(flow, balance, link, rounds)
+            return Classes(_by_first(flow), _by_first(balance), _by_first(link), rounds)
         count, rounds = found, rounds + 1
 
 
@@ -180,6 +180,14 @@ def _rows(table: Ints) -> Ints:
             room = int(numbers.max(initial=0)) + 1
         numbers, room = numbers * span + (column - low), room * span
     return np.unique(numbers, return_inverse=True)[1].astype(np.int64, copy=False)
+
+
+def _by_first(colours: Ints) -> Ints:
+    """Number colours by their first members, however they were numbered."""
+    first, number = np.unique(colours, return_index=True, return_inverse=True)[1:]
+    place = np.empty(len(first), dtype=np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    return place[number].reshape(colours.shape)
 
 
 def _lists(owner: Ints, count: int) -> Ints:
