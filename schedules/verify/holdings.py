@@ -175,7 +175,7 @@ def _block(
     nodes = network.nodes
     row = (sends.chunk[chosen] - base) * nodes
     cell, order = row + sends.target[chosen], write[chosen]
-    sort = np.argsort(cell * (end + 1) + order)
+    sort = _sorting(cell * (end + 1) + order)
     chosen = chosen[sort]
     initial = np.zeros((stop - base) * nodes, dtype=np.bool_)
     rows, holders = members.pairs(chunks.held_by[base:stop])
@@ -194,6 +194,14 @@ def _block(
         sends.reduce[chosen],
         end,
     )
+
+
+def _sorting(keys: Ints) -> Ints:
+    """Positions of numbers in increasing order; numbers below 2^32 by their halves, which numpy sorts without comparing."""
+    if len(keys) and int(keys.max()) >= 2**32:
+        return np.argsort(keys, kind="stable")
+    low = np.argsort(keys.astype(np.uint16), kind="stable")
+    return low[np.argsort((keys[low] >> 16).astype(np.uint16), kind="stable")]
 
 
 def needers(block: Block, chunks: Chunks, members: Members) -> Ints:
