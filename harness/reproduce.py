@@ -30,6 +30,7 @@ from ..core.published import (
     PublishedNetwork,
     PublishedRow,
     PublishedRun,
+    PublishedTraining,
     Quantity,
     compared,
     printed,
@@ -173,6 +174,8 @@ class Runs:
                     degrees = ", ".join(map(str, wanted.degrees))
                     self._progress(f"{made[-1].instance}: {nodes} nodes of degree {degrees}")
             run = self._paper.runs[name]
+            if run.train is not None:
+                made += _trained(self._paper, name, self._folder, self._limit_s, self._progress)
             for cell in cells_of(self._paper, name, self._folder, self._limit_s):
                 made.append(_simulated(cell, run.pieces) if run.pieces or run.hold_latency else run_cell(cell))
                 self._progress(f"{made[-1].shown_status} in {made[-1].seconds.get('total', 0.0):.2f} s: {cell}")
@@ -208,6 +211,26 @@ def _occupied_s(instance: Instance, answer: object, pieces: int | None) -> float
     return simulate_reserved(instance, answer, plan, held, overhead_s=Fraction(0)).completion_s
 
 
+def _trained(
+    paper: PublishedFile, name: str, folder: Path, time_limit_s: float | None, progress: Callable[[str], None]
+) -> list[RunRecord]:
+    """Simulate training, for each combination and seed; what cannot be simulated is no number."""
+    from .training import recorded, request_of
+
+    merged, made = _merged(paper, name), []
+    train = merged.train or PublishedTraining()
+    for index, names in enumerate(_combinations(merged)):
+        asked = train.model_copy(update=_filled(dict(train), names))
+        try:
+            instance = _instance(paper, merged, names, folder / f"{name}-{index}.json")
+            request = request_of(asked, int(_filled(merged.chunks, names) or 1), int(names["seed"]), time_limit_s)
+            made.append(recorded(instance, request))
+        except CwbError as error:
+            raise NotComputedError(f"{name}: {error}") from None
+        progress(f"{made[-1].instance}: an iteration of {made[-1].metrics['workload']}")
+    return made
+
+
 def _network(name: str, wanted: PublishedNetwork, nodes: int) -> RunRecord:
     """Ask the topology finder; that it keeps no such network is no number."""
     try:
@@ -217,7 +240,7 @@ def _network(name: str, wanted: PublishedNetwork, nodes: int) -> RunRecord:
 
 
 def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float | None = None) -> list[Cell]:
-    """Plan a run of a paper: a cell for each combination and seed; none where the topology finder is asked.
+    """Plan a run of a paper: a cell for each combination and seed; none where the topology finder is asked or training is simulated.
 
     Parameters
     ----------
@@ -235,20 +258,16 @@ def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float 
     NotComputedError
         If neither the run nor the paper's default names a model or an instance.
     """
-    run, default = paper.runs[name], paper.default
-    if run.find is not None:
+    run = paper.runs[name]
+    if run.find is not None or run.train is not None:
         return []
-    merged = default.model_copy(update={field: getattr(run, field) for field in run.model_fields_set})
+    merged = _merged(paper, name)
     if merged.model is None or merged.instance is None:
         raise NotComputedError(f"the run {name!r} names no model or no instance")
     cells: list[Cell] = []
     for names in _combinations(merged):
-        instance = _filled(merged.instance, names)
-        if instance in paper.instances:
-            path = folder / f"{name}-{len(cells)}.json"
-            path.write_text(json.dumps(_filled(paper.instances[instance], names)))
-            instance = str(path)
-        options = _filled({**default.options, **run.options}, names)
+        instance = _instance(paper, merged, names, folder / f"{name}-{len(cells)}.json")
+        options = _filled({**paper.default.options, **run.options}, names)
         seed, solver = int(names["seed"]), merged.solver or DEFAULT_SOLVER
         request = Request(merged.model, solver, options, seed, 1, time_limit_s, merged.gap)
         chunks = _filled(merged.chunks, names)
@@ -262,6 +281,21 @@ def cells_of(paper: PublishedFile, name: str, folder: Path, time_limit_s: float 
             )
         )
     return cells
+
+
+def _merged(paper: PublishedFile, name: str) -> PublishedRun:
+    """A run, with what it does not say from the paper's default."""
+    run = paper.runs[name]
+    return paper.default.model_copy(update={field: getattr(run, field) for field in run.model_fields_set})
+
+
+def _instance(paper: PublishedFile, run: PublishedRun, names: Mapping[str, str], path: Path) -> str:
+    """The instance of a run; one that is the paper's own is written to a file."""
+    instance = _filled(run.instance or "", names)
+    if instance not in paper.instances:
+        return str(instance)
+    path.write_text(json.dumps(_filled(paper.instances[instance], names)))
+    return str(path)
 
 
 def _combinations(run: PublishedRun) -> Iterator[dict[str, str]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -14,14 +16,18 @@ from ..core.errors import InputError, Unsupported, located
 from ..core.fabric import Block, Dimension, Fabric, WiredFabric
 from ..core.instance import Instance
 from ..core.network_views import wired
+from ..core.published import PublishedTraining
+from ..core.record import RunRecord
 from ..core.text import did_you_mean
 from ..core.topology import Topology
 from ..core.workload import Span, Workload, check_span, map_groups
 from ..instances.build import build_layer, default_degrees
-from ..instances.loader import find_workload
+from ..instances.loader import find_workload, load
 from ..instances.schema import WorkloadFile
-from ..schedules.iteration import Iteration, Loop, Plan, simulate_iteration
+from ..schedules.iteration import Iteration, Loop, Pipeline, Plan, Streams, simulate_iteration
+from .clock import WallClock
 from .collective_times import CollectiveTimes, TimedCollective, checked_methods
+from .environment import cwb_version
 from .request import Request
 from .run import run
 
@@ -258,6 +264,60 @@ def _designed(instance: Instance, request: TrainingRequest, progress: Progress) 
         raise Unsupported(f"{name}: {done.record.message or 'no bandwidths'}")
     progress(f"{name}: {', '.join(f'{rate / 1e9:.6g}' for rate in done.answer.bandwidth_Bps)} GB/s")
     return tuple(Fraction(rate) for rate in done.answer.bandwidth_Bps)
+
+
+def request_of(asked: PublishedTraining, chunks: int, seed: int, time_limit_s: float | None) -> TrainingRequest:
+    """Make the request of what a paper's file says."""
+    plan = Plan(streams=Streams(asked.streams), microbatches=asked.microbatches, pipeline=Pipeline(asked.pipeline))
+    return TrainingRequest(
+        asked.workload,
+        asked.group,
+        asked.method,
+        asked.options,
+        chunks,
+        asked.bandwidth,
+        asked.latency,
+        asked.design,
+        plan,
+        Loop(asked.loop) if asked.loop else Loop.DDP if asked.bucket else None,
+        asked.bucket,
+        seed,
+        time_limit_s,
+    )
+
+
+def recorded(instance: str, request: TrainingRequest) -> RunRecord:
+    """Simulate an iteration on an instance of this name, and make a record whose metrics are the :func:`measures`.
+
+    Raises
+    ------
+    InputError, Unsupported
+        As :func:`train`.
+    """
+    clock, started_at = WallClock(), datetime.now(UTC).isoformat(timespec="seconds")
+    made = train(load(instance), request)
+    found = measures(made)
+    return RunRecord(
+        cwb_version=cwb_version(),
+        model="train",
+        kind="simulation",
+        instance=made.instance.name,
+        instance_sha256=made.instance.sha256,
+        collective=None,
+        solver=None,
+        solver_version=None,
+        options={},
+        seed=request.seed,
+        threads=1,
+        status="feasible",
+        objective=found["iteration_s"],
+        objective_unit="s",
+        bound=found["lower_bound_s"],
+        metrics=found,
+        seconds=clock.seconds(),
+        host=platform.node(),
+        started_at=started_at,
+    )
 
 
 def measures(training: Training) -> dict[str, Any]:

@@ -229,3 +229,31 @@ def test_unknown_papers_and_tables_are_told():
         load_paper("teccl")
     with pytest.raises(InputError, match="expected one of Table 1"):
         chosen(paper({"run": "ring"}), "Table 9")
+
+
+def test_training_is_simulated():
+    """A run that trains has the metrics of the simulation, for each combination, with times that are verified; what
+    cannot be simulated is a failure, and no cell is made of either."""
+    train = {"workload": "resnet-50-layers", "method": {"all": "{time}"}, "bucket": ["1 MB", "1 GB"]}
+    runs = {
+        "lines": {"train": train, "each": {"time": ["0 s + 1 GB/s", "0 s + 2 GB/s"]}},
+        "ring": {"train": {"workload": "resnet-50", "method": {"all": "ring"}}, "instance": "ring(4)", "chunks": 2},
+        "none": {"train": {"workload": "none"}},
+    }
+    place = {"table": "t", "section": "1", "printed": "2"}
+    value = "metrics.communication_s.dp all_reduce"
+    asked = [
+        {"run": "lines", "value": value, "over": "total"},
+        {"run": "ring", "value": "metrics.collectives.0.verified"},
+        {"run": "ring", "value": "metrics.collectives.0.method"},
+        {"run": "none"},
+    ]
+    rows = [place | {"row": str(index), "ours": quantity} for index, quantity in enumerate(asked)]
+    trained = PublishedFile.model_validate({"title": "t", "source": "s", "default": DEFAULT, "runs": runs, "row": rows})
+    assert not cells_of(trained, "lines", Path())
+    lines, word, method, none = reproduce(trained, trained.row)
+    parameters = 25502912  # of all layers, without biases and normalizations
+    assert lines.ours == pytest.approx(1.5 * 4 * parameters / 1e9)
+    assert word.agreement is Agreement.FAILED  # a truth value is no number
+    assert method.ours == "ring"
+    assert (none.agreement, "unknown workload" in none.reason) == (Agreement.FAILED, True)
