@@ -35,6 +35,8 @@ COMMANDS = {
     "new-method": "new_method:new_method",
     "find-topology": "find_topology:find_topology",
     "select": "select:select",
+    "calibrate": "calibrate:calibrate",
+    "advise": "advise:advise",
     "show": "show:show",
     "list": "listing:listing",
     "import": "importing:importing",

@@ -89,14 +89,16 @@ def select(
     from ..harness.selection import selected
 
     check_new(output)
-    first, last = (_size(text, option) for text, option in ((min_bytes, "--min-bytes"), (max_bytes, "--max-bytes")))
+    first, last = (
+        whole_size(text, option) for text, option in ((min_bytes, "--min-bytes"), (max_bytes, "--max-bytes"))
+    )
     if first > last:
         raise InputError(f"{first:,} B is more than {last:,} B; expected a range of sizes", source="--min-bytes")
     target = Target(dialect_of(dialect), "cwb", proto, instances, placement, first, last)
-    items, counts = items_of(DEFAULT_MODELS if models is None else models), _counts(chunks)
+    items, numbers = items_of(DEFAULT_MODELS if models is None else models), counts(chunks)
     limits = parse_duration(time_limit, "--time-limit"), parse_duration(run_limit, "--run-limit")
-    posed, kind = _problem(instance, collective)
-    choice = Choice(posed, kind, first, last, items, counts, *limits)
+    posed, kind = problem(instance, collective)
+    choice = Choice(posed, kind, first, last, items, numbers, *limits)
     with libraries_on_stderr(), progress_on_stderr(quiet=quiet) as progress:
         found = candidates(choice, progress)
         progress("comparing, and writing programs")
@@ -111,7 +113,7 @@ def select(
     return INTERRUPTED if found.interrupted else int(ExitStatus.OK)
 
 
-def _size(text: str, option: str) -> int:
+def whole_size(text: str, option: str) -> int:
     """A whole number of bytes."""
     from ..core.units import UnitKind, parse
 
@@ -122,7 +124,7 @@ def _size(text: str, option: str) -> int:
     return int(size)
 
 
-def _counts(text: str) -> tuple[int, ...]:
+def counts(text: str) -> tuple[int, ...]:
     """Numbers of chunks."""
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and len(word) <= 4 and int(word) for word in words):
@@ -130,7 +132,7 @@ def _counts(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, words)))
 
 
-def _problem(spec: str, collective: str | None) -> tuple[Instance, CollectiveKind]:
+def problem(spec: str, collective: str | None) -> tuple[Instance, CollectiveKind]:
     """The machine and the collective."""
     from ..core.collective import CollectiveKind
     from ..core.network_views import seen_otherwise

@@ -14,12 +14,15 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 
 from ..core.errors import InputError, located, shown
 from .box import Box, Cable, Role, merged
 from .link_rates import GB
-from .xml import Element
+from .text import read_text
+from .xml import Element, parse_xml
 
+MAX_BYTES = 4 * 2**20
 MAX_CHANNELS, MAX_VISITS = 256, 2048
 
 _SPEED = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,12})?\Z")
@@ -67,6 +70,35 @@ def graph_box(root: Element, wanted: int) -> Box:
     links = merged(cables)
     ports = {nic: sum((c.rate_Bps for c in links if c.target == nic), Fraction(0)) or None for nic in nics}
     return Box(tuple(f"gpu{n}" for n in sorted(gpus)), dict.fromkeys(nics, Role.NIC), links, ports, chosen=True)
+
+
+def ring_channels(path: Path) -> tuple[list[list[int]], tuple[float, float]]:
+    """Read the rings of a graph file, as the method ``nccl`` takes them.
+
+    Returns
+    -------
+    tuple
+        For every channel the places of the box's GPUs, counted from the smallest number, in the order of the ring; and
+        GB/s of a channel within a box and between boxes.
+
+    Raises
+    ------
+    InputError
+        If the file is wrong or has no rings.
+    """
+    with located(source=str(path)):
+        root = parse_xml(read_text(path, MAX_BYTES), "graphs")
+        graph_box(root, 0)  # checks all of it
+        graph = next(graph for graph in root if graph.tag == "graph" and graph.get("id", "") == "0")
+        if graph.get("pattern", "") != _RING:
+            raise InputError(f"{shown(graph.get('pattern', ''))} is no ring; expected 4", place="graph 0.pattern")
+        visits = [[_visit(child) for child in channel] for channel in graph if channel.tag == "channel"]
+        orders = [[number for kind, number in visited if kind == "gpu"] for visited in visits]
+        place = {number: index for index, number in enumerate(sorted(set(orders[0])))}
+        if any(sorted(order) != sorted(place) for order in orders):
+            raise InputError("its channels do not visit the same GPUs once each", place="graph 0")
+        inside, outside = (float(_speed(graph, key) / GB) for key in ("speedintra", "speedinter"))
+        return [[place[number] for number in order] for order in orders], (inside, outside)
 
 
 def _channel(visited: Sequence[tuple[str, int]], inside: Fraction, outside: Fraction, *, ring: bool) -> list[Cable]:

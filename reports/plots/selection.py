@@ -43,12 +43,12 @@ def draw(found: Mapping[str, Any]) -> Figure:
     axes.set_title(f"{short(found['instance'], 36)}, {found['ranks']:,} ranks", loc="left")
     axes.grid()
     enough_ticks(axes.yaxis)
-    _size_ticks(axes)
+    size_ticks(axes)
     legend(figure, [short(name, LETTERS) for name in chosen], {short(n, LETTERS): styles[n] for n in chosen}, marker="")
     return figure
 
 
-def _size_ticks(axes: Any) -> None:
+def size_ticks(axes: Any) -> None:
     """Write powers of two as binary sizes."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

@@ -1,0 +1,170 @@
+"""Results of nccl-tests and rccl-tests: the table that they print, and the file that ``-J`` writes.
+
+A line of the table is ``size count type redop root time algbw busbw #wrong``, the last four twice, out of place and in
+place; older versions have no ``root`` and call the last one ``error``. Whatever stands before or after a line, such as a
+time stamp or the name of a host, does not count, nor do lines of other kinds. A size is that of the whole data, as
+everywhere in cwb. Sources: ``src/util.cu`` and ``src/common.cu`` of NVIDIA/nccl-tests a0b82b2.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.collective import CollectiveKind
+from ..core.errors import InputError, located, shown
+from .text import read_text
+
+MAX_BYTES = 16 * 2**20
+
+#: Programs by the collective that they measure; sizes of the others mean something else.
+PROGRAMS = {
+    "all_reduce": CollectiveKind.ALL_REDUCE,
+    "all_gather": CollectiveKind.ALL_GATHER,
+    "reduce_scatter": CollectiveKind.REDUCE_SCATTER,
+    "broadcast": CollectiveKind.BROADCAST,
+    "reduce": CollectiveKind.REDUCE,
+    "alltoall": CollectiveKind.ALL_TO_ALL,
+}
+
+_PROGRAM = re.compile(r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|alltoall)_perf")
+_TYPE = r"(?:u?int(?:8|32|64)?|half|float|double|bfloat16|fp?8_?e\w+|f8e\w+|float8_?e\w+)"
+_LINE = re.compile(rf"(?<![\w.])([0-9]+)\s+[0-9]+\s+{_TYPE}\s+(?:[a-z]\w*\s+)?((?:[-+.\w/]+\s*)+)")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?\Z")
+
+#: Columns of one half of a line: time, two bandwidths, errors.
+_HALF = 4
+
+_RANK = re.compile(r"#?\s*Rank\s+([0-9]+)\s+(?:Group\s+[0-9]+\s+)?Pid\s")
+_LIBRARY = re.compile(r"nccl-library=([0-9]+)|NCCL version ([0-9]+\.[0-9]+\.[0-9]+)")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One time.
+
+    Parameters
+    ----------
+    size : int
+        Bytes of the whole data.
+    seconds : float
+        Mean time of a call.
+    in_place : bool
+        Whether the output was the input.
+    """
+
+    size: int
+    seconds: float
+    in_place: bool
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a file has.
+
+    Parameters
+    ----------
+    samples : tuple of Sample
+        In the order of the file; those of no bytes or no time are left out.
+    collective : CollectiveKind or None
+        The collective, if the file names it.
+    ranks : int or None
+        Number of ranks, if the file lists them.
+    version : str
+        Version of the library; empty if it is not there.
+    """
+
+    samples: tuple[Sample, ...]
+    collective: CollectiveKind | None
+    ranks: int | None
+    version: str
+
+
+def read_measured(path: Path) -> Measured:
+    """Read a file of either kind.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or has no result.
+    """
+    with located(source=str(path)):
+        text = read_text(path, MAX_BYTES)
+        found = _from_json(text) if text.lstrip().startswith("{") else _from_text(text)
+        if not found.samples:
+            raise InputError("no line with a size and times; expected what nccl-tests prints, or its -J file")
+        return found
+
+
+def _from_text(text: str) -> Measured:
+    """What was printed."""
+    samples: list[Sample] = []
+    for line in text.splitlines():
+        if (found := _LINE.search(line)) is not None:
+            samples += _samples(int(found[1]), found[2].split())
+    ranks = {int(number) for number in _RANK.findall(text)}
+    return Measured(tuple(samples), _collective(text), len(ranks) or None, _version(text))
+
+
+def _samples(size: int, words: Sequence[str]) -> Iterator[Sample]:
+    """Times of a line, from what stands behind the type and the operator; the root is one word more."""
+    rooted = len(words) > 2 * _HALF or len(words) == _HALF + 1
+    halves = words[int(rooted) :]
+    for place in range(2):
+        time = halves[place * _HALF] if len(halves) >= (place + 1) * _HALF else ""
+        if size > 0 and _NUMBER.match(time) and float(time) > 0:
+            yield Sample(size, float(time) * 1e-6, place == 1)
+
+
+def _collective(text: str) -> CollectiveKind | None:
+    """The collective of the only program that is named."""
+    names = set(_PROGRAM.findall(text))
+    return PROGRAMS[names.pop()] if len(names) == 1 else None
+
+
+def _version(text: str) -> str:
+    found = _LIBRARY.search(text)
+    if found is None:
+        return ""
+    return found[2] or _dotted(int(found[1]))
+
+
+def _dotted(code: int) -> str:
+    """NCCL's version code, such as 22907, in words."""
+    return f"{code // 10000}.{code % 10000 // 100}.{code % 100}" if code >= 10000 else ""
+
+
+def _from_json(text: str) -> Measured:
+    """What ``-J`` wrote."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InputError("not JSON") from None
+    results = data.get("results") if isinstance(data, dict) else None
+    if not isinstance(results, list):
+        raise InputError(f"{shown(results)}; expected a list", place="results")
+    samples = [sample for index, result in enumerate(results) for sample in _of_result(result, f"results[{index}]")]
+    args = data.get("args")
+    program = _collective(" ".join(map(str, args[:1]))) if isinstance(args, list) else None
+    config = data.get("config")
+    listed = data.get("ranks", config.get("ranks") if isinstance(config, dict) else None)
+    ranks = {one.get("rank") for one in listed if isinstance(one, dict)} if isinstance(listed, list) else set()
+    code = data.get("nccl_version")
+    return Measured(tuple(samples), program, len(ranks) or None, _dotted(code) if isinstance(code, int) else "")
+
+
+def _of_result(result: Any, place: str) -> Iterator[Sample]:
+    if not isinstance(result, dict) or not isinstance(size := result.get("size"), int):
+        raise InputError("expected an object with a size", place=place)
+    for key in ("out_of_place", "in_place"):
+        half = result.get(key)
+        if isinstance(half, Mapping):
+            time = half.get("time")
+            if isinstance(time, bool) or not isinstance(time, (int, float)) or not 0 <= time < 1e15:
+                raise InputError(f"{shown(time)}; expected microseconds", place=f"{place}.{key}.time")
+            if size > 0 and time > 0:
+                yield Sample(size, time * 1e-6, key == "in_place")

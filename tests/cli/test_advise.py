@@ -1,0 +1,121 @@
+"""``cwb calibrate`` and ``cwb advise`` on the command line: tables, pages, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cwb.cli.main import run as program
+from nccl_tests_files import printed, reference
+
+GRAPHS = """<graphs version="1"><graph id="0" pattern="4" nchannels="2" speedintra="20" speedinter="12">
+<channel><gpu dev="0"/><gpu dev="3"/><gpu dev="1"/><gpu dev="2"/></channel>
+<channel><gpu dev="2"/><gpu dev="1"/><gpu dev="3"/><gpu dev="0"/></channel></graph></graphs>"""
+
+
+RING = ("-O", "algorithm=ring", "-O", "rates=effective")
+
+
+@pytest.fixture
+def cwb(capsys):
+    """Run a command in this process; give exit status, stdout and stderr."""
+
+    def command(*words):
+        with pytest.raises(SystemExit) as caught:
+            program([str(word) for word in words])
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    return command
+
+
+@pytest.fixture
+def results(tmp_path):
+    """What somebody has printed on two boxes of eight H100."""
+    path = tmp_path / "results.txt"
+    path.write_text(printed(reference("h100-2x8-all_reduce"), ranks=16))
+    return path
+
+
+def test_a_machine_is_calibrated(cwb, results, tmp_path):
+    """The fit is printed, and the machine that is written can be solved on."""
+    made = tmp_path / "made.json"
+    status, out, _ = cwb("calibrate", results, "--machine", "dgx_h100(boxes=2)", "-O", "algorithm=ring", "-o", made)
+    assert status == 0
+    assert "latency    12" in out
+    assert "outliers   none" in out
+    source = json.loads(made.read_text())["source"]
+    assert "all_reduce of 16 ranks, nccl-tests in results.txt" in source
+    status, out, _ = cwb("calibrate", results, "--machine", made, *RING, "--json")
+    again = json.loads(out)
+    assert again["rate_factor"] == pytest.approx(1, rel=0.03)
+    assert again["latency_factor"] == pytest.approx(1, rel=0.03)
+
+
+@pytest.mark.slow
+def test_advice_has_every_column(cwb, results, tmp_path):
+    """At every size there are NCCL's choice, its time, a ring, the best, a bound below them, and what was measured."""
+    page = tmp_path / "advice.html"
+    words = (
+        "--collective",
+        "all_reduce",
+        "--sizes",
+        "64KiB..64MiB",
+        "--models",
+        "ring, forestcoll k=1",
+        "--chunks",
+        "1",
+        "-q",
+    )
+    status, out, _ = cwb(
+        "advise", "dgx_h100(boxes=2)", *words, "--measured", results, "-o", page, "--links-limit", "10", "--json"
+    )
+    assert status == 0
+    found = json.loads(out)
+    assert [row["size_bytes"] for row in found["rows"]] == [2**k for k in range(16, 27)]
+    for row in found["rows"]:
+        assert row["bound_s"] <= row["best_s"] * (1 + 1e-9)
+        assert row["best_s"] <= min(row["nccl_s"], row["ring_s"])
+        assert row["times_nccl"] >= 1
+        assert row["measured_s"] > row["bound_s"]
+        assert row["nccl"]["algorithm"] == row["nccl_schedule"]
+    assert found["links"]
+    assert 0 < found["links"][0]["gain"] <= 0.1
+    text = page.read_text()
+    assert text.count("<table") == 4
+    assert "proved bound" in text
+    assert "<script src" not in text
+
+
+def test_advice_in_words(cwb, tmp_path):
+    """The table and its sentences are printed; channels of a graph file are taken as they are."""
+    path = tmp_path / "graphs.xml"
+    path.write_text(GRAPHS)
+    words = ("--collective", "all_gather", "--sizes", "1MiB..4MiB", "--models", "ring", "--links-limit", "0", "-q")
+    status, out, err = cwb("advise", "complete(4)", *words, "--graphs", path, "-O", "per_box=4")
+    assert status == 0, err
+    assert "all_gather of 4 ranks, NCCL 2.30.7" in out
+    assert "times as fast as NCCL's schedule" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("advise", "dgx_a100()", "--collective", "all_reduce", "--sizes", "1KiB"), "expected two sizes"),
+        (("advise", "dgx_a100()", "--collective", "all_reduce", "--sizes", "2KiB..1KiB"), "expected a range"),
+        (("advise", "dgx_a100()", "--collective", "all_reduce", "--measured", "RESULTS"), "16 ranks were measured"),
+        (("advise", "dgx_a100()", "--collective", "all_gather", "--measured", "RESULTS"), "not of all_gather"),
+        (("advise", "dgx_a100()", "--collective", "all_reduce", "-O", "version=9"), "version"),
+        (("calibrate", "RESULTS", "--machine", "dgx_a100()"), "16 ranks were measured"),
+        (("calibrate", "NONE", "--machine", "dgx_a100()"), "--collective says what was measured"),
+    ],
+)
+def test_what_is_refused(cwb, results, tmp_path, words, told):
+    """Wrong sizes, results of another machine or collective, and options that NCCL has not end with one line and status 2."""
+    unnamed = tmp_path / "unnamed.txt"
+    unnamed.write_text("64 16 float none -1 7.5 0.1 0.1 0 7.6 0.1 0.1 0\n")
+    files = {"RESULTS": results, "NONE": unnamed}
+    status, out, err = cwb(*(files.get(word, word) for word in words))
+    assert (status, out) == (2, "")
+    assert told in err
+    assert err.count("\n") == 1
