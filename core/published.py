@@ -169,10 +169,14 @@ class PublishedRun(Strict):
     slow: Annotated[bool, Field(description="Takes more than about ten seconds; left out by --quick.")] = False
 
 
-class Quantity(Strict):
-    """A number made from runs: a value of one run, or several quantities combined.
+#: What is counted of a network.
+COUNTS = ("ranks", "nodes", "links")
 
-    Exactly one of ``run``, ``number``, ``ratio``, ``difference``, ``mean``, ``geomean``, ``least``, ``largest`` and
+
+class Quantity(Strict):
+    """A number made from runs: a value of one run, a count of a network, or several quantities combined.
+
+    Exactly one of ``run``, ``network``, ``number``, ``ratio``, ``difference``, ``mean``, ``geomean``, ``least``, ``largest`` and
     ``total`` is given.
     """
 
@@ -183,6 +187,9 @@ class Quantity(Strict):
     )
     over: Literal["mean", "geomean", "least", "largest", "total", "commonest"] = Field(
         "mean", description="What is taken over the run's seeds and combinations; commonest, of words too."
+    )
+    network: str | None = Field(
+        None, description="Name or expression of a network, whose ranks, nodes (with switches) or links are the value."
     )
     number: PrintedText | None = Field(None, description="A number that the paper states, such as a size, exactly.")
     ratio: tuple[Quantity, Quantity] | None = None
@@ -196,11 +203,13 @@ class Quantity(Strict):
 
     @model_validator(mode="after")
     def _one(self) -> Quantity:
-        given: list[object] = [self.run, self.number, self.ratio, self.difference]
+        given: list[object] = [self.run, self.network, self.number, self.ratio, self.difference]
         given += [self.mean, self.geomean, self.least, self.largest, self.total]
         if sum(part is not None for part in given) != 1:
-            names = "run, number, ratio, difference, mean, geomean, least, largest, total"
+            names = "run, network, number, ratio, difference, mean, geomean, least, largest, total"
             raise ValueError(f"expected exactly one of {names}")
+        if self.network is not None and self.value not in COUNTS:
+            raise ValueError(f"value is {self.value!r}; expected one of {', '.join(COUNTS)} of a network")
         for name, text in (("times", self.times), ("number", self.number)):
             if text is not None and not printed(text).exact:
                 raise ValueError(f"{name} is {text!r}; expected a number")

@@ -38,6 +38,7 @@ from ..core.published import (
 from ..core.record import RunRecord
 from ..core.reserved import reserve
 from ..core.text import did_you_mean
+from ..core.topology import Topology
 from ..core.trees import TreePacking
 from .cell import run_cell, run_loading
 from .networks import found
@@ -334,12 +335,26 @@ def computed(quantity: Quantity, runs: Runs) -> float | str:
         if words:
             return " ".join(dict.fromkeys(words))
         found = _COMBINED[quantity.over]([float(value) for value in values])
+    elif quantity.network is not None:
+        found = _counted(quantity.network, quantity.value)
     elif quantity.number is not None:
         found = float(printed(quantity.number).value or 0)
     else:
         found = _combined(quantity, [_number(part, runs) for part in quantity.parts])
     factor = printed(quantity.times).value or Fraction(0)
     return found if factor == 1 else float(Fraction(found) * factor)
+
+
+def _counted(network: str, what: str) -> float:
+    """Count the ranks, the nodes or the links of a network."""
+    from ..instances import load
+
+    topology = load(network).network
+    if not isinstance(topology, Topology):
+        raise NotComputedError(f"{network} has no nodes and links")
+    return float(
+        len(topology.rank_nodes) if what == "ranks" else len(topology.nodes if what == "nodes" else topology.links)
+    )
 
 
 def _number(quantity: Quantity, runs: Runs) -> float:

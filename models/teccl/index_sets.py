@@ -60,6 +60,8 @@ class IndexSets:
         Ways.
     first, last : list of list of int
         For each commodity and node.
+    all_count : bool
+        Whether a limited buffer counts a node's own data and what it needs too (appendix B as printed).
     """
 
     problem: EpochProblem
@@ -68,6 +70,7 @@ class IndexSets:
     arcs: tuple[Arc, ...]
     first: list[list[int]]
     last: list[list[int]]
+    all_count: bool = False
 
     @property
     def columns(self) -> int:
@@ -135,7 +138,7 @@ class IndexSets:
         """
         commodity = self.problem.commodities[q]
         if n == commodity.source:
-            return bool(commodity.after)
+            return bool(commodity.after) or self.drops(q, n)
         return self.problem.stores(commodity, n) and self.problem.room[n] != 0
 
     def most_sent(self, q: int, a: int) -> int:
@@ -154,10 +157,15 @@ class IndexSets:
         """Nodes that store a limited number of chunks of others."""
         return {n: limit for n, limit in enumerate(self.problem.room) if limit}
 
-    def is_given(self, q: int, n: int) -> bool:
-        """Whether a node has the chunk from the start."""
+    def drops(self, q: int, n: int) -> bool:
+        """Whether a node has the chunk from the start, in a buffer that counts it, so that it may drop it."""
         commodity = self.problem.commodities[q]
-        return n == commodity.source and not commodity.after
+        return self.all_count and n in self.limited and n == commodity.source and not commodity.after
+
+    def is_given(self, q: int, n: int) -> bool:
+        """Whether a node has the chunk from the start, and for good."""
+        commodity = self.problem.commodities[q]
+        return n == commodity.source and not commodity.after and not self.drops(q, n)
 
     def arriving(self, q: int, n: int, k: int) -> Iterator[tuple[int, int, int]]:
         """Sends that bring a chunk to a node at index k."""
@@ -219,9 +227,11 @@ class IndexSets:
         return range(begin, max(begin, end - window + 1) + 1)
 
     def incoming(self, q: int, n: int, k: int) -> int:
-        """Chunks that no send of the model brings: none here, see :class:`.formulations.astar.RoundIndexSets`."""
-        del q, n, k
-        return 0
+        """Chunks that no send of the model brings: a node's own where it may drop it.
+
+        Those of earlier rounds are in :class:`.formulations.astar.RoundIndexSets`.
+        """
+        return int(k == 0 and self.drops(q, n))
 
     def room(self, link: int, epoch: int) -> int:
         """Chunks that may start over a link in its window that begins with an epoch."""
@@ -232,7 +242,7 @@ class IndexSets:
         return int(sum(e.rate * timing.factor(link, k) for k in range(first, first + e.window)) // 1)
 
 
-def index_sets(problem: EpochProblem, epochs: int, *, hyper_edges: bool = False) -> IndexSets:
+def index_sets(problem: EpochProblem, epochs: int, *, hyper_edges: bool = False, all_count: bool = False) -> IndexSets:
     """Index sets of the general form for a number of epochs.
 
     Raises
@@ -261,7 +271,7 @@ def index_sets(problem: EpochProblem, epochs: int, *, hyper_edges: bool = False)
         if commodity.summed:  # the sum must still go on from its owner
             late = epochs - latest[q]
             last[q] = [x - late for x in last[q]]
-    sets = IndexSets(problem, epochs, hyper_edges, arcs, first, last)
+    sets = IndexSets(problem, epochs, hyper_edges, arcs, first, last, all_count)
     _require_ways(sets)
     return sets
 

@@ -164,6 +164,11 @@ class MilpOptions(ModelOptions):
         "store", description="Whether ranks may keep what they send on later, or pass it on at once or never."
     )
     buffer: int | None = Field(None, description="Chunks of others that a rank can hold (appendix B).")
+    buffer_counts: Literal["others", "all"] = Field(
+        "others",
+        description="Whether a buffer counts chunks of others alone, or a rank's own and those that it needs too, as "
+        "appendix B is printed.",
+    )
     start: Literal["constructions", "none"] = Field(
         "constructions",
         description="Whether a schedule of teccl's constructions comes first, with which the run ends where it is within the "
@@ -176,6 +181,8 @@ class MilpOptions(ModelOptions):
             raise ValueError(f"a buffer of {self.buffer} chunks holds less than one; expected at least 1")
         if self.buffer is not None and self.relays == "pass":
             raise ValueError("buffer says nothing where relays=pass; give one of the two")
+        if self.buffer is None and self.buffer_counts == "all":
+            raise ValueError("buffer_counts says nothing without a buffer")
         if self.priorities is not None and self.objective != "paper":
             raise ValueError("priorities are weights of objective=paper; a makespan has none")
         if self.all_reduce == "stages" and self.objective != "makespan":
@@ -238,11 +245,18 @@ class MilpModelOptions(ModelOptions):
         "store", description="Whether ranks may keep what they send on later, or pass it on at once or never."
     )
     buffer: int | None = Field(None, ge=1, description="Chunks of others that a rank can hold (appendix B).")
+    buffer_counts: Literal["others", "all"] = Field(
+        "others",
+        description="Whether a buffer counts chunks of others alone, or a rank's own and those that it needs too, as "
+        "appendix B is printed.",
+    )
 
     @model_validator(mode="after")
     def _agree_on_model(self) -> MilpModelOptions:
         if self.buffer is not None and self.relays == "pass":
             raise ValueError("buffer says nothing where relays=pass; give one of the two")
+        if self.buffer is None and self.buffer_counts == "all":
+            raise ValueError("buffer_counts says nothing without a buffer")
         if self.priorities is not None and (self.objective != "paper" or min(self.priorities, default=0) < 1):
             raise ValueError("priorities are weights of at least 1 of objective=paper")
         return self

@@ -24,7 +24,7 @@ from .index_sets import COLUMN_S, IndexSets, index_sets
 from .problem import EpochProblem, epoch_problem
 from .round_start import SHORT
 from .solve_all_to_all import exchange_of
-from .solve_milp import restriction
+from .solve_milp import require_room, restriction
 
 if TYPE_CHECKING:
     from .method import AllToAllModelOptions, AstarModelOptions, LpModelOptions, MilpModelOptions
@@ -116,7 +116,10 @@ def milp_model(instance: Instance, options: MilpModelOptions) -> MilpModel:
     problem = epoch_problem(instance)
     least = max(1, lower_bound(problem)[0], problem.diameter)
     epochs = options.epochs or 2 * least
-    sets = index_sets(problem, epochs, hyper_edges=options.switches == "hyper-edges")
+    all_count = options.buffer_counts == "all"
+    if all_count:
+        require_room(problem)
+    sets = index_sets(problem, epochs, hyper_edges=options.switches == "hyper-edges", all_count=all_count)
     require_buildable(sets.columns, f"{epochs} epochs", COLUMN_S)
     weights = tuple(Fraction(weight) for weight in options.priorities or ())
     return MilpModel(instance, problem, epochs, least, sets, options.objective, weights)
@@ -137,7 +140,7 @@ def milp_labels(index: MilpModel) -> Mapping[str, Callable[[Any], str]]:
 
 def milp_is_bound(index: MilpModel) -> bool:
     """Whether the model rules nothing out that the instance allows (``Formulation.bounds``)."""
-    return not restriction(index.problem, hyper_edges=index.sets.hyper_edges)
+    return not restriction(index.problem, index.sets)
 
 
 def milp_value(index: MilpModel, objective: float) -> float | None:

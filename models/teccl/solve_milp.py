@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor
+from typing import Protocol
 
 from ...core.bounds import Certificate, SolverBound
 from ...core.budget import Budget, Incumbent
 from ...core.effort import require_buildable
+from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
@@ -38,6 +40,8 @@ class MilpSearch:
         What is solved.
     hyper_edges : bool
         Whether hyper-edges take the place of switches that cannot store.
+    all_count : bool
+        Whether limited buffers count all chunks.
     solver, budget : Solver, Budget
         With what.
     low : int
@@ -59,6 +63,7 @@ class MilpSearch:
     instance: Instance
     problem: EpochProblem
     hyper_edges: bool
+    all_count: bool
     solver: Solver
     budget: Budget
     low: int
@@ -112,7 +117,7 @@ class MilpSearch:
     ) -> tuple[SolverResult, list[EpochSend] | None]:
         """Build and solve one model of a fixed number of epochs."""
         with self.budget.clock.phase("build"):
-            sets = index_sets(problem, epochs, hyper_edges=self.hyper_edges)
+            sets = index_sets(problem, epochs, hyper_edges=self.hyper_edges, all_count=self.all_count)
             require_buildable(sets.columns, f"{epochs} epochs", COLUMN_S)
             model = build(sets, objective, weights)
             starts = objective != "feasible" and self.start is not None and give_start(sets, model, self.start)
@@ -131,10 +136,18 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions
     low, certificate = lower_bound(problem)
     budget.tell_bound(problem.seconds(low), certificate)
     search = MilpSearch(
-        instance, problem, options.switches == "hyper-edges", solver, budget, max(1, low, problem.diameter)
+        instance,
+        problem,
+        options.switches == "hyper-edges",
+        options.buffer_counts == "all",
+        solver,
+        budget,
+        max(1, low, problem.diameter),
     )
+    if search.all_count:
+        require_room(problem)
     metrics: dict[str, object] = {}
-    if options.start == "constructions" and not restriction(problem, hyper_edges=search.hyper_edges):
+    if options.start == "constructions" and not restriction(problem, search):
         search.begin_with_constructions(options.epochs)
     if options.epochs is not None and options.epochs < search.low:
         pass  # nothing to solve
@@ -264,15 +277,50 @@ def _by_one_model(search: MilpSearch, options: MilpOptions) -> dict[str, object]
     return {"paper_objective": result.objective, "paper_bound": result.bound, "paper_gap": result.gap}
 
 
-def restriction(problem: EpochProblem, *, hyper_edges: bool) -> str:
+def require_room(problem: EpochProblem) -> None:
+    """Refuse buffers that do not hold what a rank has at the start or needs in the end, where all chunks count.
+
+    Raises
+    ------
+    InputError
+        If there is such a rank.
+    """
+    for node, room in enumerate(problem.room):
+        own = sum(c.source == node and not c.after for c in problem.commodities)
+        needed = sum(node in c.targets for c in problem.commodities)
+        if room is not None and not problem.switch[node] and room < max(own, needed):
+            name = problem.topology.nodes[node].name
+            text = f"{room} chunks, but {name} has {own} at the start and needs {needed} in the end, which count too"
+            raise InputError(text, source="-O", place="buffer")
+
+
+class Rules(Protocol):
+    """What a model may rule out."""
+
+    @property
+    def hyper_edges(self) -> bool:
+        """Whether hyper-edges take the place of switches that cannot store."""
+        ...
+
+    @property
+    def all_count(self) -> bool:
+        """Whether limited buffers count all chunks."""
+        ...
+
+
+def restriction(problem: EpochProblem, rules: Rules) -> str:
     """Return what the model rules out though the instance allows it, so that what it proves holds for the model alone.
 
     Empty if nothing.
     """
     sums = any(commodity.summed for commodity in problem.commodities)
+    if rules.all_count:
+        return "a rank's own chunks and those that it needs count in its buffer"
     if any(commodity.after for commodity in problem.commodities):
         return "each part of an all-reduce is summed at one rank, and each rank sums one part"
-    if (hyper_edges and switches_in_a_row(problem, summed=False)) or (sums and switches_in_a_row(problem, summed=True)):
+    if (rules.hyper_edges and switches_in_a_row(problem, summed=False)) or (
+        sums and switches_in_a_row(problem, summed=True)
+    ):
         return f"ways through several switches have at most {MAX_HOPS} links and do not come back"
     if sums and any(problem.holds):
         return "switches with a limited buffer add nothing"
@@ -287,7 +335,7 @@ def _outcome(
     """Return what has been found and what is proved of the instance, which may allow more than the model."""
     problem, reports = search.problem, tuple(search.reports)
     size = max((r.size for r in reports), key=lambda s: s.variables, default=ModelSize())
-    rule = restriction(problem, hyper_edges=search.hyper_edges)
+    rule = restriction(problem, search)
     low = simple if rule else search.low
     limited = search.stopped or search.budget.exhausted
     proof = certificate

@@ -134,6 +134,7 @@ def test_a_difference_is_explained_by_its_reason_only():
         ({"run": "a", "times": "many"}, "expected a number"),
         ({"number": "2 to 3"}, "expected a number"),
         ({"number": "<= 2"}, "expected a number"),
+        ({"network": "ring(4)"}, "expected one of ranks, nodes, links"),
     ],
 )
 def test_a_quantity_is_one_thing(quantity, expected):

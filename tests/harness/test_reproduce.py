@@ -56,6 +56,14 @@ def test_quantities_are_combined():
     assert values[4:] == [0.25, 1, 2, 0.25, "feasible"]
 
 
+def test_networks_are_counted():
+    """Ranks, nodes with switches, and links of a network; a fabric of dimensions has none of them."""
+    counted = found(*({"network": "star(3)", "value": what} for what in ("ranks", "nodes", "links")))
+    assert [finding.ours for finding in counted] == [3, 4, 6]
+    (none,) = found({"network": "RI(4)_SW(8)", "value": "links"})
+    assert (none.agreement, "no nodes and links" in none.reason) == (Agreement.FAILED, True)
+
+
 def test_words_and_values_of_a_record():
     """Status, metrics and sizes can be asked for."""
     status, metric, size = found(

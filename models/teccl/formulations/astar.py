@@ -123,7 +123,7 @@ def round_index_sets(problem: EpochProblem, epochs: int, state: RoundState) -> R
     horizon = epochs + max(arc.delay for arc in arcs)
     first = [_earliest(problem, state, q) for q in range(len(problem.commodities))]
     last = [[horizon] * problem.nodes for _ in first]
-    sets = RoundIndexSets(problem, epochs, False, arcs, first, last, state)
+    sets = RoundIndexSets(problem, epochs, False, arcs, first, last, state=state)
     for q, spans in enumerate(sets.spans):
         for a, (begin, end) in list(spans.items()):
             spans[a] = (begin, min(end, epochs - 1))

@@ -73,7 +73,7 @@ def variables(m: Any, sets: IndexSets) -> None:
         m.S = pyo.Var(sorted(set(sets.joint.values())), bounds=(0, 1))
     if sets.limited:
         copies = sets.problem.copies
-        removable = [k for k in sets.holdings if k[1] in sets.limited and copies[k[1]] and not _is_output(sets, *k[:2])]
+        removable = [k for k in sets.holdings if k[1] in sets.limited and copies[k[1]] and not _is_free(sets, *k[:2])]
         m.X = pyo.Var(removable, domain=pyo.Binary)
 
 
@@ -124,7 +124,7 @@ def added_up(m: Any, sets: IndexSets) -> None:
 def buffers(m: Any, sets: IndexSets) -> None:
     """``B[q, n, k] = B[q, n, k-1] + sum_j F[q, (j, n), k - delta]``: what has come (less X, appendix B)."""
     sources = {(q, c.source) for q, c in enumerate(sets.problem.commodities)}
-    held = [key for key in sets.holdings if key[:2] not in sources]
+    held = [key for key in sets.holdings if key[:2] not in sources or sets.drops(*key[:2])]
     entering, delay, given = arrivals(sets, held)
     removes = bool(sets.limited)
 
@@ -212,14 +212,14 @@ def destination(m: Any, sets: IndexSets) -> None:
 
 
 def limited_buffers(m: Any, sets: IndexSets) -> None:
-    """``sum_q B[q, n, k] <= L`` (appendix B), over what a node holds for others: not its own data or what it needs.
+    """``sum_q B[q, n, k] <= L`` (appendix B), over what a node holds for others, or over all that it holds.
 
     Of a switch that does not copy, ``sum_q (B[q, n, k] - sum_{j, k' < k} F[q, (n, j), k']) <= L``. Only what is held
     in B can be taken out: ``X[q, n, k] <= B[q, n, k]``.
     """
     held: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for q, n, k in sets.holdings:
-        if n in sets.limited and not _is_output(sets, q, n):
+        if n in sets.limited and not _is_free(sets, q, n):
             held.setdefault((n, k), []).append((q, n, k))
 
     @m.Constraint(list(held))
@@ -288,6 +288,9 @@ def _targets(sets: IndexSets, q: int) -> tuple[int, ...]:
     return sets.problem.commodities[q].targets
 
 
-def _is_output(sets: IndexSets, q: int, n: int) -> bool:
-    """Whether a chunk is the node's own, or one that it needs, or a sum to which it adds: it has room for those."""
-    return n in sets.members[sets.problem.commodities[q].chunk]
+def _is_free(sets: IndexSets, q: int, n: int) -> bool:
+    """Whether a chunk is the node's own, or one that it needs, or a sum to which it adds: these need no buffer of it.
+
+    Where all chunks count, none is.
+    """
+    return not sets.all_count and n in sets.members[sets.problem.commodities[q].chunk]

@@ -17,6 +17,8 @@ from cwb.harness.run import Request, run
 from cwb.instances import load
 from cwb.models.teccl import solve_astar, solve_lp, solve_milp
 from cwb.models.teccl.bounds import lower_bound
+from cwb.models.teccl.formulations import milp
+from cwb.models.teccl.index_sets import index_sets
 from cwb.models.teccl.method import AstarOptions, LpOptions, MilpOptions
 from cwb.models.teccl.problem import epoch_problem
 from cwb.schedules import judge
@@ -26,6 +28,7 @@ from epochs_oracle import TooLarge, reachable
 from grids import demand_of, network, on_grid, small_networks, switch_trees, with_room, with_switch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from pyomo.core.expr.visitor import identify_variables
 
 HIGHS = solvers.get("highs")
 KINDS = ["all_gather", "all_to_all", "broadcast", "scatter", "gather"]
@@ -319,6 +322,20 @@ def test_fewest_epochs_of_what_was_wrong_once(name):
     assert (record.metrics["epochs"], record.status) == (epochs, "feasible" if name == "paper" else "optimal")
 
 
+def test_buffers_as_printed():
+    """Where all chunks count, a rank's own are in its buffer until it drops them, and what is proved is proved of the
+    model alone; a rank that has or needs more than it can hold is an input error."""
+    instance = with_room(on_grid(network(3, [(i, (i + 1) % 3, 1, 0) for i in range(3)]), "all_to_all"), 2)
+    outcome, epochs = solved(instance, options=MilpOptions(buffer=2, buffer_counts="all"))
+    assert (outcome.status, epochs) == (Status.FEASIBLE, 3)
+    assert "own chunks and those that it needs count" in outcome.message
+    model = milp.build(index_sets(epoch_problem(instance), 3, all_count=True))
+    held = {str(v) for v in identify_variables(model.limited_buffers[0, 0].body)}
+    assert held == {f"B[{q},0,0]" for q, c in enumerate(epoch_problem(instance).commodities) if c.source == 0}
+    with pytest.raises(InputError, match="needs 2 in the end"):
+        solve_milp.run(with_room(instance, 1), HIGHS, Budget(), MilpOptions(buffer=1, buffer_counts="all"))
+
+
 def test_switches_in_both_ways_take_as_long():
     """A switch without copies takes several copies of a chunk in one epoch where the link has room, as a switch and as
     hyper-edges."""
@@ -448,6 +465,7 @@ def test_fewer_epochs_than_the_distance_are_infeasible():
         ({"epoch_duration": "1e-9 ns"}, "is too short"),
         ({"buffer": 0}, "less than one"),
         ({"buffer": 2, "relays": "pass"}, "says nothing"),
+        ({"buffer_counts": "all"}, "says nothing without a buffer"),
         ({"epoch_multiplier": 2, "epoch_duration": "1 us"}, "one of the two"),
         ({"priorities": [1]}, "objective=paper"),
         ({"priorities": [1, 2], "objective": "paper"}, "2 weights for 1"),
