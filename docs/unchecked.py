@@ -22,6 +22,9 @@ def lines() -> Iterator[str]:
     for name in papers():
         paper = load_paper(name)
         missing = unchecked(paper.row)
+        if not missing:
+            yield f"`{name}`: none of {len(paper.row)} rows.\n\n"
+            continue
         yield f"`{name}`, {sum(map(len, missing.values()))} of {len(paper.row)} rows:\n\n"
         yield "| needs | rows | where |\n|---|---|---|\n"
         for needs, rows in missing.items():
