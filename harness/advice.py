@@ -240,6 +240,10 @@ def advise(
     predicted = prediction(choice.posed(choice.last, 1), options)
     own = [Item("nccl", {"algorithm": a.value} | dict(nccl)) for a in _own(predicted)]
     found = candidates(replace(choice, items=own, chunks=(1,)), progress)
+    if found.interrupted:
+        return Advice(
+            choice, options, found, tuple(different(found, choice)), predicted, None, None, measured, "stopped"
+        )
     others = candidates(choice, progress)
     found.found += others.found
     found.records += others.records
