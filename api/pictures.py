@@ -116,6 +116,7 @@ def drawn(
     InputError
         If there is no such picture of it.
     """
+    from ..core.orbits import TreeOrbits, written_out
     from ..core.trees import TreePacking
     from ..reports.plots import (
         html,
@@ -131,6 +132,8 @@ def drawn(
     from ..schedules.simulate.run import utilization
 
     instance, answer = read.instance, read.answer
+    if isinstance(answer, TreeOrbits):
+        answer = written_out(answer, network_of(instance))
     if kind in OF_TREES:
         if not isinstance(answer, TreePacking):
             raise InputError("it has no trees; expected a tree-packing, or another --kind")

@@ -211,13 +211,14 @@ def simulate(
     InputError
         If there is no such mode, or the answer is no schedule.
     """
+    from ..core.orbits import TreeOrbits
     from ..core.trees import TreePacking
     from ..schedules.completion import completion_of, mode_of
     from ..schedules.simulate import simulate as simulated
 
     instance, played = sent(run, answer)
     chosen = mode_of(played) if mode is None else mode_named(mode)
-    if isinstance(played, TreePacking) and "pieces" not in settings:
+    if isinstance(played, TreePacking | TreeOrbits) and "pieces" not in settings:
         settings["pieces"] = completion_of(instance, played).pieces or 1
     return simulated(instance, played, chosen, **settings)
 

@@ -109,6 +109,7 @@ def simulate(
     cwb simulate trees.json.gz --mode cut-through --pieces 64 --trace trace.json
     cwb simulate trees.json.gz --reserve --latency-model occupancy
     """
+    from ..core.orbits import TreeOrbits
     from ..core.trees import TreePacking
     from ..schedules.completion import completion_if_any, completion_of, in_pieces, mode_of
     from ..schedules.files import read_schedule
@@ -131,9 +132,9 @@ def simulate(
     elif chunk_overhead is not None:
         raise InputError("expected --reserve beside it", source="--chunk-overhead")
     else:
-        if pieces is not None and not isinstance(answer, TreePacking):
+        trees = isinstance(answer, TreePacking | TreeOrbits)
+        if pieces is not None and not trees:
             raise InputError("only trees are cut into pieces", source="--pieces")
-        trees = isinstance(answer, TreePacking)
         asked = chosen is not mode_of(answer) or barrier or held
         known = completion_of(instance, answer, pieces or read.pieces) if trees or not asked else None
         cut = 1 if known is None else known.pieces or 1
@@ -151,10 +152,7 @@ def simulate(
                 [MODELS[chosen], "with barriers" * barrier, model.value, in_pieces(cut) if trees else ""],
             )
     if trace_file is not None and trace is not None:
-        from ..core.files import write_whole
-        from ..exchange.perfetto import chrome_trace
-
-        write_whole(trace_file, "".join(chrome_trace(instance, answer, trace, pieces=cut)).encode())
+        _write_trace(trace_file, instance, answer, trace, cut)
     found |= {"barrier": barrier, "latency_model": model.value, "reserve": reserve}
     found |= {"pieces": cut if isinstance(cut, int) else cut.tolist()}
     # What is asked of another model of time is not what the certificate speaks of.
@@ -167,6 +165,22 @@ def simulate(
     else:
         show(found)
     return int(ExitStatus.VERIFICATION_FAILED if violations else ExitStatus.OK)
+
+
+def _write_trace(file: Path, instance: Instance, answer: object, trace: Trace, pieces: int | Ints) -> None:
+    from ..core.files import write_whole
+    from ..exchange.perfetto import chrome_trace
+
+    content = "".join(chrome_trace(instance, _written(instance, answer), trace, pieces=pieces))
+    write_whole(file, content.encode())
+
+
+def _written(instance: Instance, answer: object) -> object:
+    """The answer with all trees written out."""
+    from ..core.orbits import TreeOrbits, written_out
+    from ..schedules.simulate.network import network_of
+
+    return written_out(answer, network_of(instance)) if isinstance(answer, TreeOrbits) else answer
 
 
 def _what_if(instance: Instance, trace: Trace, mode: SimulationMode, told: list[str]) -> dict[str, Any]:
@@ -190,7 +204,7 @@ def _reserved(
     from ..schedules.simulate.network import network_of
     from ..schedules.simulate.reserved import simulate_reserved
 
-    if not isinstance(answer, TreePacking):
+    if not isinstance(answer := _written(instance, answer), TreePacking):
         raise InputError("only trees keep rates of their own", source="--reserve")
     if barrier or mode not in (None, SimulationMode.CONGESTION_AWARE.value):
         raise InputError("expected the mode congestion-aware without barriers", source="--reserve")

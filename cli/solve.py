@@ -276,16 +276,17 @@ def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str,
     """
     record = done.record
     from ..core.answers import ChunkOrders
+    from ..core.orbits import TreeOrbits
     from ..core.schedule import Schedule, StepSchedule
     from ..core.translated import TranslatedTrees
     from ..core.trees import TreePacking
 
-    if isinstance(done.answer, StepSchedule | Schedule | TreePacking | TranslatedTrees):
+    if isinstance(done.answer, StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees):
         from ..schedules.files import write_schedule
 
         certificate = done.certificate
         extra = {"model": record.model, "bound_s": record.bound}
-        pieces = record.metrics.get("pieces") if isinstance(done.answer, TreePacking) else None
+        pieces = record.metrics.get("pieces") if isinstance(done.answer, TreePacking | TreeOrbits) else None
         return {
             "path": str(path),
             "sha256": write_schedule(path, instance, done.answer, certificate, extra, pieces),

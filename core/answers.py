@@ -10,6 +10,7 @@ import numpy as np
 
 from .display import Shown
 from .instance import plain
+from .orbits import TreeOrbits
 from .schedule import Schedule, StepSchedule
 from .translated import TranslatedTrees
 from .trees import TreePacking
@@ -70,13 +71,15 @@ class BoundOnly:
     """
 
 
-Answer = BandwidthPlan | ChunkOrders | StepSchedule | Schedule | TreePacking | TranslatedTrees | BoundOnly
+Answer = BandwidthPlan | ChunkOrders | StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees | BoundOnly
 
 
 def is_same(one: Any, other: Any) -> bool:
     """Whether two answers, or parts of answers, say the same."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(one, other)
+    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+        return all(map(is_same, one, other))
     if is_dataclass(one) and type(one) is type(other):
         return all(is_same(getattr(one, part.name), getattr(other, part.name)) for part in fields(one))
     return bool(one == other)
@@ -100,6 +103,14 @@ def to_json(answer: Answer) -> dict[str, Any]:  # noqa: PLR0911 (one for each ki
             return {"answer": "schedule", "chunks": len(answer.chunks), "sends": len(answer.sends)}
         case TreePacking():
             return {"answer": "tree-packing", "trees": len(answer), "edges": len(answer.parent)}
+        case TreeOrbits():
+            return {
+                "answer": "tree-orbits",
+                "trees": len(answer),
+                "given": len(answer.trees),
+                "orders": [translation.order for translation in answer.translations],
+                "edges": len(answer.trees.parent),
+            }
         case TranslatedTrees():
             return {
                 "answer": "translated-trees",

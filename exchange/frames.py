@@ -9,6 +9,7 @@ import numpy as np
 from ..core.answers import Answer
 from ..core.errors import InputError
 from ..core.instance import Instance
+from ..core.orbits import TreeOrbits, written_out
 from ..core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
 from ..core.topology import Topology
 from ..core.translated import TranslatedTrees
@@ -96,7 +97,7 @@ def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
     nodes = None if instance is None else np.array([node.name for node in network_of(instance).nodes], dtype=object)
     ends = {name: column if nodes is None else nodes[column] for name, column in _ends(sends)}
     links = [tuple(path) for path in map(np.ndarray.tolist, np.split(sends.path_links, sends.path_offset[1:-1]))]
-    what = {"tree" if isinstance(answer, TreePacking) else "chunk": sends.chunk, "size_bytes": sizes}
+    what = {"tree" if isinstance(answer, TreePacking | TreeOrbits) else "chunk": sends.chunk, "size_bytes": sizes}
     told = {"send": np.arange(len(sends)), **ends, **what, "reduce": sends.reduce, **more}
     return pd.DataFrame(told).assign(path=links[: len(sends)])
 
@@ -120,6 +121,10 @@ def _ends(sends: Sends) -> tuple[tuple[str, Ints], tuple[str, Ints]]:
 def _sent(answer: Answer, instance: Instance | None) -> tuple[Sends, Floats, dict[str, Any]]:
     """Sends of an answer, the bytes of each, and when they are made."""
     answer = _schedule(answer)
+    if isinstance(answer, TreeOrbits):
+        if instance is None:
+            raise InputError("trees that stand for others need their instance; expected it, or the record")
+        answer = written_out(answer, network_of(instance))
     if isinstance(answer, TreePacking):
         sends, sizes, level = tree_sends(None if instance is None else network_of(instance), answer, 1)
         return sends, sizes[sends.chunk], {"step": level}
@@ -135,6 +140,6 @@ def _sent(answer: Answer, instance: Instance | None) -> tuple[Sends, Floats, dic
 
 def _schedule(answer: object) -> Written:
     """Insist on an answer that sends something."""
-    if not isinstance(answer, StepSchedule | Schedule | TreePacking | TranslatedTrees):
+    if not isinstance(answer, StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees):
         raise InputError(f"{type(answer).__name__} has no sends; expected a schedule or a packing of trees")
     return answer

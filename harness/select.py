@@ -22,11 +22,13 @@ from ..core.collective import CollectiveKind, Demand
 from ..core.errors import CwbError, InputError, located
 from ..core.fields import validated
 from ..core.instance import Instance
+from ..core.orbits import TreeOrbits
 from ..core.pipelining import PIECES
 from ..core.record import RunRecord
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from ..schedules.chunk_orders import lowered
+from ..schedules.collective import heaviest
 from ..schedules.completion import completion_of
 from ..schedules.files import Written
 from ..schedules.simulate.pipeline import Pipeline, pipeline
@@ -122,7 +124,7 @@ class Candidate:
         Chunks that it was asked for.
     instance : Instance
         The problem that it was made for.
-    answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
+    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
         The schedule.
     unit : int
         Bytes of the full buffer for a byte of the runtimes' size.
@@ -172,7 +174,11 @@ class Candidate:
     def _line(self) -> Pipeline | None:
         """The closed form of trees."""
         changing = self.instance.timing is not None and self.instance.timing.changes
-        return pipeline(self.instance, self.answer) if isinstance(self.answer, TreePacking) and not changing else None
+        if changing or not isinstance(self.answer, TreePacking | TreeOrbits):
+            return None
+        if isinstance(self.answer, TreePacking):
+            return pipeline(self.instance, self.answer)
+        return pipeline(self.instance, self.answer.trees, heaviest(self.instance, self.answer)[1])
 
     def _seconds(self, size: int) -> float:
         if (line := self._line) is not None:
@@ -191,13 +197,19 @@ def at_size(instance: Instance, answer: Written, size_bytes: Fraction) -> tuple[
     scale = size_bytes / instance.demand.size_bytes
     posed = instance.with_changes(demand=replace(instance.demand, size_bytes=size_bytes))
     if isinstance(answer, TreePacking):
-        unit, sums = answer.unit_bytes * scale, answer.reduction
-        sums = None if sums is None else replace(sums, instance_sha256=posed.sha256, unit_bytes=unit)
-        return posed, replace(answer, instance_sha256=posed.sha256, unit_bytes=unit, reduction=sums)
+        return posed, _trees_at(answer, posed.sha256, scale)
+    if isinstance(answer, TreeOrbits):
+        return posed, replace(answer, trees=_trees_at(answer.trees, posed.sha256, scale))
     if isinstance(answer, TranslatedTrees):
         return posed, replace(answer, instance_sha256=posed.sha256)
     chunks = replace(answer.chunks, unit_bytes=answer.chunks.unit_bytes * scale)
     return posed, replace(answer, instance_sha256=posed.sha256, chunks=chunks)
+
+
+def _trees_at(packing: TreePacking, sha256: str, scale: Fraction) -> TreePacking:
+    unit, sums = packing.unit_bytes * scale, packing.reduction
+    sums = None if sums is None else replace(sums, instance_sha256=sha256, unit_bytes=unit)
+    return replace(packing, instance_sha256=sha256, unit_bytes=unit, reduction=sums)
 
 
 def items_of(text: str) -> list[Item]:

@@ -28,6 +28,7 @@ from ..core.budget import Clock
 from ..core.errors import InputError
 from ..core.fabric import WiredFabric
 from ..core.instance import Instance
+from ..core.orbits import TreeOrbits
 from ..core.schedule import Schedule, StepSchedule
 from ..core.timing import Semantics
 from ..core.trace import SimulationMode
@@ -54,6 +55,7 @@ from .tree_bounds import fault_of_trees, recomputed_tree_bound
 from .verify import verify
 from .verify.epochs import finish_epochs
 from .verify.grid import grid_of, whole_ticks
+from .verify.orbits import heaviest_of_orbits
 from .verify.translated import translated_epochs
 from .verify.trees import heaviest_link
 
@@ -66,7 +68,7 @@ MOST_LOWERED = 100_000
 
 def judge_collective(
     instance: Instance,
-    answer: ChunkOrders | StepSchedule | Schedule | TreePacking | TranslatedTrees,
+    answer: ChunkOrders | StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees,
     certificate: Certificate | None,
     clock: Clock,
 ) -> Verdict:
@@ -89,7 +91,7 @@ def judge_collective(
     violations = tuple(map(str, report.violations[:SHOWN]))
     if violations:
         return Verdict(violations)
-    if isinstance(answer, TreePacking):
+    if isinstance(answer, TreePacking | TreeOrbits):
         return _judge_trees(instance, answer, certificate, clock)
     with clock.phase("simulate"):
         completion = completion_if_any(instance, answer)
@@ -104,7 +106,9 @@ def judge_collective(
     return _measured(instance, answer, completion.seconds, certificate, completion, measured)
 
 
-def _judge_trees(instance: Instance, answer: TreePacking, certificate: Certificate | None, clock: Clock) -> Verdict:
+def _judge_trees(
+    instance: Instance, answer: TreePacking | TreeOrbits, certificate: Certificate | None, clock: Clock
+) -> Verdict:
     """Measure trees that are right.
 
     Where links vary, no rates can be kept for them: there is neither a flow time nor a bound of it.
@@ -123,15 +127,18 @@ def _busiest(completion: Completion) -> list[object]:
     return [busiest, float(completion.busy_s[busiest]) / completion.seconds if completion.seconds else 0.0]
 
 
-def measures_of_trees(instance: Instance, packing: TreePacking) -> tuple[Fraction, Completion, dict[str, object]]:
+def measures_of_trees(
+    instance: Instance, answer: TreePacking | TreeOrbits
+) -> tuple[Fraction, Completion, dict[str, object]]:
     """Measure trees that are right: ForestColl's exact flow time, and what cutting the data into pieces makes of it.
 
     In the flow model (ForestColl, section 3.2 and appendix B) data comes in infinitely small pieces, every tree runs at
     a constant rate, and latency is left out: the time is that of the most loaded link.
     """
-    link, flow_s = heaviest_link(instance, packing)
+    packing = answer.trees if isinstance(answer, TreeOrbits) else answer  # those of all other roots are the same, moved
+    link, flow_s = heaviest(instance, answer)
     line = pipeline(instance, packing, flow_s)
-    completion = completion_of(instance, packing, line=line)
+    completion = completion_of(instance, answer, line=line)
     heights, units = line.heights.tolist(), packing.units.tolist()
     weighted = sum(height * unit for height, unit in zip(heights, units, strict=True))
     return (
@@ -141,11 +148,16 @@ def measures_of_trees(instance: Instance, packing: TreePacking) -> tuple[Fractio
             **_flow(instance, float(flow_s)),
             "pieces": completion.pieces,
             "busiest_link": [link, 1.0 if flow_s else 0.0],
-            "trees": len(packing),
+            "trees": len(answer),
             "max_height": max(heights, default=0),
             "mean_height": float(Fraction(weighted, sum(units))) if units else 0.0,
         },
     )
+
+
+def heaviest(instance: Instance, answer: TreePacking | TreeOrbits) -> tuple[int, Fraction]:
+    """First of the most loaded links, and the seconds that it needs for the bytes of all trees, exactly."""
+    return heaviest_link(instance, answer) if isinstance(answer, TreePacking) else heaviest_of_orbits(instance, answer)
 
 
 def _judge_epochs(
@@ -294,8 +306,8 @@ def objective_of(instance: Instance, answer: Written, completion_s: float | None
     completion_s : float or None
         Its completion time (:mod:`.completion`).
     """
-    if isinstance(answer, TreePacking):
-        return None if completion_s is None else heaviest_link(instance, answer)[1]
+    if isinstance(answer, TreePacking | TreeOrbits):
+        return None if completion_s is None else heaviest(instance, answer)[1]
     if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees):
         return time_of_grid(instance, answer)
     return completion_s
@@ -332,9 +344,9 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
     """
     if isinstance(certificate, WholeChunks) and (fault := fault_of_chunks(certificate, answer)) is not None:
         raise InputError(fault, place="certificate")
-    if isinstance(answer, TreePacking) and isinstance(certificate, DistanceCertificate):
+    if isinstance(answer, TreePacking | TreeOrbits) and isinstance(certificate, DistanceCertificate):
         return None
-    if isinstance(answer, TreePacking | StepSchedule) and isinstance(certificate, EpochBound):
+    if isinstance(answer, TreePacking | TreeOrbits | StepSchedule) and isinstance(certificate, EpochBound):
         return None
     return in_whole_ticks(
         instance, answer, exact_bound(instance, certificate, answer if isinstance(answer, TreePacking) else None)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.errors import InputError
 from ..core.instance import Instance
+from ..core.orbits import TreeOrbits
 from ..core.schedule import Floats, Schedule, StepSchedule
 from ..core.trace import SimulationMode
 from ..core.translated import TranslatedTrees
@@ -23,6 +24,7 @@ from .simulate.network import network_of, wires
 from .simulate.pipeline import Pipeline, pipeline
 from .simulate.reserved import CONSTANT
 from .simulate.translated import simulate_translated
+from .verify.orbits import heaviest_of_orbits, orbit_loads
 from .verify.translated import MAX_SENDS
 
 #: What a completion time means, in the words of reports.
@@ -69,7 +71,7 @@ def in_pieces(pieces: int) -> str:
 
 def completion_of(
     instance: Instance,
-    answer: StepSchedule | Schedule | TreePacking | TranslatedTrees,
+    answer: StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees,
     pieces: int | None = None,
     line: Pipeline | None = None,
 ) -> Completion:
@@ -79,7 +81,7 @@ def completion_of(
     ----------
     instance : Instance
         The problem, with an explicit network.
-    answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
+    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
         What the verifier finds right.
     pieces : int, optional
         Pieces of every tree, as they were chosen before; by default they are chosen here.
@@ -91,10 +93,10 @@ def completion_of(
     InputError
         If the answer is none of the instance, or its sends wait for each other.
     """
-    if isinstance(answer, TreePacking):
+    if isinstance(answer, TreePacking | TreeOrbits):
         if instance.timing is not None and instance.timing.changes:
             return nothing_of(instance, CONSTANT)
-        return _of_trees(instance, answer, pieces, line or pipeline(instance, answer))
+        return _of_trees(instance, answer, pieces, line or _line(instance, answer))
     if isinstance(answer, TranslatedTrees):
         if (found := simulate_translated(instance, answer)) is not None:
             return Completion(*found, answer.sends)
@@ -111,7 +113,9 @@ def nothing_of(instance: Instance, why: str) -> Completion:
 
 
 def completion_if_any(
-    instance: Instance, answer: StepSchedule | Schedule | TreePacking | TranslatedTrees, pieces: int | None = None
+    instance: Instance,
+    answer: StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees,
+    pieces: int | None = None,
 ) -> Completion:
     """Report it for an answer that the verifier finds right.
 
@@ -125,10 +129,17 @@ def completion_if_any(
 
 def mode_of(answer: object) -> SimulationMode:
     """Mode in which a simulation follows the one model of time, send by send."""
-    return SimulationMode.SHARES if isinstance(answer, TreePacking) else SimulationMode.CONGESTION_AWARE
+    return SimulationMode.SHARES if isinstance(answer, TreePacking | TreeOrbits) else SimulationMode.CONGESTION_AWARE
 
 
-def _of_trees(instance: Instance, packing: TreePacking, pieces: int | None, line: Pipeline) -> Completion:
+def _line(instance: Instance, answer: TreePacking | TreeOrbits) -> Pipeline:
+    """The measures of a forest; trees that are moved have those of the given ones."""
+    if isinstance(answer, TreePacking):
+        return pipeline(instance, answer)
+    return pipeline(instance, answer.trees, heaviest_of_orbits(instance, answer)[1])
+
+
+def _of_trees(instance: Instance, answer: TreePacking | TreeOrbits, pieces: int | None, line: Pipeline) -> Completion:
     """Take the closed form, with the pieces that were chosen before or are chosen now."""
     if pieces is None:
         times, numbers = line.best()
@@ -136,11 +147,26 @@ def _of_trees(instance: Instance, packing: TreePacking, pieces: int | None, line
     else:
         seconds = float(line.seconds(pieces)[0])
     columns = wires(network_of(instance))
-    loads, edges = np.zeros(len(columns)), 0
+    loads = _loads(answer, len(columns)) if isinstance(answer, TreePacking) else _loads_of_orbits(instance, answer)
+    given, motions = (answer, 1) if isinstance(answer, TreePacking) else (answer.trees, answer.motions)
+    edges = sum(len(part.parent) for part in given.passes) * motions
+    return Completion(seconds, loads / columns.bandwidth_Bps, edges * pieces, pieces)
+
+
+def _loads(packing: TreePacking, links: int) -> Floats:
+    """Bytes on every link."""
+    loads = np.zeros(links)
     for part in packing.passes:
         carried = np.repeat(
             np.repeat(part.units * float(part.unit_bytes), np.diff(part.edge_offset)), np.diff(part.path_offset)
         )
-        loads += np.bincount(part.path_links, carried, len(columns))
-        edges += len(part.parent)
-    return Completion(seconds, loads / columns.bandwidth_Bps, edges * pieces, pieces)
+        loads += np.bincount(part.path_links, carried, links)
+    return loads
+
+
+def _loads_of_orbits(instance: Instance, answer: TreeOrbits) -> Floats:
+    """Bytes on every link: those of the links of an orbit are the same."""
+    least, load = orbit_loads(instance, answer)
+    each = np.zeros(len(least))
+    each[list(load)] = [float(units * answer.trees.unit_bytes) for units in load.values()]
+    return each[least]

@@ -27,6 +27,7 @@ from ..core.bounds import (
 from ..core.collective import CollectiveKind, Demand
 from ..core.errors import InputError, located
 from ..core.instance import Instance
+from ..core.orbits import Translation, TreeOrbits
 from ..core.schedule import Chunks, Ints, Schedule, Sends, StepSchedule
 from ..core.timing import BandwidthChange, Semantics, Timing
 from ..core.topology import Link, Node, NodeKind, Topology
@@ -163,6 +164,17 @@ def read_trees(file: Fields, sha256: str, topology: Topology) -> TreePacking:
     packing = TreePacking(sha256, kind, root, units, unit_bytes, *edges, reduction)
     file.done()
     return packing
+
+
+def read_orbits(file: Fields, sha256: str, topology: Topology) -> TreeOrbits:
+    """Read trees of some roots and the translations that move them."""
+    moved = file.fields("translations")
+    orders = moved.integers("order", 2, len(topology.nodes) + 1)
+    images = moved.integers("image", 0, len(topology.nodes), len(orders) * len(topology.nodes))
+    moved.done()
+    each = images.reshape(len(orders), len(topology.nodes))
+    translations = tuple(Translation(image, order) for image, order in zip(each, orders.tolist(), strict=True))
+    return TreeOrbits(read_trees(file.fields("trees"), sha256, topology), translations)
 
 
 def read_translated(file: Fields, sha256: str, ranks: int) -> TranslatedTrees:

@@ -22,13 +22,14 @@ from ..core.collective import Demand
 from ..core.errors import InputError, located, shown
 from ..core.files import written
 from ..core.instance import Instance, plain
+from ..core.orbits import TreeOrbits
 from ..core.schedule import Schedule, StepSchedule
 from ..core.timing import Timing
 from ..core.topology import Topology
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from .columns import read_columns, write_columns
-from .file_parts import read_certificate, read_instance, read_sends, read_translated, read_trees
+from .file_parts import read_certificate, read_instance, read_orbits, read_sends, read_translated, read_trees
 from .strict import MAX_BYTES, Fields, read_json
 from .verify.report import Findings
 from .verify.sizes import check_sizes
@@ -44,11 +45,12 @@ KINDS = {
     "step-schedule": StepSchedule,
     "timed-schedule": Schedule,
     "tree-packing": TreePacking,
+    "tree-orbits": TreeOrbits,
     "translated-trees": TranslatedTrees,
 }
 
 #: An answer that has a file.
-Written = StepSchedule | Schedule | TreePacking | TranslatedTrees
+Written = StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees
 
 
 class ScheduleFile(NamedTuple):
@@ -58,7 +60,7 @@ class ScheduleFile(NamedTuple):
     ----------
     instance : Instance
         The problem.
-    answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
+    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
         The schedule.
     certificate : Certificate or None
         What its maker says of the bound.
@@ -91,7 +93,7 @@ def write_schedule(
         Where to; compressed if it ends in ``.gz``, with binary columns if in ``.npz``.
     instance : Instance
         A network of nodes and links, and a collective; nothing else.
-    answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
+    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
         Made for this instance.
     certificate : Certificate or None
         Of a bound.
@@ -114,7 +116,7 @@ def write_schedule(
         raise InputError("the schedule is for another instance", source=str(path))
     if instance.workloads or instance.transformers or instance.cost_model or instance.design:
         raise InputError("expected a network and a collective, not a design to be trained on", source=str(path))
-    if pieces is not None and not isinstance(answer, TreePacking):
+    if pieces is not None and not isinstance(answer, TreePacking | TreeOrbits):
         raise InputError("only trees are cut into pieces", source=str(path), place="pieces")
     kind = next(name for name, type_ in KINDS.items() if type(answer) is type_)
     data = {
@@ -220,6 +222,12 @@ def _demand_data(demand: Demand) -> dict[str, Any]:
 def _answer_data(answer: Written) -> dict[str, Any]:
     if isinstance(answer, TreePacking):
         return _tree_data(answer)
+    if isinstance(answer, TreeOrbits):
+        moved = {
+            "order": [translation.order for translation in answer.translations],
+            "image": np.concatenate([translation.image for translation in answer.translations]),
+        }
+        return {**_tree_data(answer.trees), "translations": moved}
     return _translated_data(answer) if isinstance(answer, TranslatedTrees) else _send_data(answer)
 
 
@@ -315,6 +323,8 @@ def read_schedule(path: Path) -> ScheduleFile:
         if kind == "tree-packing":
             answer = read_trees(file.fields("trees"), digest, topology)
             check_tree_sizes(instance, answer, findings)
+        elif kind == "tree-orbits":
+            answer = read_orbits(file, digest, topology)
         elif kind == "translated-trees":
             answer = read_translated(file.fields("trees"), digest, len(topology.ranks))
         else:
@@ -326,7 +336,8 @@ def read_schedule(path: Path) -> ScheduleFile:
         certificate = read_certificate(file.fields("certificate")) if file.has("certificate") else None
         extra = _listed(file.take("extra")) if file.has("extra") else {}
         _check_extra(extra)
-        pieces = file.integer("pieces", 1, MOST_PIECES + 1) if kind == "tree-packing" and file.has("pieces") else None
+        of_trees = kind in ("tree-packing", "tree-orbits")
+        pieces = file.integer("pieces", 1, MOST_PIECES + 1) if of_trees and file.has("pieces") else None
         file.done()
         return ScheduleFile(instance, answer, certificate, extra, pieces)
 

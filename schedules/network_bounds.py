@@ -33,8 +33,8 @@ def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fra
         if not 0 <= node < len(topology.nodes):
             raise InputError(f"node {node} of {len(topology.nodes)}", place=f"certificate.nodes[{index}]")
     inside = frozenset(certificate.nodes)
-    ranks = frozenset(rank for rank, node in enumerate(topology.rank_nodes) if node in inside)
-    crossing = sum((size for c, size in demanded(instance).items() if _must_leave(c, ranks)), Fraction(0))
+    inner = _Inside(frozenset(rank for rank, node in enumerate(topology.rank_nodes) if node in inside))
+    crossing = sum((size for c, size in demanded(instance).items() if _must_leave(c, inner)), Fraction(0))
     ends = zip(topology.links, topology.link_ends, strict=True)
     rate = sum((link.bandwidth_Bps for link, (a, b) in ends if a in inside and b not in inside), Fraction(0))
     if not crossing:
@@ -143,10 +143,25 @@ def _topology(instance: Instance) -> Topology:
     return instance.network
 
 
-def _must_leave(condition: Condition, inside: frozenset[int]) -> bool:
+class _Inside:
+    """Which groups of ranks have members inside a set; every group is looked at once, as many conditions share it."""
+
+    def __init__(self, ranks: frozenset[int]) -> None:
+        self._ranks = ranks
+        self._known: dict[tuple[int, ...], tuple[bool, bool]] = {}
+
+    def some_all(self, group: tuple[int, ...]) -> tuple[bool, bool]:
+        """Whether some and whether all of a group are inside."""
+        if (found := self._known.get(group)) is None:
+            members = [rank in self._ranks for rank in group]
+            found = self._known[group] = any(members), all(members)
+        return found
+
+
+def _must_leave(condition: Condition, inside: _Inside) -> bool:
     held, needed, reduced = condition
-    stems_from_inside = any(r in inside for r in held) if reduced else all(r in inside for r in held)
-    return stems_from_inside and any(r not in inside for r in needed)
+    some, every = inside.some_all(held)
+    return (some if reduced else every) and not inside.some_all(needed)[1]
 
 
 def _must_travel(condition: Condition, source: int, target: int) -> bool:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from ..core.bounds import DistanceCertificate, TreePrices
 from ..core.errors import InputError
+from ..core.orbits import TreeOrbits
 from ..core.trees import TreePacking
 from .collective import bound_of, exact_bound, objective_of
 from .contradiction import ATTESTED_TOLERANCE, contradictions, margin_of
@@ -59,7 +60,7 @@ def proof_of(read: ScheduleFile, *, right: bool, completion_s: float | None) -> 
         Where it claims more than it proves, and where the answer contradicts the bound.
     """
     instance, answer, certificate = read.instance, read.answer, read.certificate
-    trees = isinstance(answer, TreePacking)
+    trees = isinstance(answer, TreePacking | TreeOrbits)
     time = objective_of(instance, answer, completion_s) if right else None
     flow_s = time if isinstance(time, Fraction) and trees else None
     beside = trees and isinstance(certificate, DistanceCertificate)  # reported, but not a bound on the flow time

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..core.answers import Answer, BandwidthPlan, BoundOnly, ChunkOrders
 from ..core.design import Design, Objective
 from ..core.instance import Instance
+from ..core.orbits import TreeOrbits
 from ..core.schedule import Schedule
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
@@ -24,7 +25,7 @@ def question_of(instance: Instance, answer: Answer) -> dict[str, object]:
         answer to, in words.
     """
     match answer:
-        case TreePacking():
+        case TreePacking() | TreeOrbits():
             clock, question = "flow", "flow, latency left out"
         case Schedule() | TranslatedTrees() if instance.timing is not None:
             clock, question = instance.timing.semantics.value, _epochs(instance)

@@ -9,7 +9,7 @@ is missed makes two classes of one, which is right as well.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 #: A pair of nodes, the smaller position first.
 Pair = tuple[int, int]
@@ -40,6 +40,12 @@ class _Network:
         colour = self._refined(colour)
         return tuple(sorted((colour[a], colour[b], label) for (a, b), label in self.label.items()))
 
+    def moving(self, one: int, other: int) -> Iterator[list[int]]:
+        """Permutations of the nodes that take one node to another; see :meth:`symmetry`."""
+        for kept in (False, True):
+            if (image := self._mapped((one,), (other,), kept=kept)) is not None:
+                yield image
+
     def symmetry(self, one: Pair, other: Pair) -> list[int] | None:
         """A permutation of the nodes that takes one ordered pair to another; None if none is found.
 
@@ -47,7 +53,7 @@ class _Network:
         """
         return self._mapped(one, other, kept=False) or self._mapped(one, other, kept=True)
 
-    def _mapped(self, one: Pair, other: Pair, *, kept: bool) -> list[int] | None:
+    def _mapped(self, one: tuple[int, ...], other: tuple[int, ...], *, kept: bool) -> list[int] | None:
         size = len(self.nodes)
         colour = [*self.nodes, *self.nodes]
         fresh = max(self.nodes) + 1
@@ -89,6 +95,25 @@ class _Network:
     def _keeps(self, image: list[int]) -> bool:
         kept = all(self.nodes[v] == self.nodes[w] for v, w in enumerate(image))
         return kept and all(self.label.get((image[a], image[b])) == label for (a, b), label in self.label.items())
+
+
+def symmetries_from(
+    nodes: Sequence[Hashable], ends: Sequence[Pair], links: Sequence[Hashable], first: int, others: Sequence[int]
+) -> Iterator[list[int]]:
+    """Permutations of the nodes that keep all colours and take one node to others; not all that there are.
+
+    Parameters
+    ----------
+    nodes, ends, links
+        As :func:`link_orbits` takes them.
+    first : int
+        The node.
+    others : sequence of int
+        What it may be taken to.
+    """
+    network = _Network(nodes, ends, links)
+    for other in others:
+        yield from network.moving(first, other)
 
 
 def link_orbits(

@@ -19,6 +19,7 @@ import numpy as np
 from ...core.collective import CollectiveKind, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
+from ...core.orbits import TreeOrbits, written_out
 from ...core.schedule import Ints, Schedule, Sends, StepSchedule
 from ...core.topology import NodeKind, Topology
 from ...core.translated import TranslatedTrees
@@ -148,6 +149,8 @@ def _columns(
     """Sends, what each chunk is, sizes in units, the unit, and the orders of reading and writing."""
     if isinstance(answer, TranslatedTrees):
         answer = expand(instance, answer)
+    if isinstance(answer, TreeOrbits):
+        answer = written_out(answer, topology)
     if isinstance(answer, TreePacking):
         sends, _, level = tree_sends(topology, answer, 1)
         return sends, _kinds_of_trees(instance, answer), answer.units.tolist(), answer.unit_bytes, level, level

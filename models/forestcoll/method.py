@@ -60,6 +60,12 @@ class ForestOptions(Strict):
         le=100_000,
         description="Rounds in which pairs of trees exchange edges, to bring the tallest down; for networks of up to 512 ranks.",
     )
+    symmetry: Literal["auto", "kept", "written", "none"] = Field(
+        default="auto",
+        description="Whether one root of every orbit of a network's translations has trees that are moved to all others: "
+        "kept, the trees stay a few that stand for all; written, all trees are written out; auto, they are kept from 1,024 "
+        "ranks on; none, every root has trees of its own.",
+    )
     patterns: bool = Field(
         default=True,
         description="Whether switches may be removed whole, by a pattern of their ports; else pair by pair.",

@@ -17,6 +17,8 @@ from ...algorithms.forests.expansion import ParallelLinks
 from ...algorithms.graphs.maxflow import near_order
 from ...algorithms.graphs.network import Network, exact_array
 from ...algorithms.schedules.compose import transpose
+from ...algorithms.symmetry.coloured import ColouredNetwork
+from ...algorithms.symmetry.translations import Symmetry, find_symmetry
 from ...core.collective import CollectiveKind, Demand
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
@@ -116,9 +118,18 @@ class ForestProblem:
         return Network.merged(self.nodes, *self.ends, exact_array(self.bandwidths))
 
     @cached_property
+    def symmetry(self) -> Symmetry | None:
+        """Translations of the network that move trees from every rank to all ranks to such; None if none is found."""
+        everyone = np.zeros(self.nodes, dtype=np.bool_)
+        everyone[list(self.topology.rank_nodes)] = True
+        if not (np.array_equal(self.members, everyone) and np.array_equal(self.roots > 0, everyone)):
+            return None
+        return find_symmetry(ColouredNetwork.of(self.topology))
+
+    @cached_property
     def sinks(self) -> Ints:
-        """Nodes that trees must reach, each close to those before it."""
-        return near_order(self.graph, self.members)
+        """Nodes that trees must reach, each close to those before it; one of every orbit is enough."""
+        return near_order(self.graph, self.members) if self.symmetry is None else self.symmetry.roots
 
     def wires(self, copies: Fraction) -> ParallelLinks:
         """Assign every link the whole copies of trees that it can carry, ``floor(U b_e)`` (theorem 13)."""

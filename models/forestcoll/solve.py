@@ -25,19 +25,24 @@ from ...core.collective import CollectiveKind
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
+from ...core.orbits import Translation, TreeOrbits, written_out
 from ...core.pipelining import ENOUGH, PIECES
 from ...core.schedule import Bools
 from ...core.solver import Solver
 from ...core.topology import Topology
-from ...core.trees import TreePacking
+from ...core.trees import TreeKind, TreePacking
 from .bounds import best_all_reduce_bound
 from .method import ForestOptions
 from .optimum import Optimum, fixed_k, optimum, smallest_k, unbalanced
 from .problem import ForestProblem, pose, unreachable
+from .symmetric import busiest_of_orbits, orbit_forest, parts_of
 
 #: More trees than this from all roots together are refused before memory is taken: a tree takes some 60 bytes for every
 #: rank.
 MAX_EDGES = 200_000_000
+
+#: Ranks from which on trees that stand for others are not written out.
+KEPT = 1024
 
 #: A tree may be used at most so often.
 MOST_COPIES = 2**63
@@ -55,7 +60,7 @@ class PackedForest:
     packing : TreePacking
         Out-trees on the links of the problem's network.
     k : int
-        Trees from every root.
+        Trees from every root, or where they are moved as many as would do.
     copies : Fraction
         U: copies of trees on a link for each unit of its bandwidth.
     seconds : Fraction
@@ -64,6 +69,8 @@ class PackedForest:
         Nodes that the cut leads into that forbids a smaller U for this k.
     counts : dict
         What it took.
+    translations : tuple of Translation
+        What moves the trees to all other roots; empty if all are there.
     """
 
     packing: TreePacking
@@ -72,6 +79,7 @@ class PackedForest:
     seconds: Fraction
     side: Bools
     counts: dict[str, int]
+    translations: tuple[Translation, ...] = ()
 
 
 def solve_forest(
@@ -186,13 +194,13 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ForestOptio
     budget.progress(f"bottleneck found: at least {float(seconds):.6g} s; k = {ways[0].best.k:,}")
     bound, certificate = bound_of(instance, ways, both=mirrored or len(ways) == 2)
     budget.tell_bound(bound, certificate)
-    solved = [_forest(way, instance, budget, options) for way in ways]
+    solved = [_forest(way, instance, budget, options, kept=len(ways) == 1) for way in ways]
     forests = [forest for forest in solved if forest is not None]
     if len(forests) < len(ways):
         message = "the budget ended before all trees were packed; the bound holds"
         return Outcome(Status.LIMIT, bound=float(bound), certificate=certificate, message=message)
     answer = _answer(instance, ways, forests)
-    objective = forests[0].seconds if answer.reduction is None else busiest_s(instance, answer)
+    objective = forests[0].seconds if answer.kind is not TreeKind.BOTH else _busiest_s(instance, ways[0], answer)
     slower = objective > bound and len(ways) + mirrored == 2
     return Outcome(
         Status.OPTIMAL if objective == bound else Status.FEASIBLE,
@@ -267,12 +275,19 @@ def bound_of(instance: Instance, ways: Sequence[ForestDirection], *, both: bool)
     return ways[0].seconds, ways[0].certificate()
 
 
-def _forest(way: ForestDirection, instance: Instance, budget: Budget, options: ForestOptions) -> PackedForest | None:
-    """Pack the forest that the options ask for; for low latency the best of several."""
+def _forest(
+    way: ForestDirection, instance: Instance, budget: Budget, options: ForestOptions, *, kept: bool
+) -> PackedForest | None:
+    """Pack the forest that the options ask for; for low latency the best of several.
+
+    With ``kept`` false all trees are written out.
+    """
     problem, best = way.problem, way.best
     numbers = _numbers(problem, best, options)
-    found: PackedForest | None = None
-    fastest = float("inf")
+    found = _symmetric(way, instance, budget, options, kept=kept) if best.k in numbers else None
+    if found is not None:
+        numbers.remove(best.k)
+    fastest = float("inf") if found is None or not numbers else latency_of(problem, found)
     for k in numbers:
         if found is not None and budget.exhausted:
             break
@@ -282,13 +297,37 @@ def _forest(way: ForestDirection, instance: Instance, budget: Budget, options: F
             if found is None and k == numbers[-1]:
                 raise
             continue
-        if solved is None or len(numbers) == 1:
+        if solved is None or (found is None and len(numbers) == 1):
             return found or solved
         seconds = latency_of(problem, solved)
         budget.progress(f"k = {k:,}: {seconds:.6g} s with latency")
         if seconds < fastest:
             found, fastest = solved, seconds
     return found
+
+
+def _symmetric(
+    way: ForestDirection, instance: Instance, budget: Budget, options: ForestOptions, *, kept: bool
+) -> PackedForest | None:
+    """A forest by the translations of the network, if there are any and it may be used."""
+    problem, best = way.problem, way.best
+    if options.symmetry == "none":
+        return None
+    if (made := orbit_forest(problem, best, instance.sha256, budget)) is None:
+        return None
+    answer, forest = made
+    packing, translations = answer.trees, answer.translations
+    few = options.symmetry == "auto" and len(problem.ranks) < KEPT
+    if not kept or few or options.symmetry == "written":
+        with budget.clock.phase("expand"):
+            packing, translations = written_out(answer, problem.topology), ()
+    counts = {
+        "motions": answer.motions,
+        "roots": len(np.unique(answer.trees.root)),
+        "parts": parts_of(forest),
+        "grown_trees": forest.tried,
+    }
+    return PackedForest(packing, best.k, best.copies, way.seconds, best.side, counts, translations)
 
 
 def _numbers(problem: ForestProblem, best: Optimum, options: ForestOptions) -> list[int]:
@@ -301,9 +340,13 @@ def _numbers(problem: ForestProblem, best: Optimum, options: ForestOptions) -> l
     return [best.k if options.k == "optimal" else options.k]
 
 
-def _answer(instance: Instance, ways: list[ForestDirection], forests: list[PackedForest]) -> TreePacking:
+def _answer(instance: Instance, ways: list[ForestDirection], forests: list[PackedForest]) -> TreePacking | TreeOrbits:
     """Put the forests together for the collective."""
-    packings = [forest.packing for forest in forests]
+    trees = _put_together(instance, ways, [forest.packing for forest in forests])
+    return TreeOrbits(trees, forests[0].translations) if forests[0].translations else trees
+
+
+def _put_together(instance: Instance, ways: list[ForestDirection], packings: list[TreePacking]) -> TreePacking:
     one_way = [reverse_trees(p) if way.backwards else p for way, p in zip(ways, packings, strict=True)]
     if len(one_way) == 2:
         return reduce_then_broadcast(one_way[1], one_way[0])
@@ -311,6 +354,10 @@ def _answer(instance: Instance, ways: list[ForestDirection], forests: list[Packe
     if _is_all_reduce(instance) and isinstance(topology, Topology):
         return reduce_then_broadcast(reverse_trees(packings[0], topology), packings[0])
     return one_way[0]
+
+
+def _busiest_s(instance: Instance, way: ForestDirection, answer: TreePacking | TreeOrbits) -> Fraction:
+    return busiest_of_orbits(way.problem, answer) if isinstance(answer, TreeOrbits) else busiest_s(instance, answer)
 
 
 def _is_all_reduce(instance: Instance) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.instance import Instance
+from ...core.orbits import TreeOrbits, written_out
 from ...core.schedule import Floats, Ints, Sends
 from ...core.trace import SimulationMode, Trace
 from ...core.translated import TranslatedTrees
@@ -45,8 +46,8 @@ def simulate(
     ----------
     instance : Instance
         The problem, with an explicit network.
-    answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
-        What is simulated; it should have been verified. Of translated trees all sends, in time.
+    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
+        What is simulated; it should have been verified. Of trees that stand for others all sends.
     mode : SimulationMode
         How time passes on links. In the cut-through mode the nodes on a send's path pass on what they receive while it
         comes; where a send ends, its chunk is whole before it is sent on. Shares are of trees alone.
@@ -72,6 +73,8 @@ def simulate(
     """
     if isinstance(answer, TranslatedTrees):
         answer = expand(instance, answer)
+    if isinstance(answer, TreeOrbits):
+        answer = written_out(answer, network_of(instance))
     if mode is SimulationMode.SHARES:
         if not isinstance(answer, TreePacking) or barrier:
             raise InputError("only trees have shares of links, and no barriers", place="mode")

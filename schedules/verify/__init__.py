@@ -4,8 +4,8 @@ It shares no code with what makes schedules, and believes nothing but the networ
 what was held before the step; sends of a timed schedule read what has arrived when they start, see :mod:`.order` and,
 for links, :mod:`.capacity`; where the instance has a grid of epochs, they are checked on it, see :mod:`.epochs` and
 :mod:`.circuits`. Data is replayed as versions of chunks, see :mod:`.holdings` and :mod:`.sums`; trees are checked one
-by one without being turned into sends, see :mod:`.trees`, and of one that is moved to all ranks only the one, see
-:mod:`.translated`.
+by one without being turned into sends, see :mod:`.trees`; of those that are moved to all ranks only the given ones are,
+see :mod:`.translated` and :mod:`.orbits`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from ...core.answers import Answer
 from ...core.errors import InputError
 from ...core.instance import Instance
+from ...core.orbits import TreeOrbits
 from ...core.schedule import Schedule, StepSchedule
 from ...core.timing import Semantics
 from ...core.translated import TranslatedTrees
@@ -20,6 +21,7 @@ from ...core.trees import TreePacking
 from .circuits import verify_circuits
 from .epochs import verify_epochs
 from .network import network_of
+from .orbits import verify_orbits
 from .report import Findings, Report, Violation
 from .sends import verify_sends
 from .translated import verify_translated
@@ -35,7 +37,7 @@ def verify(instance: Instance, answer: Answer) -> Report:
     ----------
     instance : Instance
         The problem: a network of nodes and links, and a collective.
-    answer : StepSchedule, Schedule, TreePacking or TranslatedTrees
+    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
         The answer to verify.
 
     Returns
@@ -50,7 +52,7 @@ def verify(instance: Instance, answer: Answer) -> Report:
     """
     findings = Findings()
     network = network_of(instance)
-    if not isinstance(answer, StepSchedule | Schedule | TreePacking | TranslatedTrees):
+    if not isinstance(answer, StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees):
         raise InputError("expected a schedule or trees", place="answer")
     if answer.instance_sha256 != instance.sha256:
         text = f"is for the instance {answer.instance_sha256[:12]}…, not for {instance.sha256[:12]}…"
@@ -58,6 +60,8 @@ def verify(instance: Instance, answer: Answer) -> Report:
         return findings.report()
     if isinstance(answer, TreePacking):
         verify_trees(instance, network, answer, findings)
+    elif isinstance(answer, TreeOrbits):
+        verify_orbits(instance, network, answer, findings)
     elif isinstance(answer, TranslatedTrees):
         verify_translated(instance, network, answer, findings)
     elif (

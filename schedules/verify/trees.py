@@ -19,7 +19,7 @@ from .report import Findings, Violation
 from .sizes import demanded, exact_sums
 
 #: By root, or None for any: the ranks that its trees span, and the bytes that they carry.
-_Wanted = dict[int | None, tuple[tuple[int, ...], Fraction]]
+Wanted = dict[int | None, tuple[tuple[int, ...], Fraction]]
 
 
 def verify_trees(instance: Instance, network: Network, packing: TreePacking, findings: Findings) -> None:
@@ -28,11 +28,14 @@ def verify_trees(instance: Instance, network: Network, packing: TreePacking, fin
     An edge is a send of its own: paths of a tree that share a link, or enter the same switch, load it once each. A
     switch copies, or adds, only where it is a node of the tree, and only if it can.
     """
-    if not _in_range(network, packing, findings):
+    if not in_range(network, packing, findings):
         return
-    wanted = _demand_by_root(instance, packing, findings)
-    if wanted is None:
-        return
+    if (wanted := _demand_by_root(instance, packing, findings)) is not None:
+        check_trees(network, packing, wanted, findings)
+
+
+def check_trees(network: Network, packing: TreePacking, wanted: Wanted, findings: Findings) -> None:
+    """Check trees that are in range and of which it is known what those of every root have to carry, and to whom."""
     _check_paths(network, packing, findings)
     _check_switches(network, packing, findings)
     _check_shapes(network, packing, wanted, findings)
@@ -90,7 +93,7 @@ def link_units(network: Network, packing: TreePacking) -> list[int]:
     return total
 
 
-def _in_range(network: Network, packing: TreePacking, findings: Findings) -> bool:
+def in_range(network: Network, packing: TreePacking, findings: Findings) -> bool:
     """Whether every rank and link exists and the offsets are offsets."""
     ranks = len(network.rank_node)
     for part in packing.passes:
@@ -115,12 +118,12 @@ def _of(part: TreePacking, packing: TreePacking) -> str:
     return " of the reduction" if part is packing.reduction else ""
 
 
-def _demand_by_root(instance: Instance, packing: TreePacking, findings: Findings) -> _Wanted | None:
+def _demand_by_root(instance: Instance, packing: TreePacking, findings: Findings) -> Wanted | None:
     """For each root, the ranks that its trees must span and the bytes that they carry.
 
     One entry None where the root is free.
     """
-    found: _Wanted = {}
+    found: Wanted = {}
     for condition, size in demanded(instance).items():
         root, span = _root_and_span(condition, packing.kind)
         if span is None or root in found:
@@ -191,7 +194,7 @@ def _check_switches(network: Network, packing: TreePacking, findings: Findings) 
         findings.add_each("tree", leaf & (part.child >= len(network.rank_node)), idle)
 
 
-def _check_shapes(network: Network, packing: TreePacking, wanted: _Wanted, findings: Findings) -> None:
+def _check_shapes(network: Network, packing: TreePacking, wanted: Wanted, findings: Findings) -> None:
     """Every rank is reached once, by an edge whose parent was reached before.
 
     Together that makes each a tree that spans its group.
@@ -249,7 +252,7 @@ def _check_span(
             findings.add(Violation("tree", text, rank=int(lost[0]), tree=begin + index))
 
 
-def _check_sizes(packing: TreePacking, wanted: _Wanted, findings: Findings) -> None:
+def _check_sizes(packing: TreePacking, wanted: Wanted, findings: Findings) -> None:
     """The trees of a root carry its data exactly."""
     roots, where = np.unique(packing.root, return_inverse=True)
     sums = exact_sums(where, packing.units, len(roots))

@@ -1,0 +1,97 @@
+"""Exact weights of trees from what a floating-point linear program found of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import lcm
+
+#: Common denominators beyond this are not taken: amounts of all trees together have to fit into 64 bits.
+MOST = 2**52
+
+#: Parts that are rounded to.
+PARTS = 2**16
+
+
+def exact_weights(
+    uses: Sequence[Sequence[int]], root: Sequence[int], room: Sequence[Fraction], full: Sequence[int]
+) -> list[Fraction] | None:
+    """Weights of trees that add up to 1 for every root and use some orbits to the full.
+
+    Parameters
+    ----------
+    uses : sequence of sequence of int, shape (trees, orbits)
+        How often each tree uses each orbit.
+    root : sequence of int
+        Root of every tree.
+    room : sequence of Fraction
+        Most that may be used of every orbit.
+    full : sequence of int
+        Orbits that are used to the full.
+
+    Returns
+    -------
+    list of Fraction or None
+        None where the equations have no solution of weights that are not negative, fit into all orbits and are multiples
+        of a part that is not too small.
+    """
+    trees = range(len(root))
+    rows = [[*(Fraction(int(root[j] == r)) for j in trees), Fraction(1)] for r in sorted(set(root))]
+    rows += [[*(Fraction(uses[j][o]) for j in trees), room[o]] for o in full]
+    weight = _solved(rows, len(root))
+    if weight is None or min(weight) < 0:
+        return None
+    small = lcm(*(w.denominator for w in weight)) <= MOST
+    return weight if small and _fits(weight, uses, room) else None
+
+
+def _solved(rows: list[list[Fraction]], unknowns: int) -> list[Fraction] | None:
+    """A solution of linear equations, with 0 for what they leave open; None if there is none."""
+    lead: list[int] = []
+    for column in range(unknowns):
+        place = len(lead)
+        found = next((i for i in range(place, len(rows)) if rows[i][column]), None)
+        if found is None:
+            continue
+        rows[place], rows[found] = rows[found], rows[place]
+        scale = rows[place][column]
+        rows[place] = [value / scale for value in rows[place]]
+        for i, row in enumerate(rows):
+            if i != place and row[column]:
+                factor = row[column]
+                rows[i] = [a - factor * b if b else a for a, b in zip(row, rows[place], strict=True)]
+        lead.append(column)
+    if any(row[-1] for row in rows[len(lead) :]):
+        return None
+    solution = [Fraction(0)] * unknowns
+    for row, column in zip(rows, lead, strict=False):
+        solution[column] = row[-1]
+    return solution
+
+
+def rounded_weights(
+    uses: Sequence[Sequence[int]], root: Sequence[int], room: Sequence[Fraction], weight: Sequence[float]
+) -> list[Fraction] | None:
+    """Weights near given ones that are multiples of one part, if they fit; the largest remainders are rounded up.
+
+    Parameters
+    ----------
+    uses, root, room
+        As :func:`exact_weights` takes them.
+    weight : sequence of float
+        About 1 in sum for every root.
+    """
+    found = [Fraction(0)] * len(root)
+    for which in sorted(set(root)):
+        trees = [j for j, each in enumerate(root) if each == which]
+        counts = {j: int(weight[j] * PARTS) for j in trees}
+        order = sorted(trees, key=lambda j: counts[j] - weight[j] * PARTS)
+        for place in range(PARTS - sum(counts.values())):
+            counts[order[place % len(order)]] += 1
+        for j, count in counts.items():
+            found[j] = Fraction(count, PARTS)
+    return found if min(found) >= 0 and _fits(found, uses, room) else None
+
+
+def _fits(weight: Sequence[Fraction], uses: Sequence[Sequence[int]], room: Sequence[Fraction]) -> bool:
+    return all(sum(w * uses[j][o] for j, w in enumerate(weight)) <= most for o, most in enumerate(room))

@@ -1,0 +1,192 @@
+"""Translations of a network: permutations of its ranks that commute and leave no rank in place, with all that follows.
+
+A translation is proposed as a permutation of the ranks alone: stretches of the list of ranks, such as pods, boxes or
+rows of a grid, are turned around as wholes, or the ranks within all stretches of a length at the same time. Where a
+turn within stretches is no symmetry, the symmetries of one small stretch are listed. The switches follow from the ranks
+next to them. Whatever is proposed counts only if it maps every link to an equal one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from ...core.orbits import Translation
+from ...core.schedule import Ints
+from ..graphs.link_orbits import symmetries_from
+from .coloured import ColouredNetwork
+
+#: Stretches of more ranks are not searched for symmetries of their own.
+_SMALL = 32
+
+
+def find_translations(network: ColouredNetwork) -> tuple[Translation, ...]:
+    """Translations that commute, and of which no product but the one that moves nothing leaves a rank in place.
+
+    Not all that there are, but those that the order of the ranks suggests; none where it suggests none.
+    """
+    found: list[Translation] = []
+    stretch = len(network.ranks)
+    while stretch > 1:
+        for step in _divisors(stretch):
+            image = _followed(network, _turned(len(network.ranks), stretch, step))
+            if image is not None:
+                found.append(Translation(image, stretch // step))
+                stretch = step
+                break
+        else:
+            if stretch <= _SMALL:
+                found += _of_stretches(network, stretch)
+            break
+    return tuple(found)
+
+
+def _divisors(number: int) -> list[int]:
+    return [step for step in range(1, number // 2 + 1) if number % step == 0]
+
+
+def _turned(ranks: int, stretch: int, step: int) -> Ints:
+    """Every stretch of the list of ranks turned around by a step."""
+    place = np.arange(ranks)
+    return place - place % stretch + (place % stretch + step) % stretch
+
+
+def _followed(network: ColouredNetwork, turned: Ints) -> Ints | None:
+    """The permutation of all nodes that a permutation of the list of ranks suggests; None if it is no symmetry."""
+    image = np.arange(network.nodes)
+    image[network.ranks] = network.ranks[turned]
+    known = np.zeros(network.nodes, dtype=np.bool_)
+    known[network.ranks] = True
+    same = np.arange(network.nodes)
+    for level in (network.ranks, *network.levels):
+        plain, moved = (network.surroundings(names, known)[level] for names in (same, image))
+        if level is network.ranks:
+            if not np.array_equal(moved, plain[turned]):
+                return None
+            continue
+        here, there = np.argsort(moved, kind="stable"), np.argsort(plain, kind="stable")
+        if not np.array_equal(moved[here], plain[there]):
+            return None
+        image[level[here]] = level[there]
+        known[level] = True
+    return image if network.link_image(image) is not None else None
+
+
+def _of_stretches(network: ColouredNetwork, stretch: int) -> list[Translation]:
+    """Translations within all stretches of this length: the symmetries of the first one, made in all of them."""
+    usable = []
+    for order in _symmetries(network, stretch):
+        if (period := _period(order)) > 1:
+            usable.append((period, order))
+    usable.sort(key=lambda one: -one[0])
+    found: list[Translation] = []
+    group = np.arange(stretch)[None, :]
+    for period, order in usable:
+        powers = _powers(order, period)
+        commutes = all(np.array_equal(order[each], each[order]) for each in group)
+        larger = np.concatenate([power[group] for power in powers])
+        if not commutes or len(np.unique(larger[:, 0])) < len(larger):
+            continue
+        within = np.arange(len(network.ranks))
+        image = _followed(network, within - within % stretch + order[within % stretch])
+        if image is not None:
+            found.append(Translation(image, period))
+            group = larger
+    return found
+
+
+def _symmetries(network: ColouredNetwork, stretch: int) -> Iterator[Ints]:
+    """Permutations of the first ranks that are symmetries of the links among them and switches of their own."""
+    members = network.ranks[:stretch]
+    own = np.zeros(network.nodes, dtype=np.bool_)
+    own[members] = True
+    shared = np.zeros(network.nodes, dtype=np.bool_)
+    foreign = np.zeros(network.nodes, dtype=np.bool_)
+    foreign[network.ranks[stretch:]] = True
+    for near, far in ((network.tail, network.head), (network.head, network.tail)):
+        shared[far[foreign[near]]] = True
+    first = network.levels[0] if network.levels else np.empty(0, np.int64)
+    reached = np.zeros(network.nodes, dtype=np.bool_)
+    reached[network.head[own[network.tail]]] = True
+    inner = own.copy()
+    inner[first[reached[first] & ~shared[first]]] = True
+    outward: dict[int, list[tuple[int, int]]] = {node: [] for node in np.flatnonzero(inner).tolist()}
+    for way, near, far in ((0, network.tail, network.head), (1, network.head, network.tail)):
+        for link in np.flatnonzero(inner[near] & ~inner[far]).tolist():
+            outward[int(near[link])].append((way, int(network.label[link])))
+    nodes = [*members.tolist(), *(node for node in outward if not own[node])]
+    place = {node: index for index, node in enumerate(nodes)}
+    kept = inner[network.tail] & inner[network.head]
+    ends = zip(*(column[kept].tolist() for column in (network.tail, network.head)), strict=True)
+    colours = [(int(network.colour[node]), bool(own[node]), tuple(sorted(outward[node]))) for node in nodes]
+    pairs = [(place[a], place[b]) for a, b in ends]
+    for image in symmetries_from(colours, pairs, network.label[kept].tolist(), 0, range(1, stretch)):
+        yield np.array(image[:stretch], dtype=np.int64)
+
+
+def _period(order: Ints) -> int:
+    """After how many times every place is back, if that is the same for all; else 0."""
+    place, length = np.arange(len(order)), np.zeros(len(order), dtype=np.int64)
+    for times in range(1, len(order) + 1):
+        place = order[place]
+        length[(place == np.arange(len(order))) & (length == 0)] = times
+    return int(length[0]) if (length == length[0]).all() else 0
+
+
+def _powers(order: Ints, period: int) -> list[Ints]:
+    found = [np.arange(len(order))]
+    for _ in range(period - 1):
+        found.append(order[found[-1]])
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetry:
+    """Translations of a network, and what they exchange.
+
+    Parameters
+    ----------
+    translations : tuple of Translation
+        They commute, and no product but the one that moves nothing leaves a rank in place.
+    motions : int
+        Number of products.
+    roots : array of int
+        The first rank of every orbit of ranks, as a node.
+    orbit : array of int, shape (links,)
+        Orbit of every link.
+    size : array of int, shape (orbits,)
+        Links of every orbit.
+    """
+
+    translations: tuple[Translation, ...]
+    motions: int
+    roots: Ints
+    orbit: Ints
+    size: Ints
+
+
+def find_symmetry(network: ColouredNetwork) -> Symmetry | None:
+    """The symmetry that :func:`find_translations` finds; None if there is none."""
+    translations = find_translations(network)
+    if not translations:
+        return None
+    links = [network.link_image(each.image) for each in translations]
+    orders = [each.order for each in translations]
+    node = _orbits([each.image for each in translations], orders, network.nodes)[network.ranks]
+    orbit = _orbits([image for image in links if image is not None], orders, len(network.tail))
+    first = np.sort(np.unique(node, return_index=True)[1])
+    return Symmetry(translations, prod(orders), network.ranks[first], orbit, np.bincount(orbit))
+
+
+def _orbits(images: Sequence[Ints], orders: Sequence[int], size: int) -> Ints:
+    """The orbit of everything under permutations that commute; numbered from 0 by first members."""
+    least = np.arange(size)
+    for image, order in zip(images, orders, strict=True):
+        step, reach = image, 1
+        while reach < order:
+            least = np.minimum(least, least[step])
+            step, reach = step[step], 2 * reach
+    return np.unique(least, return_inverse=True)[1].reshape(-1).astype(np.int64)

@@ -1,0 +1,94 @@
+"""Forests of networks with translations: packed for one root of every orbit, and moved to all others."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from ...algorithms.forests.orbit_packing import OrbitForest, OrbitNetwork, pack_orbits
+from ...algorithms.symmetry.translations import Symmetry
+from ...core.budget import Budget
+from ...core.orbits import TreeOrbits
+from ...core.schedule import Ints
+from ...core.trees import TreeKind, TreePacking
+from .optimum import Optimum
+from .problem import ForestProblem
+
+#: Orbits of links and of ranks that are too many for a small linear program.
+MOST_ROWS = 120
+
+
+def orbit_forest(
+    problem: ForestProblem, best: Optimum, instance_sha256: str, budget: Budget
+) -> tuple[TreeOrbits, OrbitForest] | None:
+    """An optimal forest that the translations of a network move to itself; None where none is known or found."""
+    if (symmetry := problem.symmetry) is None or len(symmetry.size) + len(symmetry.roots) > MOST_ROWS:
+        return None
+    with budget.clock.phase("pack"):
+        network = _orbit_network(problem, symmetry, best)
+        forest = pack_orbits(network, budget.seed, lambda: budget.exhausted)
+    if forest is None:
+        return None
+    told = f"{len(forest.trees):,} trees of {len(symmetry.roots):,} roots, each moved to {symmetry.motions:,}"
+    budget.progress(told)
+    with budget.clock.phase("expand"):
+        trees = _packing(problem, network.roots, forest, instance_sha256)
+    return TreeOrbits(trees, symmetry.translations), forest
+
+
+def _orbit_network(problem: ForestProblem, symmetry: Symmetry, best: Optimum) -> OrbitNetwork:
+    """What every orbit of links may carry: its links' bandwidth for the time of the optimum, for each motion."""
+    first = np.unique(symmetry.orbit, return_index=True)[1].tolist()
+    room = [
+        best.ratio * problem.bandwidths[link] * size / symmetry.motions
+        for link, size in zip(first, symmetry.size.tolist(), strict=True)
+    ]
+    return OrbitNetwork(*problem.ends, problem.members, symmetry.roots, symmetry.orbit, tuple(room))
+
+
+def _packing(problem: ForestProblem, roots: Ints, forest: OrbitForest, instance_sha256: str) -> TreePacking:
+    """The trees of the roots as a packing; their numbers are ranks."""
+    rank = np.full(problem.nodes, -1, dtype=np.int64)
+    rank[list(problem.topology.rank_nodes)] = np.arange(len(problem.topology.ranks))
+    trees = forest.trees
+    parts = parts_of(forest)
+    edges = np.concatenate([[0], np.cumsum([len(tree.child) for tree in trees])]).astype(np.int64)
+    hops = np.concatenate([np.diff(tree.offset) for tree in trees])
+    return TreePacking(
+        instance_sha256,
+        TreeKind.OUT,
+        rank[roots[[tree.root for tree in trees]]],
+        np.array([int(weight * parts) for weight in forest.weight], dtype=np.int64),
+        problem.part_bytes / parts,
+        edges,
+        rank[np.concatenate([tree.parent for tree in trees])],
+        rank[np.concatenate([tree.child for tree in trees])],
+        np.concatenate([[0], np.cumsum(hops)]).astype(np.int64),
+        np.concatenate([tree.links for tree in trees]),
+    )
+
+
+def parts_of(forest: OrbitForest) -> int:
+    """Equal parts that the data of every root is cut into, so that trees carry whole ones."""
+    return lcm(*(weight.denominator for weight in forest.weight))
+
+
+def busiest_of_orbits(problem: ForestProblem, answer: TreeOrbits) -> Fraction:
+    """The time of the most loaded link."""
+    symmetry = problem.symmetry
+    assert symmetry is not None  # noqa: S101 (the answer comes from it)
+    load = [0] * len(symmetry.size)
+    for part in answer.trees.passes:
+        units = np.repeat(np.repeat(part.units, np.diff(part.edge_offset)), np.diff(part.path_offset))
+        orbit = symmetry.orbit[part.path_links]
+        for index in range(len(load)):
+            load[index] += sum(units[orbit == index].tolist())
+    first = np.unique(symmetry.orbit, return_index=True)[1].tolist()
+    rates = [
+        problem.topology.links[link].bandwidth_Bps * size
+        for link, size in zip(first, symmetry.size.tolist(), strict=True)
+    ]
+    seconds: list[Fraction] = [units * symmetry.motions / rate for units, rate in zip(load, rates, strict=True)]
+    return answer.trees.unit_bytes * max(seconds)

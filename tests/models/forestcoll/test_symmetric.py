@@ -1,0 +1,144 @@
+"""Forests whose trees are moved by translations: optimal, right in the small and in the large, never taken on trust."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.core.instance import Instance
+from cwb.core.orbits import Translation, TreeOrbits, written_out
+from cwb.core.pipelining import PIECES
+from cwb.core.topology import Topology
+from cwb.harness.request import Request
+from cwb.harness.run import FinishedRun, run
+from cwb.instances import load
+from cwb.schedules import judge
+from cwb.schedules.files import read_schedule, write_schedule
+from cwb.schedules.simulate import SimulationMode, simulate
+from cwb.schedules.verify import verify
+
+
+def solved(network: str, kind: CollectiveKind = CollectiveKind.ALL_GATHER, **options: object):
+    """Instance and finished run."""
+    instance = load(network).with_changes(demand=Demand(kind, Fraction(2**20)))
+    return instance, finished(instance, symmetry="kept", **options)
+
+
+def finished(instance: Instance, **options: object) -> FinishedRun:
+    """A run on it."""
+    return run(instance, Request("forestcoll", options=options))
+
+
+@pytest.mark.parametrize("kind", [CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE])
+@pytest.mark.parametrize("network", ["dgx_a100(boxes=2)", "mi250_8(boxes=2)", "fat_tree(4)"])
+def test_written_out_it_is_the_same(network, kind):
+    """Time, bound, trees, heights and completion time are those of all trees, checked and measured one by one."""
+    instance, done = solved(network, kind)
+    assert isinstance(done.answer, TreeOrbits)
+    orbits, trees = (
+        judge(instance, done.answer, done.certificate),
+        judge(instance, written_out(done.answer, instance.network), done.certificate),
+    )
+    assert orbits.ok and trees.ok
+    assert (orbits.objective, orbits.bound) == (trees.objective, trees.bound)
+    for metric in ("flow_time_s", "trees", "max_height", "pieces"):
+        assert orbits.metrics[metric] == trees.metrics[metric]
+    for metric in ("mean_height", "completion_time_s"):
+        assert orbits.metrics[metric] == pytest.approx(trees.metrics[metric])
+    assert done.record.status == "optimal" or kind is CollectiveKind.ALL_REDUCE
+
+
+@pytest.mark.parametrize("network", ["mi250(boxes=1)", "torus(3,4)", "dgx_a100(boxes=3)", "pods(2,2,4,4,2)"])
+def test_as_fast_and_as_low_as_without(network):
+    """The forest is optimal, and no higher than the one that is packed without symmetry."""
+    instance, done = solved(network)
+    plain = finished(instance, symmetry="none", repack=5)
+    assert (done.record.status, done.record.objective) == ("optimal", plain.record.objective)
+    assert done.record.metrics["mean_height"] <= plain.record.metrics["mean_height"]
+
+
+def test_kept_or_written():
+    """Below 1,024 ranks all trees are written out, unless asked otherwise; a network without symmetry has its own trees."""
+    instance, kept = solved("star(4)")
+    written = finished(instance)
+    assert isinstance(kept.answer, TreeOrbits) and not isinstance(written.answer, TreeOrbits)
+    assert written.record.metrics["trees"] == kept.record.metrics["trees"]
+    assert "motions" not in solved("rail(2,2,missing_nics=1)")[1].record.metrics
+
+
+def test_a_file_holds_it(tmp_path):
+    """Trees, translations, certificate and pieces come back, and a simulation writes the trees out."""
+    instance, done = solved("dgx_a100(boxes=2)")
+    path = tmp_path / "forest.json.gz"
+    write_schedule(path, instance, done.answer, done.certificate, pieces=PIECES[0])
+    read = read_schedule(path)
+    assert read.pieces == PIECES[0]
+    assert (
+        judge(read.instance, read.answer, read.certificate).metrics
+        == judge(instance, done.answer, done.certificate).metrics
+    )
+    assert len(simulate(instance, read.answer, SimulationMode.ALPHA_BETA).start_s) == len(done.answer) * 15
+
+
+def wrong_translations(instance: Instance, answer: TreeOrbits) -> dict[str, TreeOrbits]:
+    """Answers whose translations are wrong, by what the verifier says of them."""
+    first, second = answer.translations
+    swapped = first.image.copy()
+    swapped[[0, 1]] = swapped[[1, 0]]
+    double = first.image.copy()
+    double[0] = double[1]
+    switch = np.arange(len(first.image))
+    place = instance.network.tree_nodes[-1]
+    switch[[0, place]] = place, 0
+    changed = {
+        "moves a link to where there is no equal one": Translation(swapped, first.order),
+        "is no permutation": Translation(double, first.order),
+        "which is of another kind": Translation(switch, 2),
+        "not back after their order": Translation(first.image, first.order + 1),
+    }
+    answers = {text: replace(answer, translations=(one, second)) for text, one in changed.items()}
+    answers["move 1 roots to other than"] = replace(answer, translations=(second,))
+    again = Translation(second.image[second.image], second.order // 2)
+    answers["two motions move a root to the same rank"] = replace(answer, translations=(second, again))
+    answers["there is no translation"] = replace(answer, translations=())
+    return answers
+
+
+def test_translations_are_not_believed():
+    """Whatever is wrong with a translation is a violation, in one line."""
+    instance, done = solved("dgx_a100(boxes=4)")
+    for text, answer in wrong_translations(instance, done.answer).items():
+        violations = verify(instance, answer).violations
+        assert violations and text in str(violations[0]), (text, violations)
+
+
+def test_a_faster_link_is_no_image():
+    """Where one link of the network is faster than its images, the trees of a network without it are refused."""
+    instance, done = solved("dgx_a100(boxes=2)")
+    topology = instance.network
+    assert isinstance(topology, Topology)
+    links = (replace(topology.links[0], bandwidth_Bps=topology.links[0].bandwidth_Bps * 2), *topology.links[1:])
+    other = instance.with_changes(network=Topology(topology.nodes, links))
+    answer = replace(done.answer, trees=replace(done.answer.trees, instance_sha256=other.sha256))
+    assert "no equal one" in str(verify(other, answer).violations[0])
+
+
+def test_trees_are_checked():
+    """Trees that lack a rank, or carry too little, are violations as in any packing."""
+    instance, done = solved("dgx_a100(boxes=2)")
+    trees = done.answer.trees
+    less = replace(done.answer, trees=replace(trees, unit_bytes=trees.unit_bytes / 2))
+    twice = replace(done.answer, trees=replace(trees, child=np.where(trees.child == 5, 6, trees.child)))
+    assert "off by" in str(verify(instance, less).violations[0])
+    assert verify(instance, twice).violations
+
+
+@pytest.mark.slow
+def test_sixteen_thousand_gpus():
+    """16,384 GPUs are proved optimal, with trees of height 2."""
+    instance, done = solved("dgx_a100(boxes=2048)")
+    assert (done.record.status, done.record.verified, done.record.metrics["max_height"]) == ("optimal", True, 2)
+    assert len(done.answer) == instance.npus
