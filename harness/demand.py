@@ -9,6 +9,7 @@ from ..core.errors import InputError, located, shown
 from ..core.instance import Instance
 from ..core.text import did_you_mean
 from ..core.units import UnitKind, parse
+from .messages import is_messages, messages
 
 #: Size of a collective where nobody says one.
 DEFAULT_SIZE = Fraction(2**30)
@@ -26,6 +27,9 @@ def with_demand(instance: Instance, collective: str | None, size: str | None, ch
         return instance
     known = instance.demand
     kinds = [kind.value for kind in CollectiveKind]
+    if collective is not None and is_messages(collective):
+        first, *others = messages(collective, instance.npus, _bytes(size, known), chunks or 1)
+        return instance.with_changes(demand=first, also=tuple(others))
     if collective is not None and collective not in kinds:
         hint = did_you_mean(str(collective), kinds)
         raise InputError(
@@ -36,10 +40,14 @@ def with_demand(instance: Instance, collective: str | None, size: str | None, ch
         raise InputError(
             "missing, and the instance has no collective; expected one such as all_reduce", source="--collective"
         )
-    bytes_ = known.size_bytes if known else DEFAULT_SIZE
-    if size is not None:
-        with located(source="--size"):
-            bytes_ = parse(size, UnitKind.SIZE, allow_zero=False)
     ranks = known.ranks if known else None
-    demand = Demand(kind, bytes_, chunks or (known.chunks if known else 1), ranks)
+    demand = Demand(kind, _bytes(size, known), chunks or (known.chunks if known else 1), ranks)
     return instance.with_changes(demand=demand)
+
+
+def _bytes(size: str | None, known: Demand | None) -> Fraction:
+    """The size that the command line asks for, or the instance, or the default."""
+    if size is None:
+        return known.size_bytes if known else DEFAULT_SIZE
+    with located(source="--size"):
+        return parse(size, UnitKind.SIZE, allow_zero=False)

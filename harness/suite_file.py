@@ -20,6 +20,7 @@ from ..core.errors import InputError, located, shown
 from ..core.fields import Duration, Strict, validated
 from ..core.text import did_you_mean
 from ..core.units import UnitKind, parse
+from .messages import is_messages
 from .request import DEFAULT_SOLVER
 
 #: A larger file is no suite, and a longer range a mistake.
@@ -59,6 +60,8 @@ _Choices = Annotated[list[Any], BeforeValidator(_choices)]
 
 def _collective(value: str) -> str:
     """Check the name of a collective."""
+    if is_messages(value):
+        return value
     if value not in (known := [kind.value for kind in CollectiveKind]):
         raise ValueError(f"{value!r} is unknown; expected one of {', '.join(known)}{did_you_mean(value, known)}")
     return value

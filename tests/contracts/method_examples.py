@@ -55,6 +55,7 @@ EXAMPLES = {
     "teccl": ("dgx1()", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),
     "teccl-all-to-all": ("dgx1()", Demand(CollectiveKind.ALL_TO_ALL, Fraction(200_000)), {}),
     "sccl": ("dgx1()", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),
+    "fast": ("switch2d(inner=2,outer=3)", Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**24)), {}),
     "straggler": ("switch(6,latency='0 s')", Demand(CollectiveKind.LATE_ALL_REDUCE, Fraction(2**24)), {}),
     "spff": ("dgx1()", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),
     "tacos": ("mesh(3,3)", Demand(CollectiveKind.ALL_REDUCE, Fraction(2**24)), {"restarts": 8}),

@@ -42,3 +42,41 @@ def test_bad_input(arguments, problem):
     with pytest.raises(InputError) as caught:
         with_demand(load("ring(4)"), *arguments)
     assert problem in str(caught.value)
+
+
+def test_a_matrix_of_bytes_becomes_messages(tmp_path):
+    """Row r of the file is what rank r sends to each rank, as bytes or sizes; a rank's own part and zeros are left out."""
+    path = tmp_path / "demand.csv"
+    path.write_text("9,1 KiB,0\n5,0,0\n0,7,0\n")
+    asked = with_demand(load("ring(3)"), f"all_to_all_v('{path}')", None, 2)
+    found = [(demand.ranks, demand.size_bytes, demand.chunks) for demand in asked.demands]
+    assert found == [((0, 1), 1024, 2), ((1, 0), 5, 2), ((2, 1), 7, 2)]
+    assert {demand.collective for demand in asked.demands} == {CollectiveKind.POINT_TO_POINT}
+
+
+def test_a_generated_matrix_is_skewed_and_repeatable():
+    """Every rank sends the size in all, its own part included, most to one rank; the seed decides to which."""
+    one, again, other = (
+        with_demand(load("ring(4)"), f"all_to_all_v(skew=2, seed={seed})", "1 MB", None).demands for seed in (1, 1, 2)
+    )
+    assert one == again != other
+    alike = with_demand(load("ring(4)"), "all_to_all_v(skew=0)", "1 MB", None).demands
+    assert {demand.size_bytes for demand in alike} == {250_000}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("all_to_all_v", "expected"),
+        ("all_to_all_v(3, 4)", "expected all_to_all_v(FILE.csv)"),
+        ("all_to_all_v(skew=-1)", "from 0 to 10"),
+        ("all_to_all_v(seed=0.5)", "seed"),
+        ("all_to_all_v(shape=1)", "unknown 'shape'"),
+        ("all_to_all_v('no.csv')", "no.csv"),
+    ],
+)
+def test_bad_messages(text, problem):
+    """What is wrong with the expression or its file is said."""
+    with pytest.raises(InputError) as caught:
+        with_demand(load("ring(3)"), text, None, None)
+    assert problem in str(caught.value)

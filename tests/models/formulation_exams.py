@@ -109,6 +109,15 @@ INSTANCES = {
         Exam("switch(4)", "late_all_reduce", method={}, metric="rounds"),
         Exam("complete(3)", "late_all_reduce", method={}, metric="rounds"),
     ],
+    # With much bandwidth inside, the servers' own bound is attained; with little, six parts of a rank pass its switch.
+    "fast/rails": [
+        Exam("switch2d(inner=2,outer=3,outer_bandwidth='20 GB/s')", "all_to_all", wanted=4 * 2**30 / 6 / 20e9),
+        Exam(
+            "switch2d(inner=4,outer=2,inner_bandwidth='60 GB/s',outer_bandwidth='50 GB/s')",
+            "all_to_all",
+            wanted=6 * 2**27 / 60e9,
+        ),
+    ],
     # All shortest ways of an odd ring are the only ones.
     "taccl/routing": [Exam("ring(5)", "all_gather", method={"contiguity": False, "routing_gap": 0})],
     "taccl/contiguity": [Exam("ring(3)", "all_gather", chunks=2), Exam("line(3)", "broadcast", chunks=2)],

@@ -1,0 +1,88 @@
+"""All-to-all with a size for every pair: ``all_to_all_v(demand.csv)`` or ``all_to_all_v(skew=1, seed=3)``, as messages."""
+
+from __future__ import annotations
+
+import csv
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from ..core.collective import CollectiveKind, Demand
+from ..core.errors import InputError, located
+from ..core.units import UnitKind, parse
+from ..instances.expression import Expression, parse_expression
+
+#: What the expression is called.
+NAME = "all_to_all_v"
+
+
+def is_messages(collective: str) -> bool:
+    """Whether a collective is written as such an expression."""
+    return collective.strip().lower().startswith(NAME)
+
+
+def messages(text: str, npus: int, size_bytes: Fraction, chunks: int) -> tuple[Demand, ...]:
+    """A message for every two ranks of which one has data for the other.
+
+    Parameters
+    ----------
+    text : str
+        The expression: with the path of a CSV file, whose row r has what rank r sends to each rank, as sizes or numbers of
+        bytes; or with ``skew`` and ``seed``.
+    npus : int
+        Number of ranks.
+    size_bytes : Fraction
+        What a rank sends in all, where the matrix is generated.
+    chunks : int
+        Chunks of every message.
+
+    Raises
+    ------
+    InputError
+        If the expression or the file is wrong.
+    """
+    with located(source="--collective"):
+        asked = parse_expression(text)
+        if asked.name != NAME or len(asked.positional) > 1 or (asked.positional and asked.keywords):
+            raise InputError(f"{text!r}; expected {NAME}(FILE.csv) or {NAME}(skew=NUMBER, seed=NUMBER)")
+        matrix = _read(str(asked.positional[0]), npus) if asked.positional else _generated(asked, npus, int(size_bytes))
+        kind = CollectiveKind.POINT_TO_POINT
+        found = tuple(
+            Demand(kind, size, chunks, (s, t))
+            for s, row in enumerate(matrix)
+            for t, size in enumerate(row)
+            if s != t and size
+        )
+        if not found:
+            raise InputError("no rank has data for another one; expected a positive size")
+    return found
+
+
+def _read(path: str, npus: int) -> list[list[Fraction]]:
+    try:
+        rows = [row for row in csv.reader(Path(path).read_text().splitlines()) if row]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or 'is no text'}") from None
+    if len(rows) != npus or any(len(row) != npus for row in rows):
+        raise InputError(f"{path}: expected {npus} rows of {npus} sizes, one for each rank")
+    matrix: list[list[Fraction]] = []
+    for index, row in enumerate(rows):
+        with located(f"{path}[{index}]"):
+            matrix.append([parse(f"{cell} B" if cell.strip().isdecimal() else cell, UnitKind.SIZE) for cell in row])
+    return matrix
+
+
+def _generated(asked: Expression, npus: int, size_bytes: int) -> list[list[Fraction]]:
+    """What every rank sends, divided by a power of the receivers' places in an order of its own."""
+    if unknown := set(asked.keywords) - {"skew", "seed"}:
+        raise InputError(f"unknown {sorted(unknown)[0]!r}; expected skew or seed")
+    skew, seed = asked.keywords.get("skew", 1), asked.keywords.get("seed", 0)
+    if not isinstance(skew, int | Fraction) or not 0 <= skew <= 10:
+        raise InputError(f"skew={skew}; expected a number from 0 to 10")
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed={seed}; expected an integer of at least 0")
+    random = np.random.default_rng(seed)
+    weight = np.arange(1, npus + 1, dtype=np.float64) ** -float(skew)
+    parts = [int(part) for part in np.floor(size_bytes * weight / weight.sum())]
+    return [[Fraction(parts[place]) for place in random.permutation(npus)] for _ in range(npus)]

@@ -1,0 +1,94 @@
+"""The schedule of pieces: to the rail, over it in its stage, and to the receiver, one stage after the other."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from fractions import Fraction
+from math import gcd, lcm
+
+import numpy as np
+
+from ...algorithms.schedules.problem import check_size
+from ...core.schedule import Chunks, StepSchedule, sends_from_lists
+from .problem import Exchange
+from .rails import Pieces, rail_matrix
+from .stages import stages_of
+
+#: Source, target, rail and stage of a part of a message, and its bytes; no rail where it stays in its server.
+Part = tuple[int, int, int | None, int, Fraction]
+
+
+def parts_of(exchange: Exchange, pieces: Pieces) -> Iterator[Part]:
+    """Cut the pieces of every rail into its stages."""
+    place = exchange.servers.place
+    for rail in exchange.rails:
+        queue: dict[tuple[int, int], deque[tuple[int, int, Fraction]]] = defaultdict(deque)
+        for (s, t, g), size in pieces.items():
+            if g == rail:
+                queue[place[s][0], place[t][0]].append((s, t, size))
+        for stage, (to, weight) in enumerate(stages_of(rail_matrix(exchange, pieces, rail))):
+            for pair in enumerate(to):
+                yield from ((*part[:2], rail, stage, part[2]) for part in _taken(queue[pair], weight))
+
+
+def _taken(queue: deque[tuple[int, int, Fraction]], weight: Fraction) -> Iterator[tuple[int, int, Fraction]]:
+    """Take so many bytes from the front, or all that are left."""
+    while queue and weight:
+        s, t, size = queue.popleft()
+        part = min(size, weight)
+        weight -= part
+        if size > part:
+            queue.appendleft((s, t, size - part))
+        yield s, t, part
+
+
+def schedule_of(exchange: Exchange, pieces: Pieces) -> StepSchedule:
+    """The schedule in steps: stage k is balanced in step k, sent in the next one, and handed on in the one after."""
+    parts = list(parts_of(exchange, pieces))
+    last = max((stage for _, _, _, stage, _ in parts), default=-1)
+    parts += [(s, t, None, last + 1, exchange.sizes[s, t]) for s, t in exchange.inside]
+    check_size(3 * len(parts) * exchange.chunks)
+    rows = [row for index, part in enumerate(parts) for row in _hops(exchange, index, part)]
+    each = exchange.chunks
+    nodes = exchange.servers.topology.rank_nodes
+    expanded = [(index * each + piece, *row) for index, *row in rows for piece in range(each)]
+    chunk, step, source, target = (list(column) for column in zip(*expanded, strict=True))
+    sends = sends_from_lists(
+        chunk,
+        [nodes[rank] for rank in source],
+        [nodes[rank] for rank in target],
+        False,
+        [exchange.servers.path(s, t) for s, t in zip(source, target, strict=True)],
+    )
+    return StepSchedule(exchange.instance.sha256, _chunks(exchange, parts), sends, np.array(step, dtype=np.int64))
+
+
+def _hops(exchange: Exchange, index: int, part: Part) -> Iterator[tuple[int, int, int, int]]:
+    """Part, step, source and target of every send of a part."""
+    s, t, rail, stage, _ = part
+    if rail is None:
+        yield index, stage, s, t
+        return
+    servers = exchange.servers
+    first, second = (servers.members[servers.place[rank][0]][rail] for rank in (s, t))
+    if first != s:
+        yield index, stage, s, first
+    yield index, stage + 1, first, second
+    if second != t:
+        yield index, stage + 2, second, t
+
+
+def _chunks(exchange: Exchange, parts: list[Part]) -> Chunks:
+    each, sizes = exchange.chunks, [size / exchange.chunks for *_, size in parts]
+    unit = Fraction(gcd(*(size.numerator for size in sizes)), lcm(*(size.denominator for size in sizes)))
+    count = len(parts) * each
+    ranks = len(exchange.servers.place)
+    return Chunks(
+        np.repeat(np.array([int(size / unit) for size in sizes], dtype=np.int64), each),
+        unit,
+        tuple((rank,) for rank in range(ranks)),
+        np.repeat(np.array([s for s, *_ in parts], dtype=np.int64), each),
+        np.repeat(np.array([t for _, t, *_ in parts], dtype=np.int64), each),
+        np.zeros(count, dtype=np.bool_),
+    )

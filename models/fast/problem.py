@@ -1,0 +1,208 @@
+"""Servers with rails between them, and the bytes of every pair of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+
+from ...core.bounds import CutCertificate
+from ...core.collective import CollectiveKind
+from ...core.conditions import conditions
+from ...core.instance import Instance
+from ...core.topology import NodeKind, Topology
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Ranks in servers, and the links that their data takes.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    members : tuple of tuple of int
+        Ranks of every server; those at the same place are joined by a rail.
+    hubs : tuple of int
+        The node of the switch inside every server.
+    """
+
+    topology: Topology
+    members: tuple[tuple[int, ...], ...]
+    hubs: tuple[int, ...]
+
+    @cached_property
+    def place(self) -> dict[int, tuple[int, int]]:
+        """Server and rail of every rank."""
+        return {r: (i, g) for i, ranks in enumerate(self.members) for g, r in enumerate(ranks)}
+
+    @cached_property
+    def link(self) -> dict[tuple[int, int], int]:
+        """The first link from node to node."""
+        found: dict[tuple[int, int], int] = {}
+        for index, ends in enumerate(self.topology.link_ends):
+            found.setdefault(ends, index)
+        return found
+
+    @cached_property
+    def beside(self) -> dict[int, set[int]]:
+        """Switches other than those of servers that each node sends to and receives from."""
+        switches = _switches(self.topology) - set(self.hubs)
+        found: dict[int, set[int]] = {node: set() for node in self.topology.rank_nodes}
+        for a, b in self.link:
+            if a in found and b in switches and (b, a) in self.link:
+                found[a].add(b)
+        return found
+
+    def path(self, source: int, target: int) -> tuple[int, int]:
+        """Links from rank to rank: over the switch of their server, or over that of their rail."""
+        a, b = self.topology.rank_nodes[source], self.topology.rank_nodes[target]
+        (i, _), (j, _) = self.place[source], self.place[target]
+        hub = self.hubs[i] if i == j else min(self.beside[a] & self.beside[b])
+        return self.link[a, hub], self.link[hub, b]
+
+    def rate(self, rank: int, *, inside: bool, out: bool) -> Fraction:
+        """Bandwidth of a rank's link to or from the switch of its server, or that of its rail."""
+        node, hub = self.topology.rank_nodes[rank], self.hubs[self.place[rank][0]]
+        if not inside:
+            other = self.members[self.place[rank][0] - 1][self.place[rank][1]]
+            hub = min(self.beside[node] & self.beside[self.topology.rank_nodes[other]])
+        return self.topology.links[self.link[(node, hub) if out else (hub, node)]].bandwidth_Bps
+
+
+def _switches(topology: Topology) -> set[int]:
+    return {index for index, node in enumerate(topology.nodes) if node.kind is NodeKind.SWITCH}
+
+
+def servers_of(topology: Topology) -> Servers | None:
+    """Find servers: of the switches that divide all ranks into equal parts, the fastest, if rails join the parts."""
+    rank_at = {node: rank for rank, node in enumerate(topology.rank_nodes)}
+    switches, both = _switches(topology), set(topology.link_ends)
+    at: dict[int, set[int]] = {hub: set() for hub in switches}
+    speed: dict[int, Fraction] = dict.fromkeys(switches, Fraction(0))
+    for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
+        if a in rank_at and b in switches and (b, a) in both:
+            at[b].add(rank_at[a])
+            speed[b] = max(speed[b], link.bandwidth_Bps)
+    for rate in sorted(set(speed.values()), reverse=True):
+        hubs = sorted((hub for hub in switches if speed[hub] == rate and at[hub]), key=lambda hub: min(at[hub]))
+        members = tuple(tuple(sorted(at[hub])) for hub in hubs)
+        if len(hubs) < 2 or len({len(ranks) for ranks in members}) != 1:
+            continue
+        if sorted(rank for ranks in members for rank in ranks) != list(range(len(topology.ranks))):
+            continue
+        found = Servers(topology, members, tuple(hubs))
+        others = {rank: {hub for hub in switches - set(hubs) if rank in at[hub]} for rank in rank_at.values()}
+        if all(set.intersection(*(others[ranks[g]] for ranks in members)) for g in range(len(members[0]))):
+            return found
+    return None
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What is sent between the ranks of servers.
+
+    Parameters
+    ----------
+    instance : Instance
+        Whose data it is.
+    servers : Servers
+        Where it goes.
+    sizes : dict of tuple of int to Fraction
+        Bytes from rank to rank.
+    chunks : int
+        Chunks of every piece of a message.
+    """
+
+    instance: Instance
+    servers: Servers
+    sizes: dict[tuple[int, int], Fraction]
+    chunks: int
+
+    @property
+    def between(self) -> list[tuple[int, int]]:
+        """Pairs of ranks of two servers."""
+        place = self.servers.place
+        return [(s, t) for s, t in self.sizes if place[s][0] != place[t][0]]
+
+    @property
+    def inside(self) -> list[tuple[int, int]]:
+        """Pairs of ranks of one server."""
+        place = self.servers.place
+        return [(s, t) for s, t in self.sizes if place[s][0] == place[t][0]]
+
+    @property
+    def rails(self) -> range:
+        """The rails."""
+        return range(len(self.servers.members[0]))
+
+    @cached_property
+    def bound(self) -> tuple[Fraction, CutCertificate]:
+        """The largest time of what must leave or enter a server or a rank."""
+        topology = self.servers.topology
+        nodes = [topology.rank_nodes[rank] for rank in range(len(topology.ranks))]
+        sets = [
+            {hub, *(nodes[rank] for rank in ranks)}
+            for ranks, hub in zip(self.servers.members, self.servers.hubs, strict=True)
+        ]
+        everything = set(range(len(topology.nodes)))
+        sets += [{node} for node in nodes]
+        return max(
+            (self._cut(nodes, chosen) for part in sets for chosen in (part, everything - part)), key=lambda cut: cut[0]
+        )
+
+    def _cut(self, nodes: Sequence[int], inside: set[int]) -> tuple[Fraction, CutCertificate]:
+        ends = zip(self.servers.topology.links, self.servers.topology.link_ends, strict=True)
+        rate = sum((link.bandwidth_Bps for link, (a, b) in ends if a in inside and b not in inside), Fraction(0))
+        leaving = ((nodes[s] in inside) and (nodes[t] not in inside) for s, t in self.sizes)
+        size = sum((size for size, leaves in zip(self.sizes.values(), leaving, strict=True) if leaves), Fraction(0))
+        return size / rate if size else Fraction(0), CutCertificate(tuple(sorted(inside)))
+
+
+def supports(instance: Instance) -> str | None:
+    """Messages between ranks, or an all-to-all of all, on servers with rails (``Method.supports``)."""
+    if not isinstance(instance.network, Topology):
+        return f"{instance.network} has no links; expected an explicit network such as switch2d(8,4)"
+    if not instance.demands:
+        return "the instance has no collective to schedule"
+    if instance.timing is not None:
+        return "it knows no grid of epochs"
+    kinds = {demand.collective for demand in instance.demands}
+    whole = kinds == {CollectiveKind.ALL_TO_ALL} and not instance.also and instance.demands[0].ranks is None
+    if kinds != {CollectiveKind.POINT_TO_POINT} and not whole:
+        return "it schedules messages, such as all_to_all_v(skew=1), or an all_to_all of all ranks"
+    if servers_of(instance.network) is None:
+        return "the network has no servers of equal size whose ranks are joined by rails; expected switch2d(8,4), say"
+    return None
+
+
+def posed(instance: Instance) -> Exchange:
+    """The messages of an instance that is supported; several between the same ranks are one."""
+    topology = instance.network
+    assert isinstance(topology, Topology)  # noqa: S101 (it is supported)
+    servers = servers_of(topology)
+    assert servers is not None  # noqa: S101 (it is supported)
+    sizes: dict[tuple[int, int], Fraction] = {}
+    for demand in instance.demands:
+        for (held, needed, _), size in conditions(demand, instance.npus).bytes_of.items():
+            pair = held[0], needed[0]
+            sizes[pair] = sizes.get(pair, Fraction(0)) + size
+    return Exchange(instance, servers, sizes, instance.demands[0].chunks)
+
+
+def index(instance: Instance, options: object) -> Exchange:
+    """The messages (``Formulation.index``)."""
+    del options
+    return posed(instance)
+
+
+def seconds(index: Exchange, objective: float) -> float:
+    """Time of what the model's objective, a multiple of the bound, is (``Formulation.value``)."""
+    return objective * float(index.bound[0])
+
+
+def shares_of_one(exchange: Exchange) -> list[tuple[int, int, int]]:
+    """Messages to other servers with every rail that they may take."""
+    return [(s, t, g) for (s, t), g in product(exchange.between, exchange.rails)]

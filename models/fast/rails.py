@@ -1,0 +1,80 @@
+"""Which rail each part of a message to another server takes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Literal
+
+from .problem import Exchange
+
+#: Bytes of a message on every rail that it takes.
+Pieces = dict[tuple[int, int, int], Fraction]
+
+Rails = Literal["balanced", "source", "target", "optimal"]
+
+
+def own_rails(exchange: Exchange, *, of_target: bool) -> Pieces:
+    """Every message on the rail of the rank that sends it, or of the one that receives it: two levels, unbalanced."""
+    place = exchange.servers.place
+    return {(s, t, place[t if of_target else s][1]): exchange.sizes[s, t] for s, t in exchange.between}
+
+
+def balanced(exchange: Exchange) -> Pieces:
+    """As many bytes on every rail for every two servers, those of a rail's own ranks first."""
+    place = exchange.servers.place
+    pairs: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for s, t in exchange.between:
+        pairs[place[s][0], place[t][0]].append((s, t))
+    pieces: Pieces = {}
+    for messages in pairs.values():
+        left = {pair: exchange.sizes[pair] for pair in messages}
+        room = dict.fromkeys(exchange.rails, sum(left.values(), Fraction(0)) / len(exchange.rails))
+        for of_own in (0, 1):  # the rail of the sender costs nothing there, that of the receiver nothing at the end
+            for pair in sorted(messages, key=lambda pair: place[pair[0]][1] != place[pair[1]][1]):
+                _take(pieces, left, room, pair, place[pair[of_own]][1])
+        for pair in messages:
+            for rail in exchange.rails:
+                _take(pieces, left, room, pair, rail)
+    return pieces
+
+
+def _take(
+    pieces: Pieces,
+    left: dict[tuple[int, int], Fraction],
+    room: dict[int, Fraction],
+    pair: tuple[int, int],
+    rail: int,
+) -> None:
+    """Put as much of a message on a rail as there is, and as the rail has room for."""
+    size = min(left[pair], room[rail])
+    if size:
+        left[pair] -= size
+        room[rail] -= size
+        pieces[(*pair, rail)] = pieces.get((*pair, rail), Fraction(0)) + size
+
+
+def rounded(exchange: Exchange, share: Mapping[tuple[int, int, int], float]) -> Pieces:
+    """Shares of messages as bytes of their rails, whole ones but for the last rail, which has what is left."""
+    pieces: Pieces = {}
+    for s, t in exchange.between:
+        size = left = exchange.sizes[s, t]
+        parts = {g: max(0.0, share[s, t, g]) for g in exchange.rails}
+        order = sorted(parts, key=lambda g: parts[g])
+        for g in order:
+            taken = left if g == order[-1] else min(left, Fraction(round(float(size) * parts[g])))
+            left -= taken
+            if taken:
+                pieces[s, t, g] = taken
+    return pieces
+
+
+def rail_matrix(exchange: Exchange, pieces: Pieces, rail: int) -> list[list[Fraction]]:
+    """``X_g``: bytes from server to server on a rail."""
+    place, count = exchange.servers.place, len(exchange.servers.members)
+    matrix = [[Fraction(0)] * count for _ in range(count)]
+    for (s, t, g), size in pieces.items():
+        if g == rail:
+            matrix[place[s][0]][place[t][0]] += size
+    return matrix

@@ -1,0 +1,85 @@
+"""FAST: stages of permutations, balanced rails, and the linear program of both."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.harness import Request, run
+from cwb.harness.demand import with_demand
+from cwb.instances import load
+from cwb.models.fast.problem import posed, servers_of, supports
+from cwb.models.fast.rails import balanced, own_rails, rail_matrix
+from cwb.models.fast.stages import stages_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+SKEWED = "all_to_all_v(skew=1.5, seed=2)"
+
+
+def skewed(network, chunks=1):
+    return with_demand(load(network), SKEWED, "1 MiB", chunks)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(2, 6).flatmap(
+        lambda n: st.lists(st.lists(st.integers(0, 20), min_size=n, max_size=n), min_size=n, max_size=n)
+    )
+)
+def test_stages_are_permutations_that_cover_the_matrix(rows):
+    """The weights of the stages sum to the largest row or column, they cover every entry, and there are at most N^2 - 2N + 2."""
+    matrix = np.array(rows)
+    n = len(matrix)
+    stages = stages_of([[Fraction(int(value), 3) for value in row] for row in matrix])
+    covered = np.zeros((n, n))
+    for to, weight in stages:
+        assert sorted(to) == list(range(n))
+        assert weight > 0
+        covered[np.arange(n), to] += 3 * float(weight)
+    assert (covered >= matrix - 1e-9).all()
+    assert 3 * sum(weight for _, weight in stages) == max(matrix.sum(axis=0).max(), matrix.sum(axis=1).max())
+    assert len(stages) <= n * n - 2 * n + 2
+
+
+def test_servers_are_the_ranks_at_the_fastest_switches():
+    """The rows of a two-dimensional switch are servers and its columns rails; a box of eight GPUs is one too; a ring has none."""
+    assert servers_of(load("switch2d(inner=3,outer=2)").network).members == ((0, 1, 2), (3, 4, 5))
+    assert len(servers_of(load("dgx_h100(boxes=2)").network).members[1]) == 8
+    assert servers_of(load("ring(4)").network) is None
+    assert "servers" in supports(with_demand(load("ring(4)"), "all_to_all", None, None))
+    assert "messages" in supports(with_demand(load("switch2d(inner=3,outer=2)"), "all_gather", None, None))
+
+
+def test_all_rails_carry_the_same():
+    """Balanced, every rail carries an equal share of what goes between two servers, all bytes exactly; by the sender's rail it is not so."""
+    exchange = posed(skewed("switch2d(inner=3,outer=3)"))
+    pieces = balanced(exchange)
+    assert sum(pieces.values()) == sum(exchange.sizes[pair] for pair in exchange.between)
+    first, *others = (rail_matrix(exchange, pieces, rail) for rail in exchange.rails)
+    assert all(matrix == first for matrix in others)
+    first, *others = (rail_matrix(exchange, own_rails(exchange, of_target=False), rail) for rail in exchange.rails)
+    assert any(matrix != first for matrix in others)
+
+
+@pytest.mark.parametrize("rails", ["balanced", "source", "target", "optimal"])
+def test_schedules_are_right_and_bounded(rails):
+    """Whatever the rails, the schedule is verified, and no faster than the cut that the verifier recomputes."""
+    finished = run(skewed("switch2d(inner=2,outer=3)", chunks=2), Request("fast", options={"rails": rails}))
+    record = finished.record
+    assert record.verified
+    assert record.bound <= record.objective
+    assert record.metrics["lower_bound_s"] == pytest.approx(record.bound)
+    if rails in ("balanced", "optimal"):
+        assert record.metrics["rail_time_s"] == pytest.approx(record.bound, rel=1e-4)
+
+
+def test_an_all_to_all_of_equal_parts_is_the_same_problem():
+    """An all_to_all is the matrix of equal parts: N - 1 stages of rotations."""
+    instance = load("switch2d(inner=2,outer=4)")
+    alike = instance.with_changes(demand=Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**20)))
+    record = run(alike, Request("fast")).record
+    assert record.verified
+    assert record.metrics["stages"] == 3
