@@ -16,7 +16,7 @@ from .demand import with_demand
 #: Small instances of every kind of network; a method takes a kind if it takes one of them.
 NETWORKS: Mapping[str, Sequence[str]] = {
     "links": ("ring(4)", "torus(4,4)", "mesh(3,3)", "hypercube(3)"),
-    "switches": ("star(4)", "star(4, multicast=true)"),
+    "switches": ("star(4)", "star(4, multicast=true)", "switch2d(2, 2)"),
     "fabric": ("RI(4)_FC(2)",),
     "training": ("gpt-3-3d", "msft-1t-hp-4d"),
 }

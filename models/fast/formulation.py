@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pyomo.environ as pyo
@@ -40,55 +41,48 @@ def delivered(m: Any, exchange: Exchange) -> None:
 
 
 def rail_out(m: Any, exchange: Exchange) -> None:
-    """``sum M_st x_{s,t,g} <= b_r T'`` over what leaves the server of r on its rail; ``T'`` is T times the bound."""
-    place = exchange.servers.place
+    """``sum M_st x_{s,t,g} <= b_r T_0 T`` over what rank r sends on its rail; ``T_0`` is the bound."""
 
     @m.Constraint(m.R)
     def rail_out(m: Any, r: int) -> Any:
-        return _carried(m, exchange, r, [w for w in m.W if (place[w[0]][0], w[2]) == place[r]], inside=False, out=True)
+        return _carried(m, exchange, r, "rail_out")
 
 
 def rail_in(m: Any, exchange: Exchange) -> None:
-    """The same of what comes to the server of r on its rail."""
-    place = exchange.servers.place
+    """The same of what comes to r on its rail."""
 
     @m.Constraint(m.R)
     def rail_in(m: Any, r: int) -> Any:
-        return _carried(m, exchange, r, [w for w in m.W if (place[w[1]][0], w[2]) == place[r]], inside=False, out=False)
+        return _carried(m, exchange, r, "rail_in")
 
 
 def server_out(m: Any, exchange: Exchange) -> None:
     """What r sends inside its server: messages, parts for other rails, and what has come on its rail for others."""
-    place = exchange.servers.place
 
     @m.Constraint(m.R)
     def server_out(m: Any, r: int) -> Any:
-        ways = [
-            (s, t, g) for s, t, g in m.W if (s == r and g != place[r][1]) or ((place[t][0], g) == place[r] and t != r)
-        ]
-        return _carried(m, exchange, r, ways, inside=True, out=True)
+        return _carried(m, exchange, r, "server_out")
 
 
 def server_in(m: Any, exchange: Exchange) -> None:
     """What r receives inside its server: messages, parts of others for its rail, and its own from other rails."""
-    place = exchange.servers.place
 
     @m.Constraint(m.R)
     def server_in(m: Any, r: int) -> Any:
-        ways = [
-            (s, t, g) for s, t, g in m.W if (t == r and g != place[r][1]) or ((place[s][0], g) == place[r] and s != r)
-        ]
-        return _carried(m, exchange, r, ways, inside=True, out=False)
+        return _carried(m, exchange, r, "server_in")
 
 
-def _carried(m: Any, exchange: Exchange, rank: int, ways: list[Any], *, inside: bool, out: bool) -> Any:
+def _carried(m: Any, exchange: Exchange, rank: int, link: str) -> Any:
     """What a link of a rank carries in the time of the bound, with the messages that stay in its server."""
-    room = exchange.servers.rate(rank, inside=inside, out=out) * exchange.bound[0]
-    stays = sum((exchange.sizes[pair] for pair in exchange.inside if inside and pair[0 if out else 1] == rank), start=0)
+    inside, out = link.startswith("server"), link.endswith("out")
+    room = float(exchange.servers.rate(rank, inside=inside, out=out) * exchange.bound[0])
+    end = 0 if out else 1
+    stays = sum((exchange.sizes[pair] for pair in exchange.inside if inside and pair[end] == rank), start=Fraction(0))
+    ways = exchange.passing[link, rank]
     if not ways and not stays:
         return pyo.Constraint.Feasible
-    moved = pyo.quicksum(float(exchange.sizes[s, t] / room) * m.x[s, t, g] for s, t, g in ways)
-    return moved + float(stays / room) <= m.T
+    moved = pyo.quicksum(float(exchange.sizes[s, t]) / room * m.x[s, t, g] for s, t, g in ways)
+    return moved + float(stays) / room <= m.T
 
 
 def objective(m: Any) -> None:

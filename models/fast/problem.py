@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,8 +12,12 @@ from itertools import product
 from ...core.bounds import CutCertificate
 from ...core.collective import CollectiveKind
 from ...core.conditions import conditions
+from ...core.effort import require_buildable
 from ...core.instance import Instance
 from ...core.topology import NodeKind, Topology
+
+#: Seconds that a column of the linear program takes to be built.
+COLUMN_S = 4e-5
 
 
 @dataclass(frozen=True)
@@ -139,6 +144,20 @@ class Exchange:
         return range(len(self.servers.members[0]))
 
     @cached_property
+    def passing(self) -> dict[tuple[str, int], list[tuple[int, int, int]]]:
+        """Messages and rails that pass each link of a rank, by ``rail_out``, ``rail_in``, ``server_out``, ``server_in``."""
+        found: dict[tuple[str, int], list[tuple[int, int, int]]] = defaultdict(list)
+        place, members = self.servers.place, self.servers.members
+        for s, t, g in shares_of_one(self):
+            first, second = members[place[s][0]][g], members[place[t][0]][g]
+            hops = ((s, first, "server"), (first, second, "rail"), (second, t, "server"))
+            for source, target, link in hops:
+                if source != target:
+                    found[f"{link}_out", source].append((s, t, g))
+                    found[f"{link}_in", target].append((s, t, g))
+        return found
+
+    @cached_property
     def bound(self) -> tuple[Fraction, CutCertificate]:
         """The largest time of what must leave or enter a server or a rank."""
         topology = self.servers.topology
@@ -193,9 +212,17 @@ def posed(instance: Instance) -> Exchange:
 
 
 def index(instance: Instance, options: object) -> Exchange:
-    """The messages (``Formulation.index``)."""
+    """The messages (``Formulation.index``).
+
+    Raises
+    ------
+    OutOfTime
+        If the model has too many columns.
+    """
     del options
-    return posed(instance)
+    exchange = posed(instance)
+    require_buildable(len(exchange.between) * len(exchange.rails), f"{len(exchange.between):,} messages", COLUMN_S)
+    return exchange
 
 
 def seconds(index: Exchange, objective: float) -> float:

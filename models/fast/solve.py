@@ -5,13 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ...core.budget import Budget
+from ...core.effort import require_buildable
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult
 from .extract import parts_of, schedule_of
 from .method import FastOptions
-from .problem import Exchange, posed
+from .problem import COLUMN_S, Exchange, posed
 from .rails import Pieces, balanced, own_rails, rail_matrix, rounded
 
 
@@ -52,6 +53,8 @@ def least_time(exchange: Exchange, solver: Solver, budget: Budget) -> tuple[Piec
     """Rails by the linear program; none where it has no solution in time."""
     from .formulation import build
 
+    columns = len(exchange.between) * len(exchange.rails)
+    require_buildable(columns, f"{len(exchange.between):,} messages", COLUMN_S)
     with budget.clock.phase("build"):
         model = build(exchange)
     result = solver.solve(model, budget, SolverOptions())
