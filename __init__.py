@@ -15,7 +15,7 @@ from . import models
 
 if TYPE_CHECKING:
     from .api.inputs import load
-    from .api.runs import Run, compare, explain, formulation, register, sensitivity, simulate, solve, verify
+    from .api.runs import Run, compare, explain, formulation, register, sensitivity, simulate, solve, train, verify
     from .api.tables import links, records, sends, to_networkx
     from .core.formulation import Formulation
     from .core.method import Method
@@ -40,6 +40,7 @@ __all__ = [
     "simulate",
     "solve",
     "to_networkx",
+    "train",
     "verify",
 ]
 
@@ -47,7 +48,7 @@ __all__ = [
 _PLACES = {
     "load": "api.inputs",
     **dict.fromkeys(("Run", "compare", "explain", "formulation", "register", "sensitivity"), "api.runs"),
-    **dict.fromkeys(("simulate", "solve", "verify"), "api.runs"),
+    **dict.fromkeys(("simulate", "solve", "train", "verify"), "api.runs"),
     **dict.fromkeys(("links", "records", "sends", "to_networkx"), "api.tables"),
     "Formulation": "core.formulation",
     "Method": "core.method",

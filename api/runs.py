@@ -223,6 +223,48 @@ def simulate(
     return simulated(instance, played, chosen, **settings)
 
 
+def train(
+    spec: Spec, *, chunks: int = 1, seed: int = 0, time_limit_s: float | None = None, **options: Any
+) -> dict[str, Any]:
+    """Simulate a training iteration, as ``cwb train`` does.
+
+    Parameters
+    ----------
+    spec : instance
+        An instance, or what :func:`load` takes.
+    chunks : int
+        Chunks that each rank's part of a collective is cut into.
+    seed, time_limit_s
+        Of each run of a method.
+    **options
+        Those of ``cwb train`` by their names: ``workload="gpt-2"``, ``method={"all_reduce": "bfb"}``,
+        ``group={"tp": "16"}``, ``bucket=["25 MiB"]``; ``options`` are those of each method.
+
+    Returns
+    -------
+    dict
+        What ``cwb train --json`` prints.
+
+    Raises
+    ------
+    InputError
+        If an option, the workload, a group or a method is wrong.
+    Unsupported
+        If a method does not take a collective.
+    """
+    from ..core.fields import validated
+    from ..core.training import TrainingOptions
+    from ..harness.training import measures, request_of
+    from ..harness.training import train as simulated
+
+    with keyword_names():
+        known = TrainingOptions.model_fields
+        asked = validated(lambda: TrainingOptions.model_validate(options), known)
+        chunks, seed = whole(chunks, "chunks", 1, MAX_CHUNKS), whole(seed, "seed", 0, 2**31 - 1)
+        request = request_of(asked, chunks, seed, _limit(time_limit_s, "time_limit_s"))
+        return measures(simulated(load(spec), request))
+
+
 def mode_named(name: str) -> SimulationMode:
     """The simulation mode of a name.
 

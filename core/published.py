@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from .fields import Duration, Rate, Size, Strict
+from .fields import Strict
+from .training import TrainingOptions
 
 #: What may stand before a number: an approximate one, or a claim that something is at most or at least so much.
 _SIGNS = ("<=", ">=", "<", ">", "~")
@@ -115,23 +116,6 @@ class PublishedNetwork(Strict):
         return self
 
 
-class PublishedTraining(Strict):
-    """A training iteration that is simulated, in place of a run of a method; as the options of ``cwb train``."""
-
-    workload: str | None = None
-    group: dict[str, str] = Field(default_factory=dict)
-    method: dict[str, str] = Field(default_factory=dict)
-    options: dict[str, dict[str, Any]] = Field(default_factory=dict, description="Of each method.")
-    bandwidth: list[Rate] | None = None
-    latency: list[Duration] | None = None
-    design: str | None = None
-    loop: Literal["no-overlap", "tp-dp-overlap", "ddp"] | None = None
-    bucket: list[Size] = Field(default_factory=list, description="Of several the best is taken.")
-    streams: Literal["one", "group", "unlimited"] = "one"
-    microbatches: Annotated[int, Field(ge=1, le=10_000)] = 1
-    pipeline: Literal["1f1b", "gpipe"] = "1f1b"
-
-
 class PublishedRun(Strict):
     """A run that a row's number comes from; what it does not say is the paper's default.
 
@@ -164,7 +148,7 @@ class PublishedRun(Strict):
         Field(description="The answer is simulated with links that are busy for the latency too: metrics.simulated_s."),
     ] = False
     find: Annotated[PublishedNetwork | None, Field(description="In place of instance and model.")] = None
-    train: Annotated[PublishedTraining | None, Field(description="In place of a model.")] = None
+    train: Annotated[TrainingOptions | None, Field(description="In place of a model.")] = None
     each: dict[str, Annotated[list[str | int | float], Field(min_length=1)]] = Field(default_factory=dict)
     slow: Annotated[bool, Field(description="Takes more than about ten seconds; left out by --quick.")] = False
 

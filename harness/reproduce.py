@@ -30,7 +30,6 @@ from ..core.published import (
     PublishedNetwork,
     PublishedRow,
     PublishedRun,
-    PublishedTraining,
     Quantity,
     compared,
     printed,
@@ -39,6 +38,7 @@ from ..core.record import RunRecord
 from ..core.reserved import reserve
 from ..core.text import did_you_mean
 from ..core.topology import Topology
+from ..core.training import TrainingOptions
 from ..core.trees import TreePacking
 from .cell import run_cell, run_loading
 from .networks import found
@@ -219,7 +219,7 @@ def _trained(
     from .training import recorded, request_of
 
     merged, made = _merged(paper, name), []
-    train = merged.train or PublishedTraining()
+    train = merged.train or TrainingOptions()
     for index, names in enumerate(_combinations(merged)):
         asked = train.model_copy(update=_filled(dict(train), names))
         try:

@@ -16,10 +16,10 @@ from ..core.errors import InputError, Unsupported, located
 from ..core.fabric import Block, Dimension, Fabric, WiredFabric
 from ..core.instance import Instance
 from ..core.network_views import wired
-from ..core.published import PublishedTraining
 from ..core.record import RunRecord
 from ..core.text import did_you_mean
 from ..core.topology import Topology
+from ..core.training import TrainingOptions
 from ..core.workload import Span, Workload, check_span, map_groups
 from ..instances.build import build_layer, default_degrees
 from ..instances.loader import find_workload, load
@@ -266,8 +266,8 @@ def _designed(instance: Instance, request: TrainingRequest, progress: Progress) 
     return tuple(Fraction(rate) for rate in done.answer.bandwidth_Bps)
 
 
-def request_of(asked: PublishedTraining, chunks: int, seed: int, time_limit_s: float | None) -> TrainingRequest:
-    """Make the request of what a paper's file says."""
+def request_of(asked: TrainingOptions, chunks: int, seed: int, time_limit_s: float | None) -> TrainingRequest:
+    """Make the request of options; buckets alone mean the loop that has them."""
     plan = Plan(streams=Streams(asked.streams), microbatches=asked.microbatches, pipeline=Pipeline(asked.pipeline))
     return TrainingRequest(
         asked.workload,

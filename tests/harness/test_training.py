@@ -119,3 +119,15 @@ def test_what_a_method_does_not_take():
         train(cwb.load("gpt-3-4d"), TrainingRequest())
     with pytest.raises(InputError, match="expected one of them"):
         train(cwb.load("gpt-3-4d"), TrainingRequest(design="libra", bandwidth_Bps=[Fraction(1)] * 4))
+
+
+def test_keyword_arguments():
+    """``cwb.train`` gives what the command prints as JSON, and speaks of keyword arguments."""
+    found = cwb.train("ring(4)", workload="resnet-50-layers", method={"all": "1 ms + 1 GB/s"}, bucket=["1 MB", "1 GB"])
+    assert (found["loop"], len(found["tried_s"])) == ("ddp", 2)
+    with pytest.raises(InputError, match="method: nothing for the all_reduce"):
+        cwb.train("ring(4)", workload="resnet-50")
+    with pytest.raises(InputError, match=r"bucket\[0\].*'1' has no unit"):
+        cwb.train("ring(4)", workload="resnet-50", bucket=["1"])
+    with pytest.raises(InputError, match="bukcet: unknown"):
+        cwb.train("ring(4)", workload="resnet-50", bukcet=["1 MB"])
