@@ -56,11 +56,18 @@ class DemandGroup:
         return self.size_bytes / (len(self.ranks) - 1 if late else len(self.ranks))
 
 
-def best_bound(instance: Instance) -> Bound:
+def best_bound(instance: Instance, *, flow: bool = False) -> Bound:
     """The largest of the bounds of this module that need no search.
 
     These are latency and every single rank, for an all-reduce all ranks together, and for an all-to-all links that all
     have the length 1.
+
+    Parameters
+    ----------
+    instance : Instance
+        A network and a collective.
+    flow : bool
+        Whether the bound is of the flow time of trees, which has no latency.
 
     Raises
     ------
@@ -68,8 +75,10 @@ def best_bound(instance: Instance) -> Bound:
         If the instance has no explicit network or no demand, or data cannot reach a rank that needs it.
     """
     if instance.also:  # each of several collectives takes its time also without the others
-        return max((best_bound(instance.of_one(demand)) for demand in instance.demands), key=itemgetter(0))
-    found: list[Bound] = [latency_bound(instance), rank_bound(instance)]
+        parts = (best_bound(instance.of_one(demand), flow=flow) for demand in instance.demands)
+        return max(parts, key=itemgetter(0))
+    latency: Bound = latency_bound(instance)  # also refuses networks in which data cannot reach a rank
+    found: list[Bound] = [rank_bound(instance)] if flow else [latency, rank_bound(instance)]
     kind = group_of(instance).kind
     if kind is CollectiveKind.ALL_REDUCE:
         found.append(partition_bound(instance, [(node,) for node in network_of(instance).rank_nodes]))

@@ -236,7 +236,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
     del solver
     with budget.clock.phase("bound"):
         try:
-            bound, certificate = best_bound(instance)
+            bound, certificate = best_bound(instance, flow=True)
         except InputError as error:  # no path leads to some rank
             raise Unsupported(error.problem) from None
         budget.tell_bound(bound, certificate)
@@ -247,6 +247,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
         if pick is None or made is None:
             raise Unsupported(_nothing(options, pick))
         answer = found.schedule(made.algorithm)
+        if not isinstance(answer, TreePacking):  # its completion time has latency
+            bound, certificate = best_bound(instance)
     graph = found.machine.graphs[made.algorithm]
     metrics = {
         "algorithm": pick.algorithm.value,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 
+import cwb
 import pytest
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
@@ -112,3 +113,11 @@ def test_trees_carry_each_half_of_a_channel_once():
     loads = [outward.path_links.tolist().count(nic.out) for box in boxes for nic in box.nics]
     assert max(loads) == 2
     assert len(answer) == 16
+
+
+def test_the_bound_of_trees_has_no_latency():
+    """At sizes where latency is longer than the bytes take, the bound beside trees is one of their flow time."""
+    record = cwb.solve("dgx_a100(boxes=2)", "nccl", collective="all_reduce", size="64 KiB")
+    assert record.metrics["schedule"] == "tree"
+    assert record.verified
+    assert record.bound <= record.objective
