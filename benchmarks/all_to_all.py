@@ -30,9 +30,9 @@ NETWORKS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("power(diamond(), 2)", (1, 8, 64)),
     ("L(L(complete_bipartite(4, 4)))", (1, 8)),
     ("L(distance_regular(4, 32))", (1, 8)),
-    ("de_bruijn(4, 4)", (1,)),
-    ("L(power(diamond(), 2))", (1,)),
-    ("circulant(256,[11,12])", (1,)),
+    ("de_bruijn(4, 4)", (1, 8)),
+    ("L(power(diamond(), 2))", (1, 8)),
+    ("circulant(256,[11,12])", (1, 8)),
 )
 
 

@@ -1,8 +1,9 @@
 """Pieces with fixed ways over links: which link serves which of them when.
 
-A link serves one piece at a time, and as soon as one waits: first the one with the most links before it, of these the
-one that has come first. So what has far to go is under way early, and at the end of all there is only what has one link
-left: where many pieces wait everywhere, the busiest link is never idle.
+A link serves one piece at a time, and as soon as one waits: first one whose next link is about to be idle, then
+the one with the most links before it, of these the one that has come first. So no link is idle for which something
+waits one link before it, what has far to go is under way early, and at the end of all there is only what has one link
+left: where many pieces wait everywhere, the busiest link is hardly ever idle.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import numpy as np
 from ...core.kernel import kernel
 from ...core.schedule import Ints
 from ..epochs.insertion import Heap, drop_first, empty_heap, enter
+
+#: Pieces of which a link that has fewer is about to be idle.
+_FEW = 2
 
 #: Events that one call of the kernel takes: a fraction of a second.
 _EVENTS = 500_000
@@ -36,18 +40,20 @@ class Ways(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """Queues of pieces, by link and number of links that are left."""
+    """Queues of pieces, by link, the next link's place among those that leave its tail, and links that are left."""
 
     head: Any
     tail: Any
     after: Any
     most: Any
+    count: Any
+    place: Any
     busy: Any
     marked: Any
 
 
 def served(
-    ways: Ways, window: Ints, delay: Ints, order: Ints, exhausted: Callable[[], bool] = lambda: False
+    ways: Ways, tails: Ints, window: Ints, delay: Ints, order: Ints, exhausted: Callable[[], bool] = lambda: False
 ) -> Ints | None:
     """Ticks at which pieces start over each of their links.
 
@@ -55,6 +61,8 @@ def served(
     ----------
     ways : Ways
         Ways of all pieces.
+    tails : array of int, shape (links,)
+        Nodes that the links leave.
     window, delay : array of int, shape (links,)
         Ticks for which a piece takes a link, and after which it is at the other end; below 2^53 in all.
     order : array of int, shape (pieces,)
@@ -69,17 +77,20 @@ def served(
     """
     pieces, links, hops = len(ways.first) - 1, len(window), np.diff(ways.first)
     start = np.zeros(len(ways.link), dtype=np.int64)
-    shape = links, int(hops.max(initial=0)) + 1
+    place = _places(tails)
+    shape = links, int(place.max(initial=0)) + 2, int(hops.max(initial=0)) + 1
     waiting = _Waiting(
         np.full(shape, -1),
         np.full(shape, -1),
         np.full(pieces, -1),
+        np.zeros(shape[:2], dtype=np.int64),
         np.zeros(links, dtype=np.int64),
+        place,
         np.zeros(links, dtype=np.bool_),
         np.zeros(links, dtype=np.bool_),
     )
     at, heap, touched = ways.first[:-1].copy(), empty_heap(pieces + 2 * links + 1), np.arange(links)
-    _begin(ways.link, at, hops, waiting, order)
+    _begin(ways, at, waiting, order)
     size = _start(ways, window, delay, at, waiting, heap, 0, 0, touched, links, start)
     while size:
         size = _serve(ways, window, delay, at, waiting, heap, size, touched, start, _EVENTS)
@@ -88,22 +99,50 @@ def served(
     return start
 
 
+def _places(tails: Ints) -> Ints:
+    """The place of every link among those that leave the same node, from 1 on."""
+    order = np.argsort(tails, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(tails))])
+    place = np.empty(len(tails), dtype=np.int64)
+    place[order] = np.arange(len(tails)) - first[tails[order]] + 1
+    return place
+
+
 @kernel
-def _begin(links: Any, at: Any, hops: Any, waiting: Any, order: Any) -> None:
+def _begin(ways: Any, at: Any, waiting: Any, order: Any) -> None:
     for piece in order:
-        if hops[piece] > 0:
-            _wait(waiting, links[at[piece]], hops[piece], piece)
+        if ways.first[piece] < ways.first[piece + 1]:
+            _wait(ways, waiting, at[piece], ways.first[piece + 1] - at[piece], piece)
 
 
 @kernel
-def _wait(waiting: Any, link: int, left: int, piece: int) -> None:
-    if waiting.head[link, left] < 0:
-        waiting.head[link, left] = piece
+def _wait(ways: Any, waiting: Any, at: int, left: int, piece: int) -> None:
+    link = ways.link[at]
+    place = waiting.place[ways.link[at + 1]] if left > 1 else 0
+    if waiting.head[link, place, left] < 0:
+        waiting.head[link, place, left] = piece
     else:
-        waiting.after[waiting.tail[link, left]] = piece
-    waiting.tail[link, left] = piece
+        waiting.after[waiting.tail[link, place, left]] = piece
+    waiting.tail[link, place, left] = piece
     waiting.after[piece] = -1
-    waiting.most[link] = max(waiting.most[link], left)
+    waiting.most[link, place] = max(waiting.most[link, place], left)
+    waiting.count[link] += 1
+
+
+@kernel
+def _first(ways: Any, at: Any, waiting: Any, link: int) -> int:
+    """The place whose first piece the link serves; -1 where none waits."""
+    best, most = -1, 0
+    for place in range(waiting.most.shape[1]):
+        left = waiting.most[link, place]
+        while left > 0 and waiting.head[link, place, left] < 0:
+            left -= 1
+        waiting.most[link, place] = left
+        if left > 1 and waiting.count[ways.link[at[waiting.head[link, place, left]] + 1]] < _FEW:
+            left += waiting.head.shape[2]
+        if left > most:
+            best, most = place, left
+    return best
 
 
 @kernel
@@ -122,16 +161,16 @@ def _start(
 ) -> int:
     """Let idle links of those touched serve their first piece; give the new size of the heap."""
     pieces = len(at)
-    for place in range(count):
-        link = touched[place]
+    for number in range(count):
+        link = touched[number]
         waiting.marked[link] = False
-        while waiting.most[link] > 0 and waiting.head[link, waiting.most[link]] < 0:
-            waiting.most[link] -= 1
-        left = waiting.most[link]
-        if waiting.busy[link] or left == 0:
+        if waiting.busy[link] or waiting.count[link] == 0:
             continue
-        piece = waiting.head[link, left]
-        waiting.head[link, left] = waiting.after[piece]
+        place = _first(ways, at, waiting, link)
+        left = waiting.most[link, place]
+        piece = waiting.head[link, place, left]
+        waiting.head[link, place, left] = waiting.after[piece]
+        waiting.count[link] -= 1
         waiting.busy[link] = True
         start[at[piece]] = now
         size = enter(heap, size, float(now + window[link]), pieces + link, 0)
@@ -168,7 +207,7 @@ def _serve(
                 if at[item] == ways.first[item + 1]:
                     continue
                 link = ways.link[at[item]]
-                _wait(waiting, link, ways.first[item + 1] - at[item], item)
+                _wait(ways, waiting, at[item], ways.first[item + 1] - at[item], item)
             if not waiting.marked[link]:
                 waiting.marked[link] = True
                 touched[count] = link

@@ -68,7 +68,7 @@ def scheduled(instance: Instance, exchange: Exchange, ways: Ways, budget: Budget
     delay = window + np.array([-(-link.latency_s // tick_s) for link in topology.links], dtype=np.int64)
     pairs = (len(ways.first) - 1) // pieces
     order = np.arange(pairs * pieces).reshape(pairs, pieces).T.ravel()  # a piece of every pair, then the next ones
-    start = served(ways, window, delay, order, lambda: budget.exhausted)
+    start = served(ways, exchange.tails, window, delay, order, lambda: budget.exhausted)
     if start is None:
         return None
     chosen = np.argsort(start, kind="stable")

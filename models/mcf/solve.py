@@ -37,7 +37,7 @@ _OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm"})}
 
 #: Of many classes, HiGHS's way from the interior to a corner takes longer than all the rest. Multipliers in the
 #: interior prove nine digits.
-_LARGE = 20_000
+_LARGE = 50_000
 _LARGE_OPTIONS = {"highs": SolverOptions(extra={"solver": "ipm", "run_crossover": "off"})}
 
 #: Classes of flows up to which a line graph is not taken back; so many take some minutes.

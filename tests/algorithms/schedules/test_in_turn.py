@@ -9,7 +9,7 @@ from cwb.algorithms.schedules.in_turn import Ways, served
 def test_what_has_far_to_go_is_served_first():
     """Of two pieces that wait for link 0, the one that goes on over link 1 is first, and goes on when it has come."""
     ways = Ways(np.array([0, 1, 3]), np.array([0, 0, 1]))
-    start = served(ways, np.array([2, 3]), np.array([5, 3]), np.array([0, 1]))
+    start = served(ways, np.array([0, 1]), np.array([2, 3]), np.array([5, 3]), np.array([0, 1]))
     assert start.tolist() == [2, 0, 5]
 
 
@@ -20,7 +20,7 @@ def test_links_serve_one_piece_at_a_time_and_pieces_wait_until_they_have_come():
     ways = Ways(np.concatenate([[0], np.cumsum(hops)]), draw.integers(0, 12, hops.sum()))
     window = draw.integers(1, 9, 12)
     delay = window + draw.integers(0, 20, 12)
-    start = served(ways, window, delay, draw.permutation(400))
+    start = served(ways, np.arange(12) % 4, window, delay, draw.permutation(400))
     for link in range(12):
         begun = np.sort(start[ways.link == link])
         assert (np.diff(begun) >= window[link]).all()
@@ -32,4 +32,4 @@ def test_links_serve_one_piece_at_a_time_and_pieces_wait_until_they_have_come():
 def test_it_stops_when_the_time_is_over():
     """Nothing is given where the time is over."""
     ways = Ways(np.array([0, 1]), np.array([0]))
-    assert served(ways, np.array([1]), np.array([1]), np.array([0]), lambda: True) is None
+    assert served(ways, np.array([0]), np.array([1]), np.array([1]), np.array([0]), lambda: True) is None
