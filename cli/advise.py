@@ -103,7 +103,7 @@ def advise(
         times = _measured(measured, kind)
         with located(source=instance):
             found = advise(choice, given, times, links_s, progress)
-        plain = found.plain(_sizes(first, last, times))
+        plain = found.plain()
     if output is not None:
         with look():
             picture = to_bytes(draw(plain), "svg")
@@ -124,15 +124,6 @@ def _range(text: str) -> tuple[int, int]:
     if first > last:
         raise InputError(f"{first:,} B is more than {last:,} B; expected a range of sizes", source="--sizes")
     return first, last
-
-
-def _sizes(first: int, last: int, measured: Measured | None) -> list[int]:
-    """Every other power of two from the first on, the last, and all that were measured."""
-    found = {first, last}
-    found |= {first * 4**step for step in range(40) if first * 4**step <= last}
-    if measured is not None:
-        found |= {sample.size for sample in measured.samples if first <= sample.size <= last}
-    return sorted(found)
 
 
 def _measured(path: Path | None, kind: CollectiveKind) -> Measured | None:

@@ -7,7 +7,7 @@ second is in cwb's model of time, as those of all other schedules, so that only 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import itemgetter
@@ -50,6 +50,8 @@ class Advice:
     ----------
     choice : Choice
         Machine, collective, sizes and methods.
+    sizes : tuple of int
+        Sizes of the rows.
     options : NcclOptions
         What was said of NCCL.
     found : Candidates
@@ -69,6 +71,7 @@ class Advice:
     """
 
     choice: Choice
+    sizes: tuple[int, ...]
     options: NcclOptions
     found: Candidates
     among: tuple[Candidate, ...]
@@ -126,7 +129,7 @@ class Advice:
         except InputError:
             return None
 
-    def plain(self, sizes: Sequence[int]) -> dict[str, Any]:
+    def plain(self) -> dict[str, Any]:
         """All of it as plain data, for files and pages."""
         machine, fitted = self.predicted.machine, self.fitted
         factor = float(self.choice.kind.busbw_factor(self.choice.ranks))
@@ -139,7 +142,7 @@ class Advice:
             "gpu": machine.gpu,
             "nccl": self.options.version,
             "busbw_factor": factor,
-            "rows": [self.row(size) for size in sizes],
+            "rows": [self.row(size) for size in self.sizes],
             "table": self.table(),
             "graphs": {
                 a.value: {"channels": g.channels, "intra_GBps": g.intra, "inter_GBps": g.inter}
@@ -148,7 +151,7 @@ class Advice:
             "fit": None if fitted is None else fitted.plain(),
             "links": self.helpful_links(),
             "why_no_links": self.why_no_links,
-            "algorithms": self.helpful_algorithms(sizes),
+            "algorithms": self.helpful_algorithms(),
             "left_out": dict(self.found.left_out),
             "why_ended": self.found.why_ended,
         }
@@ -177,11 +180,11 @@ class Advice:
                 rows.append({"links": entry.name, "count": entry.count, "GBps": entry.bandwidth_GBps, "gain": gain})
         return sorted(rows, key=lambda row: (-row["gain"], row["count"]))[:_MOST_LINKS]
 
-    def helpful_algorithms(self, sizes: Sequence[int]) -> list[dict[str, Any]]:
+    def helpful_algorithms(self) -> list[dict[str, Any]]:
         """At every size, the fastest of NCCL's own algorithms in cwb's model where it is another than NCCL takes."""
         rows: list[dict[str, Any]] = []
         machine, tuning, costs = self.predicted.machine, self.predicted.tuning, self.predicted.costs
-        for size in sizes:
+        for size in self.sizes:
             drawn = self.predicted.pick(size, self.predicted.drawable)
             timed = {a: self.least(size, "nccl", a) for a in self.predicted.drawable}
             known = {a: found[0] for a, found in timed.items() if found is not None}
@@ -239,19 +242,35 @@ def advise(
     options = validated(lambda: NcclOptions.model_validate(dict(nccl)), NcclOptions.model_fields)
     predicted = prediction(choice.posed(choice.last, 1), options)
     own = [Item("nccl", {"algorithm": a.value} | dict(nccl)) for a in _own(predicted)]
+    sizes = _sizes(choice, measured)
+
+    def made(found: Candidates, flow: Fraction | None, links: Sensitivity | None, why: str) -> Advice:
+        progress("comparing")
+        among = tuple(different(found, choice, sizes))
+        return Advice(choice, sizes, options, found, among, predicted, flow, links, measured, why)
+
     found = candidates(replace(choice, items=own, chunks=(1,)), progress)
+    found.found = [replace(one, label=f"nccl {one.item.options['algorithm']}") for one in found.found]
     if found.interrupted:
-        return Advice(
-            choice, options, found, tuple(different(found, choice)), predicted, None, None, measured, "stopped"
-        )
+        return made(found, None, None, "stopped")
     others = candidates(choice, progress)
     found.found += others.found
     found.records += others.records
     found.left_out |= others.left_out
     found.why_ended, found.interrupted = others.why_ended, found.interrupted or others.interrupted
-    among = tuple(different(found, choice))
+    if found.interrupted:
+        return made(found, None, None, "stopped")
     links, why = _links(choice, links_s, progress)
-    return Advice(choice, options, found, among, predicted, _flow(choice, threading.Event()), links, measured, why)
+    return made(found, _flow(choice, threading.Event()), links, why)
+
+
+def _sizes(choice: Choice, measured: Measured | None) -> tuple[int, ...]:
+    """Every other power of two from the first size on, the last, and all that were measured."""
+    found = {choice.first, choice.last}
+    found |= {choice.first * 4**step for step in range(40) if choice.first * 4**step <= choice.last}
+    if measured is not None:
+        found |= {sample.size for sample in measured.samples if choice.first <= sample.size <= choice.last}
+    return tuple(sorted(found))
 
 
 def _own(predicted: Prediction) -> list[Algorithm]:

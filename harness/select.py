@@ -310,6 +310,8 @@ def candidates(choice: Choice, progress: Progress = silent) -> Candidates:
         if isinstance(made[1], TreePacking):
             trees.add(label := str(item))
         result.add(Candidate(label, item, chunks, *made, choice.ranks if choice.kind in _PARTS else 1, done.record))
+    if stop.is_set() and not result.interrupted:
+        result.why_ended, result.interrupted = "stopped in the last run", True
     return result
 
 
@@ -324,9 +326,12 @@ def _schedule(done: FinishedRun) -> tuple[Instance, Written] | None:
     return (done.instance, done.answer) if isinstance(done.answer, Written) else None
 
 
-def different(found: Candidates, choice: Choice) -> list[Candidate]:
-    """The candidates that have a completion time, without those that cost the same at every size as one before."""
-    sizes = sizes_between(choice.first, choice.last)
+def different(found: Candidates, choice: Choice, sizes: Sequence[int] = ()) -> list[Candidate]:
+    """The candidates that have a completion time, without those that cost the same at every size as one before.
+
+    The sizes are those given, or half octaves of the choice.
+    """
+    sizes = sizes or sizes_between(choice.first, choice.last)
     kept: list[tuple[Candidate, list[float]]] = []
     for one in found.found:
         try:

@@ -106,7 +106,8 @@ def advice_page(found: Mapping[str, Any], picture: bytes) -> str:
     parts = [
         f"<h1>{escape(title)}</h1><p>{escape(about)}</p>",
         "".join(f"<p>{escape(text)}</p>" for text in hints(found)),
-        f'<section class="card"><figure style="--panels: 2"><div class="panels"><div class="panel">{inline(picture, "busbw", label)}</div></div></figure></section>',
+        f'<section class="card"><figure style="--panels: 2"><div class="panels">'
+        f'<div class="panel">{inline(picture, "busbw", label)}</div></div></figure></section>',
         _section("sizes", "By size", HEADINGS, rows(found), _NOTES),
         _section(
             "algorithms",

@@ -37,6 +37,7 @@ def results(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_a_machine_is_calibrated(cwb, results, tmp_path):
     """The fit is printed, and the machine that is written can be solved on."""
     made = tmp_path / "made.json"

@@ -37,7 +37,7 @@ def posed(spec, collective, size=64 * MIB, ranks=None):
         ("pcie(boxes=2)", "reduce_scatter", {"pieces": 2}),
         ("dragonfly(3,3,2)", "all_gather", {"algorithm": "pat"}),
         ("dragonfly(3,3,2)", "reduce_scatter", {"algorithm": "pat"}),
-        ("mixed(a100=1,mi250=1)", "all_gather", {}),
+        ("dgx1()", "all_gather", {}),
         ("torus(3,3)", "all_reduce", {}),
     ],
 )
