@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,20 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 @click.option("--nodes", type=int, required=True, help="Number of nodes.")
 @click.option("--degree", type=int, required=True, help="Ports of a node in each direction.")
 @click.option("--alpha", default="10 us", show_default=True, help="Latency of a step.")
-@click.option("--size", default="1 MiB", show_default=True, help="Size of the all-reduce.")
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    default=("1 MiB",),
+    show_default=True,
+    help="Size of a collective; several, each with its weight: --size '1 MiB:9' --size '1 GiB:1'.",
+)
+@click.option(
+    "--all-to-all-share",
+    default="0",
+    show_default=True,
+    help="Part of the collectives that are all-to-alls, from 0 to 1; the others are all-reduces.",
+)
 @click.option("--bandwidth", default="100 Gb/s", show_default=True, help="Bandwidth of all ports of a node together.")
 @click.option("--bidirectional", is_flag=True, help="Only networks in which every link has one back.")
 @click.option("--spare-ports", is_flag=True, help="Let ports be idle, where fewer links are better.")
@@ -71,7 +85,7 @@ def find_topology(**given: Any) -> int:
     The schedule of the best network is built and verified; the exit status is 5 if it is wrong. When the time is up, or
     at Ctrl-C, before there is a schedule, the networks are shown all the same; the exit status is then 4.
     """
-    from ..finder.finder import fastest, find
+    from ..finder.finder import average_s, fastest, find
     from ..harness.clock import WallClock
     from ..harness.interrupt import within
     from ..harness.networks import generated
@@ -81,9 +95,10 @@ def find_topology(**given: Any) -> int:
     job, clock = _job(given), WallClock(parse_duration(given["time_limit"], "--time-limit"))
     with within(clock):
         choices = find(job, generated)
-    best = fastest(choices)
     rates = _all_to_all([choice.candidate for choice in choices], given["all_to_all_limit"], clock)
-    found = plain(job, choices, best, rates)
+    seconds = [average_s(job, choice, rate) for choice, rate in zip(choices, rates, strict=True)]
+    best = fastest(choices, seconds)
+    found = plain(job, choices, best, rates, seconds)
     right, stopped = True, ""
     if not given["no_schedule"] or given["output"] or given["schedule_file"]:
         try:
@@ -124,7 +139,6 @@ def _job(given: dict[str, Any]) -> Job:
     quantities = {}
     for option, kind, zero in (
         ("alpha", UnitKind.TIME, True),
-        ("size", UnitKind.SIZE, False),
         ("bandwidth", UnitKind.RATE, False),
     ):
         with located(source=f"--{option}"):
@@ -133,13 +147,43 @@ def _job(given: dict[str, Any]) -> Job:
         given["nodes"],
         given["degree"],
         quantities["alpha"],
-        quantities["size"],
+        _average_size(given["sizes"]),
         quantities["bandwidth"],
         bidirectional=given["bidirectional"],
         spare_ports=given["spare_ports"],
         circulants=not given["no_circulants"],
         searched=not given["no_circulants"],
+        all_to_all_share=_number(given["all_to_all_share"], "--all-to-all-share", 1),
     )
+
+
+def _average_size(sizes: Sequence[str]) -> Fraction:
+    """Average of sizes such as ``1 MiB`` or, with a weight, ``1 MiB:9``."""
+    from ..core.errors import located
+    from ..core.units import UnitKind, parse
+
+    total = weights = Fraction(0)
+    for text in sizes:
+        size, colon, weight = text.partition(":")
+        with located(source="--size"):
+            taken = _number(weight, "--size") if colon else Fraction(1)
+            total += taken * parse(size, UnitKind.SIZE, allow_zero=False)
+        weights += taken
+    if not weights:
+        raise InputError("the weights of all sizes are 0", source="--size")
+    return total / weights
+
+
+def _number(text: str, option: str, most: int | None = None) -> Fraction:
+    """A number of at least 0, exactly."""
+    try:
+        value = Fraction(text.strip())
+    except (ValueError, ZeroDivisionError):
+        value = Fraction(-1)
+    if value < 0 or (most is not None and value > most):
+        wanted = "at least 0" if most is None else f"from 0 to {most}"
+        raise InputError(f"{text!r}; expected a number {wanted}", source=option)
+    return value
 
 
 def _instance(job: Job, choice: Choice, collective: str) -> Instance:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 WIDTH = 120
 
 
-def plain(job: Job, choices: list[Choice], best: Choice, rates: list[float | None]) -> dict[str, Any]:
-    """Results as plain data; exact numbers are texts."""
+def plain(
+    job: Job, choices: list[Choice], best: Choice, rates: list[float | None], seconds: list[Fraction]
+) -> dict[str, Any]:
+    """Results as plain data; exact numbers are texts. ``seconds`` are what a collective takes on average."""
     from ..finder.finder import lower_bound
 
     steps, bandwidth = lower_bound(job)
@@ -29,6 +31,7 @@ def plain(job: Job, choices: list[Choice], best: Choice, rates: list[float | Non
         "degree": job.degree,
         "alpha_s": str(job.alpha_s),
         "size_bytes": str(job.size_bytes),
+        "all_to_all_share": str(job.all_to_all_share),
         "bandwidth_Bps": str(job.bandwidth_Bps),
         "lower_bound": {
             "T_L": steps,
@@ -36,7 +39,8 @@ def plain(job: Job, choices: list[Choice], best: Choice, rates: list[float | Non
             "all_reduce_s": float(2 * (steps * job.alpha_s + bandwidth * job.ratio_s)),
         },
         "frontier": [
-            {**_row(job, choice, rate), "best": choice is best} for choice, rate in zip(choices, rates, strict=True)
+            {**_row(job, choice, rate), "average_s": float(average), "best": choice is best}
+            for choice, rate, average in zip(choices, rates, seconds, strict=True)
         ],
         "best": str(best.candidate),
     }
@@ -71,7 +75,8 @@ def show(found: dict[str, Any]) -> None:
     title = f"{found['nodes']:,} nodes of degree {found['degree']}: the best of the families searched"
     table = Table(title=title, title_justify="left")
     table.add_column("topology", overflow="fold")
-    for heading in ("T_L", "T_B", "", "all-reduce us", "diameter", "all-to-all rate", "us"):
+    shared = found["all_to_all_share"] != "0"
+    for heading in ("T_L", "T_B", "", "all-reduce us", "diameter", "all-to-all rate", "us", *["average us"] * shared):
         table.add_column(heading, justify="right")
     for row in found["frontier"]:
         table.add_row(
@@ -85,6 +90,7 @@ def show(found: dict[str, Any]) -> None:
             if row["all_to_all_rate"] is None
             else f"{row['all_to_all_rate']:.2e}",
             "n/a" if row["all_to_all_s"] is None else f"{row['all_to_all_s'] * 1e6:,.1f}",
+            *[f"{row['average_s'] * 1e6:,.1f}"] * shared,
         )
     bound = found["lower_bound"]
     ratio = f"{float(Fraction(bound['T_B'])):.3f}"
@@ -110,7 +116,9 @@ def _job(found: dict[str, Any]) -> str:
 
     size = quantity(Fraction(found["size_bytes"]), "MiB")
     rate = float(Fraction(found["bandwidth_Bps"])) * 8e-9
-    return f"an all-reduce of {size}, alpha = {float(Fraction(found['alpha_s'])) * 1e6:g} us, B = {rate:g} Gb/s"
+    share = Fraction(found["all_to_all_share"])
+    kind = f"collectives, {float(share):.0%} of them all-to-alls," if share else "an all-reduce"
+    return f"{kind} of {size}, alpha = {float(Fraction(found['alpha_s'])) * 1e6:g} us, B = {rate:g} Gb/s"
 
 
 def instance_data(instance: Instance, found: dict[str, Any]) -> dict[str, Any]:

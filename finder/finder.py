@@ -165,7 +165,7 @@ class Job:
     alpha_s : Fraction
         Latency of a step.
     size_bytes : Fraction
-        Size M of an all-reduce.
+        Size M of a collective; of several sizes the average, since times are linear in M.
     bandwidth_Bps : Fraction
         Bandwidth B of all ports of a node together.
     bidirectional : bool
@@ -176,6 +176,8 @@ class Job:
         Whether circulants of theorem 22 are among the bases; without them the tables of the paper are reproduced.
     searched : bool
         Whether offsets of further circulants, two-way and directed, are searched for.
+    all_to_all_share : Fraction
+        Part of the collectives that are all-to-alls; the others are all-reduces.
     """
 
     nodes: int
@@ -187,6 +189,7 @@ class Job:
     spare_ports: bool = False
     circulants: bool = True
     searched: bool = False
+    all_to_all_share: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         if self.nodes < 2 or self.degree < 1:
@@ -297,9 +300,18 @@ def searched(job: Job, degree: int, known: Sequence[Candidate]) -> Iterator[Cand
             best = best or (one.steps == steps and one.bandwidth == bandwidth)
 
 
-def fastest(choices: list[Choice]) -> Choice:
-    """The choice whose all-reduce takes least time; of equals the one with fewer steps."""
-    return min(choices, key=lambda choice: (choice.all_reduce_s, choice.steps))
+def fastest(choices: Sequence[Choice], seconds: Sequence[Fraction] | None = None) -> Choice:
+    """The choice that takes least time, by default of an all-reduce; of equals the one with fewer steps."""
+    taken = [choice.all_reduce_s for choice in choices] if seconds is None else seconds
+    return min(zip(choices, taken, strict=True), key=lambda pair: (pair[1], pair[0].steps))[0]
+
+
+def average_s(job: Job, choice: Choice, rate: float | None) -> Fraction:
+    """What a collective of the job takes on average; without a rate of all-to-alls, at the limit on it."""
+    share = job.all_to_all_share
+    sent = job.size_bytes / job.nodes / (job.bandwidth_Bps / job.degree)
+    all_to_all_s = sent / (choice.all_to_all_limit if rate is None else Fraction(rate))
+    return (1 - share) * choice.all_reduce_s + share * all_to_all_s
 
 
 def lower_bound(job: Job) -> tuple[int, Fraction]:

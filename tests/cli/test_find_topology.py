@@ -63,6 +63,19 @@ def test_all_to_all_rates(nodes, rates):
     assert [f"{row['all_to_all_rate']:.2e}" for row in found["frontier"]] == rates
 
 
+def test_several_sizes_and_all_to_alls_choose_the_network():
+    """Sizes count by their weights, and with all-to-alls alone the network with the highest rate is chosen."""
+    options = ("--nodes", "64", "--degree", "4", "--no-circulants", "--no-schedule")
+    found = _found(*options, "--size", "1 KiB:3", "--size", "5 KiB", "--all-to-all-share", "1")
+    assert (found["size_bytes"], found["all_to_all_share"]) == ("2048", "1")
+    best = max(found["frontier"], key=lambda row: row["all_to_all_rate"])
+    assert (best["best"], best["average_s"]) == (True, pytest.approx(best["all_to_all_s"]))
+    half = _found(*options, "--size", "2 KiB", "--all-to-all-share", "1/2", "--all-to-all-limit", "0")
+    first = half["frontier"][0]
+    limit_s = 2048 / 64 / (100e9 / 8 / 4) / first["all_to_all_rate_limit"]
+    assert first["average_s"] == pytest.approx((first["all_reduce_s"] + limit_s) / 2)
+
+
 def test_files_can_be_used(tmp_path):
     """The network is an instance file, and the schedule one of that instance that the verifier finds right."""
     network, schedule = tmp_path / "best.json", tmp_path / "schedule.json.gz"
@@ -109,6 +122,9 @@ def test_table_and_picture(tmp_path):
         ),
         (["--nodes", "8", "--degree", "2", "--plot", "x.jpg"], "x.jpg"),
         (["--nodes", "8", "--degree", "2", "--no-schedule", "--schedule", "x.json"], "there is no schedule to write"),
+        (("--nodes", "8", "--degree", "2", "--size", "1 MiB:x"), "'x'; expected a number at least 0"),
+        (("--nodes", "8", "--degree", "2", "--size", "1 MiB:0"), "the weights of all sizes are 0"),
+        (("--nodes", "8", "--degree", "2", "--all-to-all-share", "2"), "'2'; expected a number from 0 to 1"),
     ],
 )
 def test_bad_input(arguments, message):
