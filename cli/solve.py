@@ -278,6 +278,7 @@ def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str,
     from ..core.answers import ChunkOrders
     from ..core.orbits import TreeOrbits
     from ..core.schedule import Schedule, StepSchedule
+    from ..core.streamed import StreamedSteps
     from ..core.translated import TranslatedTrees
     from ..core.trees import TreePacking
 
@@ -295,6 +296,8 @@ def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str,
         from ..schedules.files import write_schedule
 
         return {"path": str(path), "sha256": write_schedule(path, *sends, None, {"model": record.model})}
+    if isinstance(done.answer, StreamedSteps):
+        echo(f"cwb: {done.answer.sends:,} sends are not kept; the file has their number and digest", err=True)
     data = {
         "schema": "cwb-answer/1",
         "instance": record.instance,

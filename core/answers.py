@@ -12,6 +12,7 @@ from .display import Shown
 from .instance import plain
 from .orbits import TreeOrbits
 from .schedule import Schedule, StepSchedule
+from .streamed import StreamedSteps
 from .translated import TranslatedTrees
 from .trees import TreePacking
 
@@ -71,7 +72,17 @@ class BoundOnly:
     """
 
 
-Answer = BandwidthPlan | ChunkOrders | StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees | BoundOnly
+Answer = (
+    BandwidthPlan
+    | ChunkOrders
+    | StepSchedule
+    | Schedule
+    | TreePacking
+    | TreeOrbits
+    | TranslatedTrees
+    | StreamedSteps
+    | BoundOnly
+)
 
 
 def is_same(one: Any, other: Any) -> bool:
@@ -118,6 +129,14 @@ def to_json(answer: Answer) -> dict[str, Any]:  # noqa: PLR0911 (one for each ki
                 "edges": len(answer.step),
                 "sends": answer.sends,
                 "steps": answer.steps,
+            }
+        case StreamedSteps():
+            return {
+                "answer": "streamed-steps",
+                "kind": answer.kind.value,
+                "sends": answer.sends,
+                "steps": answer.steps,
+                "sha256": answer.digest,
             }
         case BoundOnly():
             return {"answer": "bound-only"}

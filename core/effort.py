@@ -29,6 +29,9 @@ STOPPED_S = 2.0
 SEND_BYTES, SEND_S = 200, 1.4e-6
 HOP_BYTES, HOP_S = 30, 1e-6
 
+#: Seconds that a send takes, at least, to be made once more and verified where none is kept.
+STREAMED_S = 1.5e-7
+
 
 @contextmanager
 def spending(budget: Budget) -> Iterator[None]:
@@ -101,6 +104,27 @@ def require_schedulable(sends: int, hops: int | None = None) -> None:
     """
     if why := too_long(sends, hops):
         raise OutOfTime(why)
+
+
+def require_streamable(sends: int, size_bytes: int) -> None:
+    """Refuse a schedule whose sends are not kept, before its steps are made; time is kept for verifying it.
+
+    Parameters
+    ----------
+    sends : int
+        How many it has.
+    size_bytes : int
+        Memory for who has what.
+
+    Raises
+    ------
+    OutOfTime
+        If the memory or the time that is left will not do.
+    """
+    seconds = STREAMED_S * sends
+    if why := _beyond(f"{sends:,} sends, step by step, take", "to make and verify", size_bytes, 2 * seconds):
+        raise OutOfTime(why)
+    _BUDGET.get(_FREE).keep(seconds)
 
 
 def _beyond(take: str, to: str, size: float, seconds: float) -> str:

@@ -122,6 +122,32 @@ def fabric_of(topology: Topology) -> WiredFabric | None:
     return None
 
 
+def rings_of(topology: Topology) -> WiredFabric | None:
+    """The fabric of rings that an algorithm of dimensions takes a mesh for; None if it is none.
+
+    A mesh has no links around its dimensions: what would go over them goes back through all others. Ranks are numbered
+    along the innermost dimension first; links of a dimension are alike.
+    """
+    n = len(topology.ranks)
+    ends = dict(zip(topology.link_ends, topology.links, strict=True))
+    strides = sorted(b for a, b in ends if a == 0)
+    if topology.switches or len(ends) != len(topology.links) or strides[:1] != [1]:
+        return None
+    sizes = [after // stride for stride, after in zip(strides, [*strides[1:], n], strict=True)]
+    if any(after % stride for stride, after in zip(strides, [*strides[1:], n], strict=True)) or min(sizes) < 2:
+        return None
+    stack: list[_Found] = []
+    for stride, size in zip(strides, sizes, strict=True):
+        lower = [rank for rank in range(n) if rank // stride % size < size - 1]
+        used = [ends.pop(pair, None) for rank in lower for pair in ((rank, rank + stride), (rank + stride, rank))]
+        alike = {None if link is None else (link.bandwidth_Bps, link.latency_s) for link in used}
+        like = alike.pop()
+        if like is None or alike:
+            return None
+        stack.append((Block.RING, size, like))
+    return None if ends else _fabric(stack)
+
+
 #: A rank by its number, or a switch by its ranks.
 _End = int | frozenset[int]
 #: Bandwidth and latency of a link.

@@ -4,7 +4,8 @@ A fabric is expanded into links. In a stage, the blocks of a chunk are gathered 
 coordinate, or scattered by the same sends backwards: in a ring of more than three, half of every block goes either way,
 n - 1 steps; in a fully connected block, and in a ring of two or three, everybody sends to everybody at once; through a
 switch, recursive doubling where n is a power of two, else everybody to everybody. Dimensions take chunks in the order in
-which the model of :mod:`.multirail` does.
+which the model of :mod:`.multirail` does. On a mesh, whose rows are taken for rings, what would go around a ring goes
+back through the row, over links that others use.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..core.collective import CollectiveKind, Demand
 from ..core.errors import InputError
 from ..core.fabric import Block, Dimension, WiredFabric
 from ..core.instance import Instance
-from ..core.network_views import links_of
+from ..core.network_views import links_of, rings_of
 from ..core.schedule import Chunks, Ints, Sends, StepSchedule
 from ..core.topology import Topology
 from .multirail import evaluate, stages
@@ -50,7 +51,7 @@ def lowered(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> t
     Parameters
     ----------
     instance : Instance
-        A fabric with bandwidths, and the collective.
+        A fabric with bandwidths, or a mesh whose dimensions are taken for rings, and the collective.
     answer : ChunkOrders
         An order for every chunk.
     most : int
@@ -69,6 +70,8 @@ def lowered(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> t
         If there is no such fabric or collective, the orders are wrong, or there would be more sends.
     """
     fabric, demand = instance.network, instance.demand
+    if mesh := fabric if isinstance(fabric, Topology) else None:
+        fabric = rings_of(mesh) or fabric
     if not isinstance(fabric, WiredFabric) or demand is None:
         raise InputError("orders of chunks need a fabric with bandwidths and a collective", place="network")
     starts = evaluate(fabric, demand, answer.orders, answer.queue).starts_s
@@ -77,8 +80,8 @@ def lowered(instance: Instance, answer: ChunkOrders, most: int = MAX_SENDS) -> t
     total = demand.chunks * passes * fabric.npus * (fabric.npus - 1) * halves
     if total > most:
         raise InputError(f"{total:,} sends; expected at most {most:,}", place="chunks")
-    topology = links_of(fabric)
-    posed = instance.with_changes(network=topology)
+    topology = mesh or links_of(fabric)
+    posed = instance if mesh else instance.with_changes(network=topology)
     known: dict[tuple[int, frozenset[int]], _Gather] = {}
     rows: list[tuple[_Gather, int, bool, list[Fraction]]] = []
     for chunk, order in enumerate(answer.orders):
@@ -114,7 +117,7 @@ def _schedule(
             source, target, step = target, source, gather.steps - 1 - step
         columns.append((chunk * per_chunk + gather.block, source, target, np.full_like(step, backwards), steps[step]))
     block, source, target, reduce, step = (np.concatenate(parts) for parts in zip(*columns, strict=True))
-    offset, links = _paths(topology, source, target)
+    offset, links = _paths(topology, fabric.sizes, source, target)
     blocks, npus = demand.chunks * per_chunk, fabric.npus
     owner = np.arange(blocks) % per_chunk // halves
     everybody = np.full(blocks, npus)
@@ -132,8 +135,8 @@ def _schedule(
     return StepSchedule(posed.sha256, chunks, sends, step)
 
 
-def _paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:
-    """The link between two ranks, or the two through the switch that they share."""
+def _paths(topology: Topology, sizes: tuple[int, ...], source: Ints, target: Ints) -> tuple[Ints, Ints]:
+    """The link between two ranks, the two through the switch that they share, or those through a row of a mesh."""
     between = {ends: link for link, ends in enumerate(topology.link_ends)}
     onward: dict[int, set[int]] = {}
     for a, b in topology.link_ends:
@@ -144,6 +147,10 @@ def _paths(topology: Topology, source: Ints, target: Ints) -> tuple[Ints, Ints]:
         a, b = topology.rank_nodes[one], topology.rank_nodes[other]
         if (a, b) in between:
             found.append([between[a, b]])
+        elif not topology.switches:
+            stride = max(s for s in (prod(sizes[:d]) for d in range(len(sizes))) if s <= abs(b - a))
+            row = range(a, b, stride if a < b else -stride)
+            found.append([between[here, here + row.step] for here in row])
         else:
             via = next(node for node in onward[a] if (node, b) in between)
             found.append([between[a, via], between[via, b]])

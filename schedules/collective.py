@@ -30,7 +30,9 @@ from ..core.fabric import WiredFabric
 from ..core.instance import Instance
 from ..core.orbits import TreeOrbits
 from ..core.schedule import Schedule, StepSchedule
+from ..core.streamed import StreamedSteps
 from ..core.timing import Semantics
+from ..core.topology import Topology
 from ..core.trace import SimulationMode
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
@@ -56,6 +58,7 @@ from .verify import verify
 from .verify.epochs import finish_epochs
 from .verify.grid import grid_of, whole_ticks
 from .verify.orbits import heaviest_of_orbits
+from .verify.streamed import streamed_epochs
 from .verify.translated import translated_epochs
 from .verify.trees import heaviest_link
 
@@ -68,7 +71,7 @@ MOST_LOWERED = 100_000
 
 def judge_collective(
     instance: Instance,
-    answer: ChunkOrders | StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees,
+    answer: ChunkOrders | StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees | StreamedSteps,
     certificate: Certificate | None,
     clock: Clock,
 ) -> Verdict:
@@ -96,9 +99,9 @@ def judge_collective(
     with clock.phase("simulate"):
         completion = completion_if_any(instance, answer)
     measured = {"busiest_link": _busiest(completion), "warnings": len(report.warnings)}
-    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees):
+    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees | StreamedSteps):
         return _judge_epochs(instance, answer, certificate, completion, measured)
-    if completion.seconds is None:
+    if completion.seconds is None or isinstance(answer, StreamedSteps):
         return Verdict((completion.why,))
     with clock.phase("simulate"):
         unaware = simulate(instance, answer, SimulationMode.ALPHA_BETA)
@@ -162,7 +165,7 @@ def heaviest(instance: Instance, answer: TreePacking | TreeOrbits) -> tuple[int,
 
 def _judge_epochs(
     instance: Instance,
-    answer: Schedule | TranslatedTrees,
+    answer: Schedule | TranslatedTrees | StreamedSteps,
     certificate: Certificate | None,
     completion: Completion,
     measured: dict[str, object],
@@ -192,15 +195,23 @@ def _judge_epochs(
     return replace(verdict, metrics={**verdict.metrics, **more})
 
 
-def time_of_grid(instance: Instance, answer: Schedule | TranslatedTrees) -> Fraction:
+def time_of_grid(instance: Instance, answer: Schedule | TranslatedTrees | StreamedSteps) -> Fraction:
     """Seconds up to the last arrival on a grid of epochs."""
     assert instance.timing is not None  # noqa: S101 (the caller has looked)
-    epochs = finish_epochs(instance, answer) if isinstance(answer, Schedule) else translated_epochs(instance, answer)
+    match answer:
+        case Schedule():
+            epochs = finish_epochs(instance, answer)
+        case TranslatedTrees():
+            epochs = translated_epochs(instance, answer)
+        case StreamedSteps():
+            epochs = streamed_epochs(instance, answer)
     return epochs * instance.timing.epoch_s
 
 
 def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
     """Verify orders of chunks by the pipeline of the dimensions, and as sends on links if these are not many."""
+    if isinstance(instance.network, Topology):
+        return _judge_orders_on_links(instance, answer, certificate, clock)
     if not isinstance(instance.network, WiredFabric) or instance.demand is None:
         return Verdict(("orders of chunks need a fabric with bandwidths and a collective",))
     try:
@@ -223,6 +234,26 @@ def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certific
     with clock.phase("simulate"):
         metrics["links_time_s"] = completion_of(on_links, sends).seconds
     return _measured(instance, answer, seconds, certificate, completion, metrics)
+
+
+def _judge_orders_on_links(
+    instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock
+) -> Verdict:
+    """Verify orders of chunks as sends on the links of a mesh, whose time no model of dimensions tells."""
+    try:
+        with clock.phase("verify"):
+            posed, sends = lowered(instance, answer)
+            violations = tuple(map(str, verify(posed, sends).violations[:SHOWN]))
+        if violations:
+            return Verdict(violations)
+        with clock.phase("simulate"):
+            completion = completion_of(posed, sends)
+    except InputError as error:
+        return Verdict((str(error),))
+    if completion.seconds is None:
+        return Verdict((completion.why,))
+    metrics: dict[str, object] = {"sends": len(sends.sends), "busiest_link": _busiest(completion)}
+    return _measured(instance, answer, completion.seconds, certificate, completion, metrics)
 
 
 def judge_bound(instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
@@ -308,7 +339,7 @@ def objective_of(instance: Instance, answer: Written, completion_s: float | None
     """
     if isinstance(answer, TreePacking | TreeOrbits):
         return None if completion_s is None else heaviest(instance, answer)[1]
-    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees):
+    if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees | StreamedSteps):
         return time_of_grid(instance, answer)
     return completion_s
 
@@ -355,7 +386,7 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
 
 def in_whole_ticks(instance: Instance, answer: Answer, bound: Fraction | None) -> Fraction | None:
     """Round a bound in seconds up to whole ticks where schedules end at such, see :func:`.verify.grid.whole_ticks`."""
-    on_grid = isinstance(answer, Schedule | TranslatedTrees) and whole_ticks(instance)
+    on_grid = isinstance(answer, Schedule | TranslatedTrees | StreamedSteps) and whole_ticks(instance)
     if bound and on_grid and instance.timing is not None:
         return ceil(bound / instance.timing.epoch_s) * instance.timing.epoch_s
     return bound

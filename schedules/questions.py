@@ -10,6 +10,8 @@ from ..core.design import Design, Objective
 from ..core.instance import Instance
 from ..core.orbits import TreeOrbits
 from ..core.schedule import Schedule
+from ..core.streamed import StreamedSteps
+from ..core.topology import Topology
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from ..core.units import TIMES, amount
@@ -27,9 +29,9 @@ def question_of(instance: Instance, answer: Answer) -> dict[str, object]:
     match answer:
         case TreePacking() | TreeOrbits():
             clock, question = "flow", "flow, latency left out"
-        case Schedule() | TranslatedTrees() if instance.timing is not None:
+        case Schedule() | TranslatedTrees() | StreamedSteps() if instance.timing is not None:
             clock, question = instance.timing.semantics.value, _epochs(instance)
-        case ChunkOrders():
+        case ChunkOrders() if not isinstance(instance.network, Topology):
             clock, question = "pipeline", f"dimensions of a fabric in turn, {_whole(instance)}"
         case BandwidthPlan():
             cost = (instance.design or Design()).objective is Objective.PERF_PER_COST

@@ -19,7 +19,7 @@ from ...core.fabric import WiredFabric
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome, Status
 from ...core.solver import Solver
-from ...models.multirail.method import THEMIS_PAPER, QueueOptions, ThemisOptions, pose, supports
+from ...models.multirail.method import THEMIS_PAPER, QueueOptions, ThemisOptions, pose, supports_meshes
 from ...models.multirail.problem import demand_of, loads_s, stage_s, wired
 
 #: The part of a chunk whose time is the threshold.
@@ -29,7 +29,7 @@ _THRESHOLD = Fraction(1, 16)
 def run_blueconnect(instance: Instance, solver: Solver, budget: Budget, options: QueueOptions) -> Outcome:
     """Return every chunk the order 1, 2, ..., N (``Method.run``)."""
     del solver, budget
-    order = tuple(range(len(instance.fabric.dimensions)))
+    order = tuple(range(len(wired(instance).dimensions)))
     answer = ChunkOrders((order,) * demand_of(instance).chunks, options.queue)
     return Outcome(Status.FEASIBLE, answer)
 
@@ -65,7 +65,7 @@ BLUECONNECT = Method(
     answer_type=ChunkOrders,
     options=QueueOptions,
     solve=run_blueconnect,
-    supports=supports,
+    supports=supports_meshes,
     pose=pose,
     needs_solver=False,
 )
@@ -78,7 +78,7 @@ THEMIS = Method(
     answer_type=ChunkOrders,
     options=ThemisOptions,
     solve=run_themis,
-    supports=supports,
+    supports=supports_meshes,
     pose=pose,
     needs_solver=False,
 )

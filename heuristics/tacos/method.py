@@ -51,10 +51,11 @@ class TacosOptions(Strict):
         description="Switches: 0 keeps their ports, d unwinds them so that every rank sends to the next d; "
         "by default both, with d from 1 to 3.",
     )
-    answer: Literal["auto", "schedule", "trees"] = Field(
+    answer: Literal["auto", "schedule", "trees", "stream"] = Field(
         "auto",
         description="schedule writes out all sends; trees gives one tree that is moved to all ranks, on tori and the "
-        "like; auto gives trees for more than 1,048,576 sends.",
+        "like; stream keeps none of the sends, on equal links; auto gives trees for more than 1,048,576 sends, and a "
+        "stream for more than 16,777,216.",
     )
     overlap: bool = Field(
         True, description="Whether an all_reduce is also tried with both halves at once; the better schedule is kept."

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count, islice, product
 
+import numpy as np
+
 from ...algorithms.graphs.bits import ANY, RARE_OF_64, RAREST
 from ...algorithms.matching.events import IGNORE, INSIST, PREFER, ChoiceRule, gather_by_events, match_in_turns
 from ...algorithms.matching.network import RankNetwork, reaches_all, restricted
 from ...algorithms.matching.stepped import TransferRows, gather_in_steps, room_for
 from ...core.budget import Budget
 from ...core.schedule import Bools, Ints
+from .stream import stream_of
 
 #: Chunks of all ranks up to which the rarest chunk is looked for among all.
 _RAREST_UP_TO = 1024
@@ -120,6 +123,8 @@ def _attempts(
             name, arcs = forms[turn % len(forms)]
             yield arcs, f"paper {name}", _in_turns(arcs, owner, members, _mixed(seed, turn))
     if all(arcs.equal for _, arcs in forms):
+        if members.all() and len(forms) == 1:
+            yield forms[0][1], "steps, as they come", _as_they_come(forms[0][1], owner, _mixed(seed, 0))
         for turn in count():
             name, arcs = forms[turn // (2 * _RANDOM_FIRST) % len(forms)]
             how = ANY if turn < _RANDOM_FIRST else RAREST if len(owner) <= _RAREST_UP_TO else RARE_OF_64
@@ -147,6 +152,23 @@ def _in_steps(arcs: RankNetwork, owner: Ints, members: Bools, how: int, seed: in
         steps, used = gather_in_steps(arcs.incoming, owner, members, how, seed, -(-limit // tick), rows)
         rows.start[:used] *= tick
         return steps * tick, used
+
+    return run
+
+
+def _as_they_come(arcs: RankNetwork, owner: Ints, seed: int) -> Engine:
+    tick = int(arcs.ticks[0])
+
+    def run(limit: int, rows: TransferRows) -> tuple[int, int]:
+        steps, used = 0, 0
+        for block in stream_of(arcs, owner, seed)():
+            step, arc = np.nonzero(block >= 0)
+            here = slice(used, used + len(arc))
+            rows.arc[here], rows.chunk[here], rows.head[here] = arc, block[step, arc], arcs.head[arc]
+            rows.start[here] = (steps + step) * tick
+            steps, used = steps + len(block), here.stop
+        complete = used == (arcs.ranks - 1) * len(owner) and steps * tick < limit
+        return (steps * tick if complete else 0), used
 
     return run
 

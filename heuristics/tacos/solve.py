@@ -24,6 +24,7 @@ from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.schedule import Bools, Ints
 from ...core.solver import Solver
+from ...core.streamed import StreamedSteps
 from ...core.topology import Topology
 from ...core.translated import TranslatedTrees
 from ...core.trees import TreeKind
@@ -31,6 +32,7 @@ from .bounds import bound_of, half_ticks
 from .extract import ArcTransfers, all_gathered, reduce_scattered, schedule
 from .method import TacosOptions, chunk_bytes, longest
 from .portfolio import SynthesizedGather, gather
+from .stream import can_stream, stream_of, streamed_gather
 
 #: A schedule of more sends is given as trees where the network allows it.
 SENDS_UNASKED = 2**20
@@ -121,7 +123,10 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TacosOption
     with budget.clock.phase("compile"):
         warm_up()
     with budget.clock.phase("synthesis") as lap:
-        found = _trees(task, budget, options) or _sends(task, plain, size, budget, options)
+        if _streams(task, plain, options):
+            found = _stream(task, plain, budget)
+        else:
+            found = _trees(task, budget, options) or _sends(task, plain, size, budget, options)
     if found is None:
         text = f"no attempt reached all ranks{' in the time given' if budget.exhausted else ''}"
         return _outcome(Status.LIMIT, None, bound_s, certificate, {}, text)
@@ -161,6 +166,7 @@ def warm_up() -> None:
     rows = room_for(4)
     everyone = np.ones(2, dtype=np.bool_)
     gather_in_steps(arcs.incoming, two, everyone, 0, 0, 9, rows)
+    list(stream_of(arcs, two, 0)())
     match_in_turns(arcs.tables, two, everyone, 0, 9, rows)
     gather_by_events(arcs.tables, two, everyone, ChoiceRule(0, 0, True, True, 0), 1, 9, rows)
     overlapped(arcs, two[::-1].copy(), two, everyone, 1.0, 0)
@@ -198,6 +204,32 @@ def _trees(task: SynthesisTask, budget: Budget, options: TacosOptions) -> Synthe
     return Synthesis(
         answer, ticks, {"engine": "one tree, moved", "attempts": attempts, "sends": sends, "overlapped": False}
     )
+
+
+def _streams(task: SynthesisTask, plain: RankNetwork, options: TacosOptions) -> bool:
+    """Whether sends are made step by step and not kept: where that is asked for, or there are too many, and no tree."""
+    if options.answer in ("schedule", "trees") or options.variant == "paper":
+        return False
+    fits = can_stream(plain, len(task.topology.links), task.members, task.kind)
+    if options.answer == "stream":
+        if not fits:
+            raise Unsupported(
+                "answer=stream: expected equal links, for an all_reduce both ways, no switches, all ranks"
+            )
+        return True
+    many = len(task.owner) * (len(task.ranks) - 1) > MAX_SENDS
+    return many and fits and recognize(task.topology) is None
+
+
+def _stream(task: SynthesisTask, plain: RankNetwork, budget: Budget) -> Synthesis | None:
+    """Sends step by step; of an all-reduce those of the gather, over the opposite links and backwards before."""
+    made = streamed_gather(plain, task.owner, task.kind, budget)
+    if made is None:
+        return None
+    sha256 = task.instance.sha256
+    answer = StreamedSteps(sha256, _TREES[task.kind], made.steps, made.sends, made.digest, made.stream)
+    metrics: dict[str, Any] = {"engine": "steps, not kept", "attempts": 1, "sends": answer.sends, "overlapped": False}
+    return Synthesis(answer, answer.steps * _step_ticks(task), metrics)
 
 
 def _turned(cayley: Cayley, *, both: bool) -> Cayley | None:

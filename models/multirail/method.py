@@ -16,7 +16,8 @@ from ...core.fields import Duration, Rate, Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method
-from ...core.network_views import wired
+from ...core.network_views import fabric_of, rings_of, wired
+from ...core.topology import Topology
 from .problem import demand_of
 
 THEMIS_PAPER = "Rashidi et al., Themis: A Network Bandwidth-Aware Collective Scheduling Policy, ISCA 2022"
@@ -73,6 +74,14 @@ def supports(instance: Instance) -> str | None:
     return None
 
 
+def supports_meshes(instance: Instance) -> str | None:
+    """Fabrics, and meshes of links, whose dimensions are taken for rings (``Method.supports``)."""
+    network = instance.network
+    if not isinstance(network, Topology) or fabric_of(network) is not None or rings_of(network) is None:
+        return supports(instance)
+    return supports(instance.with_changes(network=rings_of(network)))
+
+
 def supports_all_orders(instance: Instance) -> str | None:
     """Only fabrics whose orders can be listed."""
     if (reason := supports(instance)) is not None:
@@ -92,6 +101,11 @@ def pose(instance: Instance, options: FabricOptions) -> Instance:
     InputError
         If there is not one of each for every dimension.
     """
+    if isinstance(instance.network, Topology):
+        if options.bandwidth is not None or options.latency is not None:
+            raise InputError("links have bandwidths and latencies; expected no others", source="-O")
+        demand = demand_of(instance)
+        return instance.with_changes(demand=replace(demand, chunks=options.chunks or demand.chunks))
     fabric = instance.fabric
     known = wired(fabric)
     given = options.bandwidth is not None and not isinstance(fabric, WiredFabric)

@@ -11,6 +11,8 @@ from typing import Any
 from ...core.collective import CollectiveKind, Demand
 from ...core.fabric import Block, WiredFabric
 from ...core.instance import Instance
+from ...core.network_views import rings_of
+from ...core.topology import Topology
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,8 @@ def demand_of(instance: Instance) -> Demand:
 
 
 def wired(instance: Instance) -> WiredFabric:
-    """The fabric of an instance that :func:`.method.pose` has made."""
+    """The fabric of an instance that :func:`.method.pose` has made; of a mesh, the rings that it is taken for."""
+    if isinstance(instance.network, Topology) and (rings := rings_of(instance.network)) is not None:
+        return rings
     assert isinstance(instance.network, WiredFabric)  # noqa: S101
     return instance.network

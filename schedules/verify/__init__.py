@@ -5,7 +5,8 @@ what was held before the step; sends of a timed schedule read what has arrived w
 for links, :mod:`.capacity`; where the instance has a grid of epochs, they are checked on it, see :mod:`.epochs` and
 :mod:`.circuits`. Data is replayed as versions of chunks, see :mod:`.holdings` and :mod:`.sums`; trees are checked one
 by one without being turned into sends, see :mod:`.trees`; of those that are moved to all ranks only the given ones are,
-see :mod:`.translated` and :mod:`.orbits`.
+see :mod:`.translated` and :mod:`.orbits`; sends that are made step by step are checked as they come, see
+:mod:`.streamed`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.orbits import TreeOrbits
 from ...core.schedule import Schedule, StepSchedule
+from ...core.streamed import StreamedSteps
 from ...core.timing import Semantics
 from ...core.translated import TranslatedTrees
 from ...core.trees import TreePacking
@@ -24,6 +26,7 @@ from .network import network_of
 from .orbits import verify_orbits
 from .report import Findings, Report, Violation
 from .sends import verify_sends
+from .streamed import verify_streamed
 from .translated import verify_translated
 from .trees import heaviest_load, verify_trees
 
@@ -37,7 +40,7 @@ def verify(instance: Instance, answer: Answer) -> Report:
     ----------
     instance : Instance
         The problem: a network of nodes and links, and a collective.
-    answer : StepSchedule, Schedule, TreePacking, TreeOrbits or TranslatedTrees
+    answer : StepSchedule, Schedule, TreePacking, TreeOrbits, TranslatedTrees or StreamedSteps
         The answer to verify.
 
     Returns
@@ -52,7 +55,7 @@ def verify(instance: Instance, answer: Answer) -> Report:
     """
     findings = Findings()
     network = network_of(instance)
-    if not isinstance(answer, StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees):
+    if not isinstance(answer, StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees | StreamedSteps):
         raise InputError("expected a schedule or trees", place="answer")
     if answer.instance_sha256 != instance.sha256:
         text = f"is for the instance {answer.instance_sha256[:12]}…, not for {instance.sha256[:12]}…"
@@ -64,6 +67,8 @@ def verify(instance: Instance, answer: Answer) -> Report:
         verify_orbits(instance, network, answer, findings)
     elif isinstance(answer, TranslatedTrees):
         verify_translated(instance, network, answer, findings)
+    elif isinstance(answer, StreamedSteps):
+        verify_streamed(instance, network, answer, findings)
     elif (
         isinstance(answer, Schedule) and instance.timing is not None and instance.timing.semantics is Semantics.CIRCUIT
     ):

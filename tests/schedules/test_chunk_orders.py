@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 
@@ -11,8 +12,11 @@ from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.fabric import WiredFabric, parse_fabric
 from cwb.core.instance import Instance
-from cwb.core.network_views import wired
+from cwb.core.network_views import rings_of, wired
 from cwb.core.trace import SimulationMode
+from cwb.harness import Request
+from cwb.harness.run import run
+from cwb.instances import load
 from cwb.schedules.chunk_orders import lowered
 from cwb.schedules.multirail import evaluate, message_bytes
 from cwb.schedules.simulate.run import simulate
@@ -72,3 +76,30 @@ def test_too_many_sends_are_refused():
     instance = posed("RI(32)_RI(32)", CollectiveKind.ALL_REDUCE, 8)
     with pytest.raises(InputError, match="33,521,664 sends; expected at most 5,000,000"):
         lowered(instance, ChunkOrders(((0, 1),) * 8, "fifo"))
+
+
+@pytest.mark.parametrize("collective", ["all_reduce", "reduce_scatter", "all_gather"])
+@pytest.mark.parametrize("network", ["mesh(4,3)", "mesh(2,5)", "mesh(3,2,4)"])
+def test_rows_of_a_mesh_are_taken_for_rings(network, collective):
+    """Orders on a mesh are sends over its own links, verified, and no quicker than on the torus that they are made for."""
+    seconds = {}
+    for name in (network, network.replace("mesh", "torus")):
+        demand = Demand(CollectiveKind(collective), Fraction(2**20), 3)
+        record = run(load(name).with_changes(demand=demand), Request("themis")).record
+        assert record.verified, record.violations
+        seconds[name[:4]] = record.metrics["completion_time_s" if name == network else "links_time_s"]
+    assert seconds["mesh"] >= seconds["toru"]
+
+
+def test_what_is_no_mesh_is_told():
+    """Links that differ within a dimension, a missing one, a switch, and bandwidths beside those of links are refused."""
+    assert rings_of(load("mesh(4,3)").network).sizes == (4, 3)
+    assert rings_of(load("line(5)").network).sizes == (5,)
+    assert all(rings_of(load(other).network) is None for other in ("torus(4,4)", "ring(5)", "star(4)", "complete(4)"))
+    mesh = load("mesh(4,3)").network
+    uneven = (replace(mesh.links[0], latency_s=Fraction(1)), *mesh.links[1:])
+    assert all(rings_of(replace(mesh, links=links)) is None for links in (uneven, mesh.links[2:]))
+    asked = Request("themis", options={"bandwidth": ["1 GB/s"] * 2})
+    given = load("mesh(4,3)").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(2**20)))
+    with pytest.raises(InputError, match="expected no others"):
+        run(given, asked)

@@ -1,0 +1,78 @@
+"""Schedules of more sends than are written down: made step by step, counted, and made again for whoever looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...algorithms.matching.network import RankNetwork, reversed_arcs
+from ...algorithms.matching.streamed import GatherStream, bytes_of
+from ...core.budget import Budget
+from ...core.collective import CollectiveKind
+from ...core.effort import require_streamable
+from ...core.schedule import Bools, Ints
+from ...core.streamed import Digest
+
+#: Chunks of all ranks up to which several words are looked at for a chunk that no other neighbour has.
+_FEW_CHUNKS = 4096
+
+#: Blocks between two lines of progress.
+_TOLD = 50
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedGather:
+    """An all-gather that has been made once.
+
+    Parameters
+    ----------
+    stream : GatherStream
+        Makes it again.
+    steps, sends : int
+        Their number.
+    digest : str
+        Of all sends.
+    """
+
+    stream: GatherStream
+    steps: int
+    sends: int
+    digest: str
+
+
+def stream_of(arcs: RankNetwork, owner: Ints, seed: int) -> GatherStream:
+    """Make nothing yet: the steps come when they are asked for."""
+    return GatherStream(arcs.incoming, len(arcs.tail), owner, 4 if len(owner) <= _FEW_CHUNKS else 1, seed)
+
+
+def can_stream(arcs: RankNetwork, links: int, members: Bools, kind: CollectiveKind) -> bool:
+    """Whether all ranks take part over equal links; for an all-reduce, with as many back as there."""
+    fits = bool(members.all()) and len(arcs.tail) == links and arcs.equal
+    if not fits or kind is not CollectiveKind.ALL_REDUCE:
+        return fits
+    ends = (arcs.tail, arcs.head), (arcs.head, arcs.tail)
+    there, back = ((a * arcs.ranks + b) for a, b in ends)
+    there.sort()
+    back.sort()
+    return bool((there == back).all())
+
+
+def streamed_gather(arcs: RankNetwork, owner: Ints, kind: CollectiveKind, budget: Budget) -> StreamedGather | None:
+    """Make all steps once and count them; None if not every rank gets everything, or the budget ends before.
+
+    Raises
+    ------
+    OutOfTime
+        If the memory or the time that is left will not do.
+    """
+    sends = len(owner) * (arcs.ranks - 1)
+    require_streamable(sends, 2 * bytes_of(arcs.ranks, len(owner)))
+    stream = stream_of(reversed_arcs(arcs) if kind is CollectiveKind.REDUCE_SCATTER else arcs, owner, budget.seed)
+    digest, steps, made = Digest(), 0, 0
+    for number, block in enumerate(stream()):
+        digest.add(block)
+        steps, made = steps + len(block), made + int((block >= 0).sum())
+        if number % _TOLD == _TOLD - 1:
+            budget.progress(f"{steps:,} steps, {made:,} of {sends:,} sends")
+        if budget.exhausted:
+            return None
+    return StreamedGather(stream, steps, made, digest.hex()) if made == sends else None

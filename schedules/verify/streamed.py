@@ -1,0 +1,124 @@
+"""Whether a schedule whose sends are made step by step is right: every send is looked at, and none is kept.
+
+Who has what is kept as a set of bits for every rank: a chunk that a link takes must be with its tail when the step
+begins, and its head may not have it yet; at the end every rank has every chunk. So each rank receives each chunk once:
+run backwards over links turned around, such a gather adds up every part once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.collective import CollectiveKind
+from ...core.instance import Instance
+from ...core.kernel import kernel
+from ...core.schedule import Ints
+from ...core.streamed import Digest, StreamedSteps
+from ...core.timing import Semantics
+from ...core.trees import TreeKind
+from .grid import NEVER, grid_of
+from .network import Network
+from .report import Findings, Violation
+from .translated import KINDS
+
+#: Faults of a send, as the compiled loop numbers them.
+_FAULTS = {
+    1: ("range", "there is no such chunk"),
+    2: ("not-held", "its tail does not hold the chunk yet"),
+    3: ("twice", "its head has the chunk, or gets it over another link of the step"),
+}
+
+
+def verify_streamed(instance: Instance, network: Network, answer: StreamedSteps, findings: Findings) -> None:
+    """Make all steps again, and check each of them."""
+    demand = instance.demand
+    if instance.timing is None or instance.timing.semantics is not Semantics.CIRCUIT:
+        findings.add(Violation("size", "steps of equal length need a timing of circuits"))
+        return
+    everyone = demand is not None and sorted(demand.ranks or range(instance.npus)) == list(range(instance.npus))
+    if demand is None or instance.also or not everyone or KINDS.get(demand.collective) is not answer.kind:
+        findings.add(Violation("demand", f"a gather of all ranks ({answer.kind.value}) is not what is asked for"))
+        return
+    if network.nodes != instance.npus:
+        findings.add(Violation("path", "steps of links lead from rank to rank; expected no switches"))
+        return
+    delay = grid_of(instance).delay
+    if len(set(delay.tolist())) != 1 or int(delay.max()) >= NEVER:
+        findings.add(Violation("grid", "steps are not of equal length: links differ, or a step takes too many ticks"))
+        return
+    if answer.kind is TreeKind.BOTH and not _paired(network):
+        findings.add(Violation("path", "sums go back over the opposite links; expected one for every link"))
+        return
+    _play(instance, network, answer, demand.chunks, findings)
+
+
+def streamed_epochs(instance: Instance, answer: StreamedSteps) -> int:
+    """Epochs that it takes: every step those of its links, which are equal."""
+    return answer.steps * int(grid_of(instance).delay.max(initial=0))
+
+
+def _paired(network: Network) -> bool:
+    """Whether as many links lead from each node to another one as back."""
+    there = network.link_source * network.nodes + network.link_target
+    back = network.link_target * network.nodes + network.link_source
+    return np.array_equal(np.sort(there), np.sort(back))
+
+
+def _play(instance: Instance, network: Network, answer: StreamedSteps, copies: int, findings: Findings) -> None:
+    """Follow the gather step by step; of a reduce-scatter the one that it is backwards."""
+    ranks, chunks = instance.npus, instance.npus * copies
+    tail, head = network.link_source, network.link_target
+    if instance.demand is not None and instance.demand.collective is CollectiveKind.REDUCE_SCATTER:
+        tail, head = head, tail
+    held = np.zeros(((chunks + 63) // 64, ranks), dtype=np.uint64)
+    number = np.arange(chunks)
+    np.bitwise_or.at(held, (number >> 6, number // copies), np.uint64(1) << (number & 63).astype(np.uint64))
+    lacking = np.full(ranks, chunks - copies, dtype=np.int64)
+    digest, steps, sends = Digest(), 0, 0
+    for block in answer.blocks():
+        if block.dtype != np.int32 or block.ndim != 2 or block.shape[1] != len(tail):
+            findings.add(Violation("size", f"a block of {block.dtype} {block.shape}; expected int32 for every link"))
+            return
+        count, step, link, fault = follow(held, lacking, tail, head, chunks, block)
+        if fault:
+            kind, text = _FAULTS[fault]
+            chunk = int(block[step, link])
+            findings.add(Violation(kind, text, link=int(link), chunk=chunk, step=steps + int(step)))
+            return
+        digest.add(block)
+        steps, sends = steps + len(block), sends + int(count)
+    for rank in np.flatnonzero(lacking)[:1].tolist():
+        findings.add(Violation("missing", f"lacks {lacking[rank]:,} chunks at the end", rank=rank))
+    told = answer.gather_steps, answer.gather_sends, answer.digest
+    if told != (steps, sends, digest.hex()):
+        text = f"{steps:,} steps, {sends:,} sends, digest {digest.hex()[:12]}…; the answer says {told[0]:,}, {told[1]:,}, {told[2][:12]}…"
+        findings.add(Violation("size", text))
+
+
+@kernel
+def follow(held: Any, lacking: Any, tail: Ints, head: Ints, chunks: int, block: Any) -> tuple[int, int, int, int]:
+    """Follow the sends of a block; give their number, and the place and the number of the first fault."""
+    count = 0
+    for step in range(len(block)):
+        for link in range(len(tail)):
+            chunk = block[step, link]
+            if chunk == -1:
+                continue
+            if chunk < 0 or chunk >= chunks:
+                return count, step, link, 1
+            bit = np.uint64(1) << np.uint64(chunk & 63)
+            if held[chunk >> 6, tail[link]] & bit == np.uint64(0):
+                return count, step, link, 2
+        for link in range(len(tail)):
+            chunk = block[step, link]
+            if chunk == -1:
+                continue
+            bit = np.uint64(1) << np.uint64(chunk & 63)
+            if held[chunk >> 6, head[link]] & bit != np.uint64(0):
+                return count, step, link, 3
+            held[chunk >> 6, head[link]] |= bit
+            lacking[head[link]] -= 1
+            count += 1
+    return count, 0, 0, 0

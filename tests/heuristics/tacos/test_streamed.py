@@ -1,0 +1,139 @@
+"""Sends that are made step by step and not kept: right, the same at every call, and judged one by one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from cwb.core.budget import Budget
+from cwb.core.method import Status
+from cwb.core.streamed import Digest, StreamedSteps
+from cwb.heuristics.tacos.method import METHOD
+from cwb.schedules.verify import verify
+
+KINDS = ("all_gather", "reduce_scatter", "all_reduce")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("network", "chunks"), [("mesh(4,3)", 1), ("mesh(3,3,2)", 3), ("torus(4,5)", 4), ("line(5)", 2)]
+)
+def test_everybody_has_everything(pose, solve, kind, network, chunks):
+    """A replay with sets of contributions ends with all of them, each added once, and the judge agrees."""
+    done = solve(pose(network, kind, chunks=chunks), answer="stream")
+    assert done.record.verified, done.record.violations
+    answer, ends = done.answer, done.instance.network.link_ends
+    blocks = np.concatenate(list(answer.blocks()))
+    ranks, gathers = done.instance.npus, kind != "reduce_scatter"
+    count = ranks * chunks
+    state = [[{rank} if not gathers or kind == "all_reduce" else set() for _ in range(count)] for rank in range(ranks)]
+    if kind != "all_gather":
+        for row in blocks[::-1]:
+            _pass(state, [(ends[e] if not gathers else ends[e][::-1], c) for e, c in enumerate(row.tolist()) if c >= 0])
+        assert all(state[chunk // chunks][chunk] == set(range(ranks)) for chunk in range(count))
+    if gathers:
+        whole = {chunk: {chunk // chunks} if kind == "all_gather" else set(range(ranks)) for chunk in range(count)}
+        state = [[whole[c] if c // chunks == rank else set() for c in range(count)] for rank in range(ranks)]
+        for row in blocks:
+            _pass(state, [(ends[e], c) for e, c in enumerate(row.tolist()) if c >= 0])
+        assert all(row == [whole[chunk] for chunk in range(count)] for row in state)
+    assert done.record.metrics["epochs"] == answer.steps == len(blocks) * answer.phases
+
+
+def _pass(state, sends):
+    """Add what each receiver did not have of a chunk; nothing may be added twice."""
+    read = [state[tail][chunk] for (tail, _), chunk in sends]
+    for ((_, head), chunk), data in zip(sends, read, strict=True):
+        assert data
+        assert not state[head][chunk] & data
+        state[head][chunk] = state[head][chunk] | data
+
+
+def test_meshes_are_at_the_bound(pose, solve):
+    """All-gathers on meshes take the steps that are proved, whether sends are kept or not, with the same sends."""
+    for network in ("mesh(7,5)", "mesh(4,4,4)"):
+        kept, streamed = (solve(pose(network), answer=answer) for answer in ("schedule", "stream"))
+        assert kept.record.status == streamed.record.status == "optimal"
+        assert kept.record.metrics["engine"] == "steps, as they come"
+        assert kept.record.objective == streamed.record.objective
+        assert streamed.record.metrics["sends"] == len(kept.answer.sends)
+
+
+def test_two_calls_make_the_same_sends(pose, solve):
+    """The digest follows from the seed alone, however large the blocks are."""
+    first, second = (solve(pose("mesh(6,6)"), answer="stream", seed=seed).answer for seed in (3, 3))
+    assert first.digest == second.digest != solve(pose("mesh(6,6)"), answer="stream", seed=4).answer.digest
+    whole = Digest()
+    whole.add(np.concatenate(list(first.blocks())))
+    assert whole.hex() == first.digest
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Blocks of an answer with some of their entries changed."""
+
+    answer: StreamedSteps
+    change: str
+
+    def __call__(self):
+        """Make them."""
+        rows = np.concatenate(list(self.answer.blocks()))
+        if self.change == "range":
+            rows[0, 0] = 10**6
+        elif self.change == "not-held":
+            rows = rows[::-1].copy()
+        elif self.change == "missing":
+            rows = rows[:-1]
+        elif self.change == "twice":
+            rows[1] = rows[0]
+        elif self.change == "shape":
+            rows = rows[:, 1:]
+        yield rows
+
+
+@pytest.mark.parametrize("change", ["range", "not-held", "missing", "twice", "shape"])
+def test_wrong_sends_are_refused(pose, solve, change):
+    """The judge tells unknown chunks, what is not there yet, what comes again, what is missing, and columns that are no links."""
+    done = solve(pose("mesh(4,4)"), answer="stream")
+    counts = verify(done.instance, replace(done.answer, blocks=Changed(done.answer, change))).counts
+    assert (change if change != "shape" else "size") in counts
+
+
+def test_wrong_claims_are_refused(pose, solve, rectangle):
+    """Another digest or number of steps, another collective, and links that take unequally long are refused."""
+    done = solve(pose("mesh(4,4)"), answer="stream")
+    answer = done.answer
+    assert "size" in verify(done.instance, replace(answer, digest="0" * 64)).counts
+    assert "size" in verify(done.instance, replace(answer, gather_steps=answer.gather_steps - 1)).counts
+    assert "demand" in verify(done.instance, replace(answer, kind=type(answer.kind).IN)).counts
+    other = METHOD.pose(pose(rectangle(4, 4, 50, 75)), METHOD.options())
+    assert "grid" in verify(other, replace(answer, instance_sha256=other.sha256)).counts
+
+
+def test_a_reason_is_given(pose, solve, rectangle):
+    """Unequal links, switches, a group and an all-reduce over one-way links have no stream."""
+    one_way = pose("ring(5, bidirectional=false)", "all_reduce")
+    for posed in (pose(rectangle(3, 3, 50, 75)), pose("star(4)"), pose("mesh(3,3)", ranks=(0, 1, 2)), one_way):
+        assert "answer=stream" in solve(posed, answer="stream").record.message
+
+
+def test_a_run_that_is_stopped_has_no_answer(pose):
+    """Steps that were not all made are no answer."""
+    budget = Budget()
+    budget.stop.set()
+    options = METHOD.options(answer="stream")
+    outcome = METHOD.run(METHOD.pose(pose("mesh(4,4)"), options), None, budget, options)
+    assert (outcome.status, outcome.answer) == (Status.LIMIT, None)
+
+
+def test_a_file_has_the_digest(pose, solve, tmp_path):
+    """No send is written; a file has their number and digest, which the same command finds again."""
+    from cwb.cli.solve import write_answer
+
+    done = solve(pose("mesh(4,4)"), answer="stream")
+    write_answer(tmp_path / "steps.json", done.instance, done)
+    data = json.loads((tmp_path / "steps.json").read_text())
+    assert data["answer"]["sha256"] == done.answer.digest
+    assert data["answer"]["sends"] == 240
