@@ -113,6 +113,7 @@ FORMULATIONS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "taccl/contiguity": ("torus(16,16)", GATHER, ()),
     "ten/ilp": ("torus(16,16)", GATHER, ()),
     "multirail/themis": METHODS["themis-lp"],
+    "expert-placement/slots": ("star(64)", None, (f"loads={list(range(1, 257))}", "replicas=320")),
     "fast/rails": ("dgx_h100(boxes=16)", ALL_TO_ALL, ()),
     "straggler/rounds": ("switch(12)", LATE, ()),
     "sccl/rounds": ("torus(16,16)", GATHER, ()),

@@ -96,6 +96,7 @@ FORMULATIONS: Mapping[str, str] = {
     "ten/ilp": "models.ten.method:ILP",
     "multirail/themis": "models.multirail.method:SHARES",
     "sccl/rounds": "models.sccl.method:ROUNDS",
+    "expert-placement/slots": "models.experts.method:SLOTS",
     "fast/rails": "models.fast.method:RAILS",
     "straggler/rounds": "models.straggler.method:ROUNDS",
     "teccl/milp": "models.teccl.method:MILP",

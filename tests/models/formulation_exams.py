@@ -118,6 +118,10 @@ INSTANCES = {
             wanted=6 * 2**27 / 60e9,
         ),
     ],
+    "expert-placement/slots": [
+        Exam("star(2)", options={"loads": [5, 3, 1], "replicas": 4}, wanted=5.0),
+        Exam("star(4)", options={"loads": [4, 2, 1, 1], "replicas": 8, "groups": 2, "nodes": 2}, wanted=3.0),
+    ],
     # All shortest ways of an odd ring are the only ones.
     "taccl/routing": [Exam("ring(5)", "all_gather", method={"contiguity": False, "routing_gap": 0})],
     "taccl/contiguity": [Exam("ring(3)", "all_gather", chunks=2), Exam("line(3)", "broadcast", chunks=2)],

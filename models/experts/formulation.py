@@ -1,0 +1,100 @@
+"""Replicas of experts on the slots of GPUs as a Pyomo model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyomo.environ as pyo
+
+from .problem import Slots, greedy
+
+
+def build(problem: Slots) -> Any:
+    """Build the model: how many replicas, where they are, full slots, groups on nodes, and the largest load."""
+    m = pyo.ConcreteModel("experts")
+    variables(m, problem)
+    one_count(m)
+    all_placed(m)
+    slots_filled(m, problem)
+    largest_load(m, problem)
+    if problem.nodes > 1:
+        one_node(m)
+        groups_of_node(m, problem)
+        on_its_node(m, problem)
+    objective(m)
+    return m
+
+
+def variables(m: Any, problem: Slots) -> None:
+    """``x``, ``y``, ``z`` and ``T``, which is no more than that of the usual placement."""
+    m.E = pyo.RangeSet(0, len(problem.loads) - 1)
+    m.K = pyo.RangeSet(1, problem.most)
+    m.G = pyo.RangeSet(0, problem.gpus - 1)
+    m.P = pyo.RangeSet(0, problem.groups - 1)
+    m.N = pyo.RangeSet(0, problem.nodes - 1)
+    m.x = pyo.Var(m.E, m.K, domain=pyo.Binary)
+    m.y = pyo.Var(m.E, m.K, m.G, domain=pyo.NonNegativeIntegers, bounds=(0, problem.each))
+    m.z = pyo.Var(m.P, m.N, domain=pyo.Binary)
+    m.T = pyo.Var(domain=pyo.NonNegativeReals, bounds=(0, float(problem.largest(greedy(problem)))))
+
+
+def one_count(m: Any) -> None:
+    """``sum_k x_{e,k} = 1``: every expert has some number of replicas."""
+
+    @m.Constraint(m.E)
+    def one_count(m: Any, e: int) -> Any:
+        return pyo.quicksum(m.x[e, k] for k in m.K) == 1
+
+
+def all_placed(m: Any) -> None:
+    """``sum_g y_{e,k,g} = k x_{e,k}``: all its replicas are on GPUs."""
+
+    @m.Constraint(m.E, m.K)
+    def all_placed(m: Any, e: int, k: int) -> Any:
+        return pyo.quicksum(m.y[e, k, g] for g in m.G) == k * m.x[e, k]
+
+
+def slots_filled(m: Any, problem: Slots) -> None:
+    """``sum_{e,k} y_{e,k,g} = S``: every slot of a GPU holds a replica."""
+
+    @m.Constraint(m.G)
+    def slots_filled(m: Any, g: int) -> Any:
+        return pyo.quicksum(m.y[e, k, g] for e in m.E for k in m.K) == problem.each
+
+
+def largest_load(m: Any, problem: Slots) -> None:
+    """``sum_{e,k} w_e / k y_{e,k,g} <= T``: replicas share the load of an expert."""
+
+    @m.Constraint(m.G)
+    def largest_load(m: Any, g: int) -> Any:
+        return pyo.quicksum(float(problem.loads[e] / k) * m.y[e, k, g] for e in m.E for k in m.K) <= m.T
+
+
+def one_node(m: Any) -> None:
+    """``sum_n z_{p,n} = 1``: every group is on a node."""
+
+    @m.Constraint(m.P)
+    def one_node(m: Any, p: int) -> Any:
+        return pyo.quicksum(m.z[p, n] for n in m.N) == 1
+
+
+def groups_of_node(m: Any, problem: Slots) -> None:
+    """``sum_p z_{p,n}`` is the same for all nodes."""
+
+    @m.Constraint(m.N)
+    def groups_of_node(m: Any, n: int) -> Any:
+        return pyo.quicksum(m.z[p, n] for p in m.P) == problem.groups // problem.nodes
+
+
+def on_its_node(m: Any, problem: Slots) -> None:
+    """``sum_{g on n} y_{e,k,g} <= k z_{p(e),n}``: an expert is on the node of its group."""
+
+    @m.Constraint(m.E, m.K, m.N)
+    def on_its_node(m: Any, e: int, k: int, n: int) -> Any:
+        here = pyo.quicksum(m.y[e, k, g] for g in m.G if problem.node(g) == n)
+        return here <= k * m.z[problem.group(e), n]
+
+
+def objective(m: Any) -> None:
+    """Minimize the largest load."""
+    m.objective = pyo.Objective(expr=m.T, sense=pyo.minimize)
