@@ -21,6 +21,9 @@ from .text import read_text
 
 MAX_BYTES = 16 * 2**20
 
+#: Times of a file at most, and letters of a line with some.
+MAX_SAMPLES, MAX_LINE = 10_000, 1000
+
 #: Programs by the collective that they measure; sizes of the others mean something else.
 PROGRAMS = {
     "all_reduce": CollectiveKind.ALL_REDUCE,
@@ -39,7 +42,7 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?\Z")
 #: Columns of one half of a line: time, two bandwidths, errors.
 _HALF = 4
 
-_RANK = re.compile(r"#?\s*Rank\s+([0-9]+)\s+(?:Group\s+[0-9]+\s+)?Pid\s")
+_RANK = re.compile(r"\bRank\s{1,9}([0-9]{1,9})\s{1,9}(?:Group\s{1,9}[0-9]{1,9}\s{1,9})?Pid\s")
 _LIBRARY = re.compile(r"nccl-library=([0-9]+)|NCCL version ([0-9]+\.[0-9]+\.[0-9]+)")
 
 
@@ -97,6 +100,8 @@ def read_measured(path: Path) -> Measured:
         found = _from_json(text) if text.lstrip().startswith("{") else _from_text(text)
         if not found.samples:
             raise InputError("no line with a size and times; expected what nccl-tests prints, or its -J file")
+        if len(found.samples) > MAX_SAMPLES:
+            raise InputError(f"{len(found.samples):,} times; expected at most {MAX_SAMPLES:,}")
         return found
 
 
@@ -104,7 +109,7 @@ def _from_text(text: str) -> Measured:
     """What was printed."""
     samples: list[Sample] = []
     for line in text.splitlines():
-        if (found := _LINE.search(line)) is not None:
+        if len(line) <= MAX_LINE and (found := _LINE.search(line)) is not None:
             samples += _samples(int(found[1]), found[2].split())
     ranks = {int(number) for number in _RANK.findall(text)}
     return Measured(tuple(samples), _collective(text), len(ranks) or None, _version(text))

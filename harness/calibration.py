@@ -35,6 +35,9 @@ LEAST_OFF = 0.25
 #: How many times the usual deviation an outlier is off.
 _SPREADS = 5.0
 
+#: Of more, something else is wrong.
+MOST_OUTLIERS = 100
+
 #: Times up to so many times the least one are those of small sizes; times for a byte likewise those of large ones.
 _SMALL = _LARGE = 1.25
 
@@ -160,7 +163,7 @@ def _outliers(samples: Sequence[Sample]) -> tuple[Outlier, ...]:
     """Samples that are far from the sizes beside them, the farthest first, as long as there are any."""
     left, found = list(samples), list[Outlier]()
     while len({sample.size for sample in left}) >= 3:
-        guesses = [_guesses(sample, left) for sample in left]
+        guesses = _all_guesses(left)
         off = [
             min((log(sample.seconds) - guess for guess in some), key=abs, default=0.0)
             for sample, some in zip(left, guesses, strict=True)
@@ -169,32 +172,42 @@ def _outliers(samples: Sequence[Sample]) -> tuple[Outlier, ...]:
         worst = max(range(len(left)), key=lambda index: abs(off[index]))
         if abs(off[worst]) <= max(log(1 + LEAST_OFF), _SPREADS * spread):
             break
+        if len(found) == MOST_OUTLIERS:
+            raise InputError(f"more than {MOST_OUTLIERS} samples are far from the sizes beside them")
         found.append(Outlier(left.pop(worst), exp(guesses[worst][-1])))
     return tuple(sorted(found, key=lambda one: (one.sample.size, one.sample.in_place)))
 
 
-def _guesses(sample: Sample, others: Sequence[Sample]) -> list[float]:
-    """Logarithms of times that are expected, the best last: between the next sizes, and of the same size."""
+def _all_guesses(samples: Sequence[Sample]) -> list[list[float]]:
+    """Of every sample logarithms of times that the others let expect, the best last."""
     by_size: dict[int, list[float]] = {}
-    for other in others:
-        if other is not sample:
-            by_size.setdefault(other.size, []).append(log(other.seconds))
-    middle = {size: median(values) for size, values in by_size.items()}
-    below = sorted(size for size in middle if size < sample.size)[-2:]
-    above = min((size for size in middle if size > sample.size), default=None)
-    found: list[float] = []
-    if below and above is not None:
-        first = below[-1]
-        part = (sample.size - first) / (above - first)
-        found.append(log((1 - part) * exp(middle[first]) + part * exp(middle[above])))
-        bent = log(sample.size / first) / log(above / first)
-        found.append((1 - bent) * middle[first] + bent * middle[above])
-    elif above is not None:
-        found.append(middle[above])
-    elif len(below) == 2:
-        slope = (exp(middle[below[1]]) - exp(middle[below[0]])) / (below[1] - below[0])
-        found.append(log(max(exp(middle[below[1]]) + slope * (sample.size - below[1]), exp(middle[below[1]]))))
-    return [*found, *(middle[size] for size in (sample.size,) if size in middle)]
+    for sample in samples:
+        by_size.setdefault(sample.size, []).append(log(sample.seconds))
+    sizes = sorted(by_size)
+    place = {size: index for index, size in enumerate(sizes)}
+    middle = [median(by_size[size]) for size in sizes]
+    found: list[list[float]] = []
+    for sample in samples:
+        same = list(by_size[sample.size])
+        same.remove(log(sample.seconds))
+        beside = _beside(sizes, middle, place[sample.size])
+        found.append([*beside, *([median(same)] if same else [])])
+    return found
+
+
+def _beside(sizes: Sequence[int], middle: Sequence[float], index: int) -> list[float]:
+    """Logarithms of the times that are expected at a size between those of the sizes beside it, or beyond them."""
+    size = sizes[index]
+    if 0 < index < len(sizes) - 1:
+        low, high = sizes[index - 1], sizes[index + 1]
+        part, bent = (size - low) / (high - low), log(size / low) / log(high / low)
+        before, after = middle[index - 1], middle[index + 1]
+        return [log((1 - part) * exp(before) + part * exp(after)), (1 - bent) * before + bent * after]
+    if index == 0:
+        return [middle[1]]
+    last, earlier = exp(middle[index - 1]), exp(middle[index - 2])
+    slope = (last - earlier) / (sizes[index - 1] - sizes[index - 2])
+    return [log(max(last + slope * (size - sizes[index - 1]), last))]
 
 
 @dataclass(frozen=True, eq=False)
