@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Literal
 
 from ...core.topology import NodeKind, Topology
+from ...core.watch import ask
 
 #: Part of the nominal rate by generation, and of PCIe.
 NVLINK_PART = {"volta": 0.8, "ampere": 0.8, "hopper": 20.6 / 25, "blackwell": 40.1 / 50}
@@ -92,8 +93,11 @@ class Boxes:
             self.leaving[a].append(link)
         self._ways: dict[int, dict[int, Ways]] = {}
         self._onward: dict[int, list[int]] = {}
+        nodes_of: dict[str, list[int]] = {}
+        for node, name in enumerate(self.of_node):
+            nodes_of.setdefault(name, []).append(node)
         names = dict.fromkeys(self.of_node[node] for node in self.nodes)
-        self.boxes = tuple(self._box(name) for name in names)
+        self.boxes = tuple(self._box(name, nodes_of[name]) for name in names)
 
     def _box_of_nodes(self, per_box: int | None) -> list[str]:
         names = [node.name for node in self.topology.nodes]
@@ -122,12 +126,15 @@ class Boxes:
                 return [found.get(node, "\0") for node in range(len(self.topology.nodes))]
             found |= new
 
-    def _box(self, name: str) -> Box:
-        ranks = tuple(index for index, node in enumerate(self.nodes) if self.of_node[node] == name)
+    def _box(self, name: str, nodes: Sequence[int]) -> Box:
+        ask("boxes are found")
+        ends = self.topology.link_ends
+        ranks = tuple(sorted(self.position[node] for node in nodes if node in self.position))
         nics: list[Nic] = []
-        for out, (a, b) in enumerate(self.topology.link_ends):
-            if self.of_node[a] == name and self.of_node[b] != name and self._may_pass(a):
-                back = next((link for link in self.leaving[b] if self.topology.link_ends[link][1] == a), None)
+        for out in sorted(link for node in nodes if self._may_pass(node) for link in self.leaving[node]):
+            a, b = ends[out]
+            if self.of_node[b] != name:
+                back = next((link for link in self.leaving[b] if ends[link][1] == a), None)
                 if back is not None:
                     hops = {rank: self._hops_to(rank, a) for rank in ranks}
                     near = sorted((rank for rank in ranks if hops[rank] is not None), key=lambda r: (hops[r], r))

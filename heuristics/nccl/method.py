@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -12,7 +14,7 @@ from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.problem import GroupProblem, group_problems, supports_groups
 from ...core.budget import Budget
 from ...core.collective import CollectiveKind
-from ...core.errors import InputError, Unsupported
+from ...core.errors import InputError, OutOfTime, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome, Status
@@ -240,7 +242,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
         except InputError as error:  # no path leads to some rank
             raise Unsupported(error.problem) from None
         budget.tell_bound(bound, certificate)
-    with budget.clock.phase("build"), watched(budget):
+    with budget.clock.phase("build"), _searching(budget):
         found = prediction(instance, options)
         size = float(found.problem.demand.size_bytes)
         pick, made = found.pick(size), found.pick(size, found.drawable)
@@ -266,6 +268,17 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: NcclOptions
     if made.algorithm is not pick.algorithm:
         told += f"; the schedule is that of {made.algorithm.value}, since switches here do not add"
     return Outcome(Status.FEASIBLE, answer, bound=float(bound), certificate=certificate, message=told, metrics=metrics)
+
+
+@contextmanager
+def _searching(budget: Budget) -> Iterator[None]:
+    """Let searches ask the budget, and say what was going on when it was spent."""
+    try:
+        with watched(budget):
+            yield
+    except OutOfTime as error:
+        why = budget.why_exhausted if budget.exhausted else ""
+        raise (OutOfTime(f"{why} while channels and ways were searched") if why else error) from None
 
 
 def _nics_used(boxes: Boxes, answer: StepSchedule | TreePacking) -> int:
