@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -191,7 +192,10 @@ class CollectiveTimes:
 
     def _scheduled(self, communication: Communication, ranks: int, name: str, posed: Instance) -> TimedCollective:
         request = Request(name, options=self.options.get(name, {}), seed=self.seed, time_limit_s=self.time_limit_s)
-        record = run(posed, request).record
+        stop = threading.Event()
+        record = run(posed, request, stop=stop).record
+        if stop.is_set():  # Ctrl-C ends the whole training, not one of its runs
+            raise KeyboardInterrupt
         what = f"{name}: {communication.collective.value} of {amount(communication.size_bytes, SIZES)}, {ranks} ranks"
         if record.verified is not True or record.objective is None or record.objective_unit != "s":
             reason = record.message or "; ".join(record.violations) or f"its objective is no time but {record.status}"

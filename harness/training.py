@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -259,7 +260,10 @@ def _network(instance: Instance, request: TrainingRequest, progress: Progress) -
 def _designed(instance: Instance, request: TrainingRequest, progress: Progress) -> tuple[Fraction, ...]:
     name = str(request.design)
     asked = Request(name, options=request.options.get(name, {}), seed=request.seed, time_limit_s=request.time_limit_s)
-    done = run(instance, asked)
+    stop = threading.Event()
+    done = run(instance, asked, stop=stop)
+    if stop.is_set():
+        raise KeyboardInterrupt
     if not isinstance(done.answer, BandwidthPlan) or done.record.verified is not True:
         raise Unsupported(f"{name}: {done.record.message or 'no bandwidths'}")
     progress(f"{name}: {', '.join(f'{rate / 1e9:.6g}' for rate in done.answer.bandwidth_Bps)} GB/s")
