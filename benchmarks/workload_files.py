@@ -111,7 +111,8 @@ def gpt_2(name: str, layers: int, hidden: int, batch: int) -> dict[str, Any]:
     model.add("attention", 4 * hidden**2, tokens=tokens, scores=4 * tokens * sequence * hidden, repeat=layers)
     model.add("mlp", 8 * hidden**2, tokens=tokens, repeat=layers)
     model.add("logits", 0, operations=2 * tokens * hidden * vocabulary)
-    shape = f"{layers} layers, hidden size {hidden}, {batch} sequence{"s" * (batch > 1)} of 1,024 tokens on each NPU"
+    sequences = "sequence" if batch == 1 else "sequences"
+    shape = f"{layers} layers, hidden size {hidden}, {batch} {sequences} of 1,024 tokens on each NPU"
     return file(name, f"GPT-2, data parallel: {shape}.", "Radford et al. 2019, table 2", FP32, model)
 
 
