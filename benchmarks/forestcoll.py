@@ -10,7 +10,8 @@ The rows are those of a Markdown table, printed as they come: an all-gather of 1
 seconds of one thread, which other programs on the machine change less than those of a clock on the wall. Every process first solves a star of three,
 so that imports and compiled code are there; neither that nor making the network counts. `rest` is the search for the smallest number of trees and the
 simulation. An order is that of the generator or a seed: with a seed all nodes have new names, and nodes and links stand in a random order. Peak
-memory is that of the process, with Python, NumPy and compiled code.
+memory is that of the process, with Python, NumPy and compiled code. Every root has trees of its own (`symmetry=none`): scaling.py measures forests by
+symmetry.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def measure(network: str, seed: int | None, limit_s: float | None, limit_bytes: 
     method, asked = registry.get("forestcoll"), instance.with_changes(demand=GATHER)
     clock = ProcessorClock(limit_s)
     try:
-        outcome = method.run(asked, None, Budget(clock=clock), method.options())
+        outcome = method.run(asked, None, Budget(clock=clock), method.options(symmetry="none"))
         verdict = None if outcome.answer is None else judge(asked, outcome.answer, outcome.certificate, clock)
     except MemoryError:
         return (*begin, "out of memory")
