@@ -32,7 +32,7 @@ NETWORKS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("L(distance_regular(4, 32))", (1, 8)),
     ("de_bruijn(4, 4)", (1, 8)),
     ("L(power(diamond(), 2))", (1, 8)),
-    ("circulant(256,[11,12])", (1, 8)),
+    ("circulant(256,[11,12])", (1,)),
 )
 
 

@@ -1,9 +1,9 @@
 """Pieces with fixed ways over links: which link serves which of them when.
 
-A link serves one piece at a time, and as soon as one waits: first one whose next link is about to be idle, then
-the one with the most links before it, of these the one that has come first. So no link is idle for which something
-waits one link before it, what has far to go is under way early, and at the end of all there is only what has one link
-left: where many pieces wait everywhere, the busiest link is hardly ever idle.
+A link serves one piece at a time, and as soon as one waits: first one whose next link is about to be idle, if that is
+wanted, then the one with the most links before it, of these one for the next link where the fewest wait, in the order
+in which they have come. So what has far to go is under way early, and at the end of all there is only what has one
+link left: where many pieces wait everywhere, the busiest link is hardly ever idle.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ import numpy as np
 from ...core.kernel import kernel
 from ...core.schedule import Ints
 from ..epochs.insertion import Heap, drop_first, empty_heap, enter
-
-#: Pieces of which a link that has fewer is about to be idle.
-_FEW = 2
 
 #: Events that one call of the kernel takes: a fraction of a second.
 _EVENTS = 500_000
@@ -50,10 +47,17 @@ class _Waiting(NamedTuple):
     place: Any
     busy: Any
     marked: Any
+    few: int
 
 
 def served(
-    ways: Ways, tails: Ints, window: Ints, delay: Ints, order: Ints, exhausted: Callable[[], bool] = lambda: False
+    ways: Ways,
+    tails: Ints,
+    window: Ints,
+    delay: Ints,
+    order: Ints,
+    exhausted: Callable[[], bool] = lambda: False,
+    few: int = 2,
 ) -> Ints | None:
     """Ticks at which pieces start over each of their links.
 
@@ -69,6 +73,8 @@ def served(
         In which order pieces wait at the start.
     exhausted : callable
         Whether the time is over.
+    few : int
+        A link with fewer pieces is about to be idle; 0 for none.
 
     Returns
     -------
@@ -88,6 +94,7 @@ def served(
         place,
         np.zeros(links, dtype=np.bool_),
         np.zeros(links, dtype=np.bool_),
+        few,
     )
     at, heap, touched = ways.first[:-1].copy(), empty_heap(pieces + 2 * links + 1), np.arange(links)
     _begin(ways, at, waiting, order)
@@ -132,16 +139,17 @@ def _wait(ways: Any, waiting: Any, at: int, left: int, piece: int) -> None:
 @kernel
 def _first(ways: Any, at: Any, waiting: Any, link: int) -> int:
     """The place whose first piece the link serves; -1 where none waits."""
-    best, most = -1, 0
+    best, most, fewest = -1, 0, 0
     for place in range(waiting.most.shape[1]):
         left = waiting.most[link, place]
         while left > 0 and waiting.head[link, place, left] < 0:
             left -= 1
         waiting.most[link, place] = left
-        if left > 1 and waiting.count[ways.link[at[waiting.head[link, place, left]] + 1]] < _FEW:
+        count = waiting.count[ways.link[at[waiting.head[link, place, left]] + 1]] if left > 1 else 0
+        if left > 1 and count < waiting.few:
             left += waiting.head.shape[2]
-        if left > most:
-            best, most = place, left
+        if left > most or (left == most and count < fewest):
+            best, most, fewest = place, left, count
     return best
 
 

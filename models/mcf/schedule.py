@@ -20,6 +20,9 @@ from .problem import Exchange, exchange_of
 from .solve import bound, measures
 from .ways import ways_of
 
+#: Pieces of which a link that has fewer is served first; which is better depends on the network.
+_FEW = (0, 2)
+
 #: Ticks of the longest window: times are rounded up to them.
 _TICKS = 2**24
 
@@ -68,9 +71,11 @@ def scheduled(instance: Instance, exchange: Exchange, ways: Ways, budget: Budget
     delay = window + np.array([-(-link.latency_s // tick_s) for link in topology.links], dtype=np.int64)
     pairs = (len(ways.first) - 1) // pieces
     order = np.arange(pairs * pieces).reshape(pairs, pieces).T.ravel()  # a piece of every pair, then the next ones
-    start = served(ways, exchange.tails, window, delay, order, lambda: budget.exhausted)
-    if start is None:
+    tried = (served(ways, exchange.tails, window, delay, order, lambda: budget.exhausted, few) for few in _FEW)
+    found = [start for start in tried if start is not None]
+    if not found:
         return None
+    start = min(found, key=lambda start: int((start + delay[ways.link]).max()))
     chosen = np.argsort(start, kind="stable")
     link = ways.link[chosen]
     return Schedule(
