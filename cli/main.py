@@ -29,6 +29,7 @@ COMMANDS = {
     "simulate": "simulate:simulate",
     "train": "train:train",
     "repair": "repair:repair",
+    "resilience": "resilience:resilience",
     "reproduce": "reproduce:reproduce",
     "polish": "polish:polish",
     "formulate": "formulate:formulate",

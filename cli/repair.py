@@ -1,15 +1,20 @@
-"""``cwb repair``: links of a planned network have failed or changed; keep most of the trees."""
+"""``cwb repair``: links of a network have failed or changed; keep most of a plan or of a schedule."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..core.errors import ExitStatus, InputError, located
+from .edits import network_edits
 from .options import libraries_on_stderr, parse_duration, parse_options, progress_on_stderr
 from .streams import echo
+
+if TYPE_CHECKING:
+    from ..harness.rerouting import Repaired
 
 
 @click.command()
@@ -28,6 +33,7 @@ from .streams import echo
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the record as one JSON object on stdout.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@network_edits
 def repair(
     plan: Path,
     changes: tuple[str, ...],
@@ -38,13 +44,21 @@ def repair(
     output: Path | None,
     as_json: bool,
     quiet: bool,
+    edits: tuple[tuple[str, str], ...],
 ) -> int:
-    """Repair PLAN, trees that 'cwb solve --model mtree ... -o PLAN' has written, after changes of its network.
+    """Repair PLAN, a plan or a schedule that 'cwb solve ... -o PLAN' has written, after changes of its network.
 
     \b
     cwb repair plan.json -c 3-7=0 -c 0-1=0.5
     cwb repair plan.json -c "New York-London=80 Mb/s" -O new_trees=2 -O height=4 -o new.json
-    cwb repair plan.json -c "5-7=-20 Mb/s" -O new_trees=0
+    cwb repair schedule.json --without-link box0.gpu0:ib0 -o new.json
+    cwb repair schedule.json --link "0:1=12.5 GB/s" --json
+
+    With -c, PLAN has the trees of mtree over a wide-area network: trees that still work are kept, and few are added.
+
+    With --without-link or --link, PLAN is any schedule: what used a link that is gone takes another path between the same
+    two nodes, and all else stays. What the old schedule loses, the new time, the nodes that have to be told, and a bound
+    on every schedule of the changed network are printed.
     """
     from ..algorithms.trees.network import pose
     from ..core.record import RunRecord
@@ -60,6 +74,10 @@ def repair(
 
     if output is not None and not output.parent.is_dir():
         raise InputError("its folder does not exist", source=str(output))
+    if edits:
+        if changes or options:
+            raise click.UsageError("-c and -O are of plans of mtree; expected them without --without-link and --link")
+        return reroute(plan, edits, parse_duration(time_limit, "--time-limit"), output, as_json=as_json)
     clock = WallClock(parse_duration(time_limit, "--time-limit"))
     with within(clock):
         read = read_schedule(plan)
@@ -85,3 +103,70 @@ def repair(
         reason = "; ".join(record.violations) or record.message or record.status
         echo(f"cwb: {record.status}: {reason}", err=True)
     return record.exit_status
+
+
+def reroute(
+    plan: Path, edits: tuple[tuple[str, str], ...], limit_s: float | None, output: Path | None, *, as_json: bool
+) -> int:
+    """Lead a schedule around links that are gone, and print what that costs."""
+    from ..harness.clock import WallClock
+    from ..harness.interrupt import within
+    from ..harness.rerouting import repaired
+    from ..instances.edits import Edit, edited
+    from ..schedules.files import read_schedule, write_schedule
+
+    if any(option == "--ranks" for option, _ in edits):
+        raise click.UsageError("a schedule of other ranks is another schedule; expected --without-link or --link")
+    with within(WallClock(limit_s)), located(source=str(plan)):
+        read = read_schedule(plan)
+        found = repaired(
+            read.instance, read.answer, edited(read.instance, [Edit(*edit) for edit in edits]), read.pieces
+        )
+    if found.report.ok and output is not None:
+        extra = {**read.extra, "bound_s": float(found.bound_s)}
+        write_schedule(output, found.instance, found.answer, found.certificate, extra, read.pieces)
+    if as_json:
+        echo(json.dumps(plain(found), allow_nan=False))
+    else:
+        show(found)
+    for violation in found.report.violations:
+        echo(f"cwb: wrong: {violation}", err=True)
+    return int(ExitStatus.OK if found.report.ok else ExitStatus.VERIFICATION_FAILED)
+
+
+def plain(found: Repaired) -> dict[str, Any]:
+    """A repair as JSON."""
+    return {
+        "instance": found.instance.name,
+        "transfers": found.transfers,
+        "lost": found.lost,
+        "lost_part": found.lost_part,
+        "nodes": list(found.nodes),
+        "before_s": found.before_s,
+        "after_s": found.after_s,
+        "bound_s": float(found.bound_s),
+        "certificate": found.certificate.to_json(),
+        "verified": found.report.ok,
+    }
+
+
+def show(found: Repaired) -> None:
+    """Print a repair."""
+    from rich.table import Table
+
+    from ..core.units import TIMES, amount
+    from .streams import console
+
+    table = Table(show_header=False, title=found.instance.name, title_justify="left")
+    nodes = ", ".join(found.nodes[:6]) + (f" and {len(found.nodes) - 6:,} more" if len(found.nodes) > 6 else "")
+    for name, value in (
+        ("sends or edges of trees", f"{found.transfers:,}"),
+        ("that used a lost link", f"{found.lost:,}, {100 * found.lost_part:.1f} % of the bytes on links"),
+        ("senders and receivers with another path", f"{len(found.nodes):,}" + (f": {nodes}" if nodes else "")),
+        ("completion time before", amount(found.before_s, TIMES)),
+        ("completion time now", amount(found.after_s, TIMES)),
+        ("bound on every schedule now", amount(found.bound_s, TIMES)),
+        ("verified", "yes" if found.report.ok else "NO"),
+    ):
+        table.add_row(name, value)
+    console().print(table)

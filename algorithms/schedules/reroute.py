@@ -1,0 +1,124 @@
+"""Paths around links that are gone: a repair that changes nothing but the ways between the same senders and receivers."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ...core.errors import InputError
+from ...core.schedule import Bools, Floats, Ints
+from ...core.topology import Topology
+
+#: Into so many parts at most what a pair of nodes sends is divided, each with a path of its own.
+MOST_PARTS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Rerouted:
+    """Paths in the changed network.
+
+    Parameters
+    ----------
+    offset, links : array of int
+        Where each path begins in ``links``, and the links of all.
+    moved : array of bool, shape (paths,)
+        Whether a path is another one than before.
+    """
+
+    offset: Ints
+    links: Ints
+    moved: Bools
+
+
+def reroute(old: Topology, new: Topology, offset: Ints, links: Ints, size: Floats) -> Rerouted:
+    """Keep paths whose links are all there, and lead the others around.
+
+    A path that has lost a link gets one on which the busiest link, with what it carries already, is done first; of
+    those the one with the fewest links.
+
+    Parameters
+    ----------
+    old, new : Topology
+        The network before and after; nodes are the same.
+    offset, links : array of int
+        The paths in the old network.
+    size : array of float, shape (paths,)
+        Bytes over each path.
+
+    Raises
+    ------
+    InputError
+        If no path leads from a sender to a receiver any more.
+    """
+    image = _images(old, new)
+    hops = np.diff(offset)
+    lost = np.zeros(len(size), dtype=np.bool_)
+    np.logical_or.at(lost, np.repeat(np.arange(len(size)), hops), image[links] < 0)
+    busy = np.zeros(len(new.links))
+    kept = np.repeat(~lost, hops)
+    np.add.at(busy, image[links[kept]], np.repeat(size, hops)[kept])
+    rate = np.array([float(link.bandwidth_Bps) for link in new.links])
+    paths = [image[links[a:b]] for a, b in pairwise(offset.tolist())]
+    groups: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for path in np.flatnonzero(lost).tolist():
+        first, last = links[offset[path]], links[offset[path + 1] - 1]
+        groups[old.link_ends[first][0], old.link_ends[last][1]].append(path)
+    out = _out(new)
+    for (source, target), members in groups.items():
+        for part in np.array_split(np.array(members), min(len(members), MOST_PARTS)):
+            found = _path(out, busy, rate, source, target, float(size[part].sum()))
+            if found is None:
+                ends = f"{new.nodes[source].name} to {new.nodes[target].name}"
+                raise InputError(f"no path leads from {ends} any more", place="network.links")
+            busy[found] += size[part].sum()
+            for path in part.tolist():
+                paths[path] = found
+    return Rerouted(np.cumsum([0, *map(len, paths)]), np.concatenate(paths or [links[:0]]), lost)
+
+
+def _images(old: Topology, new: Topology) -> Ints:
+    """The link in the new network for every old one, parallel links in order; -1 where it is gone."""
+    left: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for link, ends in enumerate(new.link_ends):
+        left[ends].append(link)
+    found = [left[ends].pop(0) if left[ends] else -1 for ends in old.link_ends]
+    return np.array(found, dtype=np.int64)
+
+
+def _out(network: Topology) -> list[list[tuple[int, int]]]:
+    """Links out of every node, with the nodes that they lead to."""
+    out: list[list[tuple[int, int]]] = [[] for _ in network.nodes]
+    for link, (a, b) in enumerate(network.link_ends):
+        out[a].append((link, b))
+    return out
+
+
+def _path(
+    out: list[list[tuple[int, int]]], busy: Floats, rate: Floats, source: int, target: int, size: float
+) -> Ints | None:
+    """Find the path whose busiest link is done first, of those the shortest; None if there is none."""
+    best: dict[int, tuple[float, int]] = {source: (0.0, 0)}
+    came: dict[int, tuple[int, int]] = {}
+    heap = [(0.0, 0, source)]
+    while heap:
+        seconds, hops, node = heapq.heappop(heap)
+        if node == target:
+            break
+        if (seconds, hops) > best[node]:
+            continue
+        for link, end in out[node]:
+            reached = max(seconds, (busy[link] + size) / rate[link]), hops + 1
+            if end not in best or reached < best[end]:
+                best[end], came[end] = reached, (link, node)
+                heapq.heappush(heap, (*reached, end))
+    if target not in came:
+        return None
+    path: list[int] = []
+    while target != source:
+        link, target = came[target]
+        path.append(link)
+    return np.array(path[::-1], dtype=np.int64)
