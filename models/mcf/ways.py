@@ -20,6 +20,9 @@ from .problem import Exchange
 #: Flows of less than this part of a piece are rounding.
 _LEAST = 1e-4
 
+#: Pieces by which a link's excess counts at most, so that no source leaves its flow by more than it must.
+_MOST = 0.5
+
 
 def ways_of(
     exchange: Exchange, wanted: Callable[[int], Floats], pieces: int, exhausted: Callable[[], bool] = lambda: False
@@ -53,7 +56,7 @@ def ways_of(
         targets = np.flatnonzero(exchange.weights[number] > 0)
         count = np.zeros(len(targets) * pieces, dtype=np.int64)
         room = np.empty(len(targets) * pieces * exchange.points, dtype=np.int64)
-        left = np.where(flow > _LEAST, flow - excess, -np.inf)
+        left = np.where(flow > _LEAST, flow - np.clip(excess, -_MOST, _MOST), -np.inf)
         place = np.full(exchange.points, -1)
         used = _follow(source, targets, pieces, left, exchange.tails, first, order, place, count, room)
         links.append(room[:used].copy())
