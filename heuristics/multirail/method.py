@@ -15,12 +15,18 @@ from fractions import Fraction
 from ...core.answers import ChunkOrders
 from ...core.budget import Budget
 from ...core.collective import Demand
+from ...core.effort import require_schedulable
+from ...core.errors import Unsupported
 from ...core.fabric import WiredFabric
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome, Status
 from ...core.solver import Solver
+from ...core.topology import Topology
 from ...models.multirail.method import THEMIS_PAPER, QueueOptions, ThemisOptions, pose, supports_meshes
-from ...models.multirail.problem import demand_of, loads_s, stage_s, wired
+from ...models.multirail.problem import demand_of, loads_s, passes, stage_s, wired
+
+#: Sends up to which orders on a mesh are judged by them.
+_MAX_SENDS = 5_000_000
 
 #: The part of a chunk whose time is the threshold.
 _THRESHOLD = Fraction(1, 16)
@@ -29,6 +35,7 @@ _THRESHOLD = Fraction(1, 16)
 def run_blueconnect(instance: Instance, solver: Solver, budget: Budget, options: QueueOptions) -> Outcome:
     """Return every chunk the order 1, 2, ..., N (``Method.run``)."""
     del solver, budget
+    _refuse_many(instance)
     order = tuple(range(len(wired(instance).dimensions)))
     answer = ChunkOrders((order,) * demand_of(instance).chunks, options.queue)
     return Outcome(Status.FEASIBLE, answer)
@@ -37,8 +44,29 @@ def run_blueconnect(instance: Instance, solver: Solver, budget: Budget, options:
 def run_themis(instance: Instance, solver: Solver, budget: Budget, options: ThemisOptions) -> Outcome:
     """Order the chunks greedily (``Method.run``)."""
     del solver, budget
+    _refuse_many(instance)
     answer = ChunkOrders(greedy_orders(wired(instance), demand_of(instance)), options.queue)
     return Outcome(Status.FEASIBLE, answer)
+
+
+def _refuse_many(instance: Instance) -> None:
+    """Refuse a mesh on which the orders would be too many sends, by which alone their time is told.
+
+    Raises
+    ------
+    Unsupported
+        If they are more than are made.
+    OutOfTime
+        If the memory or the time that is left will not do.
+    """
+    if not isinstance(instance.network, Topology):
+        return
+    fabric, demand = wired(instance), demand_of(instance)
+    halves = 2 if max(fabric.sizes) > 3 else 1
+    sends = demand.chunks * passes(demand) * fabric.npus * (fabric.npus - 1) * halves
+    if sends > _MAX_SENDS:
+        raise Unsupported(f"{sends:,} sends on the links of a mesh; expected at most {_MAX_SENDS:,}, with fewer chunks")
+    require_schedulable(sends, 2 * sends)
 
 
 def greedy_orders(fabric: WiredFabric, demand: Demand) -> tuple[tuple[int, ...], ...]:

@@ -99,6 +99,8 @@ def test_what_is_no_mesh_is_told():
     mesh = load("mesh(4,3)").network
     uneven = (replace(mesh.links[0], latency_s=Fraction(1)), *mesh.links[1:])
     assert all(rings_of(replace(mesh, links=links)) is None for links in (uneven, mesh.links[2:]))
+    many = load("mesh(9,9)").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(2**30), 500))
+    assert "with fewer chunks" in run(many, Request("themis")).record.message
     asked = Request("themis", options={"bandwidth": ["1 GB/s"] * 2})
     given = load("mesh(4,3)").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(2**20)))
     with pytest.raises(InputError, match="expected no others"):
