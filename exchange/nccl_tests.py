@@ -24,6 +24,9 @@ MAX_BYTES = 16 * 2**20
 #: Times of a file at most, and letters of a line with some.
 MAX_SAMPLES, MAX_LINE = 10_000, 1000
 
+#: Bytes and microseconds of a time that is one; zero stands for none.
+_SIZES, _LEAST_US, _MOST_US = 2**60, 1e-3, 1e12
+
 #: Programs by the collective that they measure; sizes of the others mean something else.
 PROGRAMS = {
     "all_reduce": CollectiveKind.ALL_REDUCE,
@@ -108,9 +111,10 @@ def read_measured(path: Path) -> Measured:
 def _from_text(text: str) -> Measured:
     """What was printed."""
     samples: list[Sample] = []
-    for line in text.splitlines():
+    for number, line in enumerate(text.splitlines(), 1):
         if len(line) <= MAX_LINE and (found := _LINE.search(line)) is not None:
-            samples += _samples(int(found[1]), found[2].split())
+            with located(f"line {number}"):
+                samples += _samples(int(found[1]), found[2].split())
     ranks = {int(number) for number in _RANK.findall(text)}
     return Measured(tuple(samples), _collective(text), len(ranks) or None, _version(text))
 
@@ -121,8 +125,24 @@ def _samples(size: int, words: Sequence[str]) -> Iterator[Sample]:
     halves = words[int(rooted) :]
     for place in range(2):
         time = halves[place * _HALF] if len(halves) >= (place + 1) * _HALF else ""
-        if size > 0 and _NUMBER.match(time) and float(time) > 0:
-            yield Sample(size, float(time) * 1e-6, place == 1)
+        if _NUMBER.match(time):
+            yield from _sample(size, float(time), place == 1)
+
+
+def _sample(size: int, microseconds: float, in_place: bool) -> Iterator[Sample]:
+    """A time, if there are bytes and time.
+
+    Raises
+    ------
+    InputError
+        If nothing takes so long, or has so many bytes.
+    """
+    if not 0 <= size <= _SIZES:
+        raise InputError(f"{shown(size)}; expected a size of at most 2^60 bytes")
+    if microseconds != 0 and not _LEAST_US <= microseconds <= _MOST_US:
+        raise InputError(f"{microseconds:g} us; expected a time from {_LEAST_US:g} to {_MOST_US:g} us")
+    if size > 0 and microseconds > 0:
+        yield Sample(size, microseconds * 1e-6, in_place)
 
 
 def _collective(text: str) -> CollectiveKind | None:
@@ -157,7 +177,7 @@ def _from_json(text: str) -> Measured:
     program = _collective(" ".join(map(str, args[:1]))) if isinstance(args, list) else None
     config = data.get("config")
     listed = data.get("ranks", config.get("ranks") if isinstance(config, dict) else None)
-    ranks = {one.get("rank") for one in listed if isinstance(one, dict)} if isinstance(listed, list) else set()
+    ranks = {shown(one.get("rank")) for one in listed if isinstance(one, dict)} if isinstance(listed, list) else set()
     code = data.get("nccl_version")
     return Measured(tuple(samples), program, len(ranks) or None, _dotted(code) if isinstance(code, int) else "")
 
@@ -169,7 +189,7 @@ def _of_result(result: Any, place: str) -> Iterator[Sample]:
         half = result.get(key)
         if isinstance(half, Mapping):
             time = half.get("time")
-            if isinstance(time, bool) or not isinstance(time, (int, float)) or not 0 <= time < 1e15:
+            if isinstance(time, bool) or not isinstance(time, (int, float)) or not 0 <= time <= _MOST_US:
                 raise InputError(f"{shown(time)}; expected microseconds", place=f"{place}.{key}.time")
-            if size > 0 and time > 0:
-                yield Sample(size, time * 1e-6, key == "in_place")
+            with located(f"{place}.{key}"):
+                yield from _sample(size, time, key == "in_place")

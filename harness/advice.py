@@ -15,7 +15,7 @@ from typing import Any
 
 from ..algorithms.bounds.schedule_bounds import best_bound
 from ..core.budget import Progress, silent
-from ..core.errors import CwbError, InputError
+from ..core.errors import CwbError, InputError, located
 from ..core.fields import validated
 from ..core.sensitivity import Sensitivity
 from ..exchange.nccl_tests import Measured
@@ -105,10 +105,11 @@ class Advice:
 
     def least(self, size: int, model: str = "", algorithm: Algorithm | None = None) -> tuple[float, Candidate] | None:
         """The least completion time at a size, of one method and algorithm if they are named, and whose it is."""
-        some = [one for one in self.among if not model or one.item.model == model]
+        some = [one for one in self.found.found if one.item.model == model] if model else self.among
         if algorithm is not None:
             some = [one for one in some if one.item.options.get("algorithm") == algorithm.value]
-        return min(((one.seconds(size), one) for one in some), key=itemgetter(0), default=None)
+        timed = [(_seconds_of(one, size), one) for one in some]
+        return min(((s, one) for s, one in timed if s is not None), key=itemgetter(0), default=None)
 
     def bound(self, size: int) -> float:
         """Seconds that no schedule gets below."""
@@ -239,15 +240,17 @@ def advise(
         raise InputError(
             f"{measured.ranks} ranks were measured, and the machine has {choice.ranks}", source="--measured"
         )
-    options = validated(lambda: NcclOptions.model_validate(dict(nccl)), NcclOptions.model_fields)
+    with located(source="-O"):
+        options = validated(lambda: NcclOptions.model_validate(dict(nccl)), NcclOptions.model_fields)
     predicted = prediction(choice.posed(choice.last, 1), options)
     own = [Item("nccl", {"algorithm": a.value} | dict(nccl)) for a in _own(predicted)]
     sizes = _sizes(choice, measured)
 
     def made(found: Candidates, flow: Fraction | None, links: Sensitivity | None, why: str) -> Advice:
         progress("comparing")
-        among = tuple(different(found, choice, sizes))
-        return Advice(choice, sizes, options, found, among, predicted, flow, links, measured, why)
+        at = dict.fromkeys((sizes[0], sizes[len(sizes) // 2], sizes[-1])) if found.interrupted else sizes
+        among = tuple(different(found, choice, tuple(at)))
+        return Advice(choice, tuple(at), options, found, among, predicted, flow, links, measured, why)
 
     found = candidates(replace(choice, items=own, chunks=(1,)), progress)
     found.found = [replace(one, label=f"nccl {one.item.options['algorithm']}") for one in found.found]
@@ -262,6 +265,14 @@ def advise(
         return made(found, None, None, "stopped")
     links, why = _links(choice, links_s, progress)
     return made(found, _flow(choice, threading.Event()), links, why)
+
+
+def _seconds_of(one: Candidate, size: int) -> float | None:
+    """Completion time at a size; None if there is none in the one model of time."""
+    try:
+        return one.seconds(size)
+    except InputError:
+        return None
 
 
 def _sizes(choice: Choice, measured: Measured | None) -> tuple[int, ...]:

@@ -41,6 +41,9 @@ MOST_OUTLIERS = 100
 #: Times up to so many times the least one are those of small sizes; times for a byte likewise those of large ones.
 _SMALL = _LARGE = 1.25
 
+#: A latency, or a bandwidth, that makes up a smaller part of the times is none.
+_LEAST_PART = 0.01
+
 #: Digits of the factors of rates and latencies.
 _DIGITS = 4
 
@@ -125,14 +128,16 @@ def fit(samples: Sequence[Sample]) -> Fit:
     left = [sample for sample in samples if not any(sample is one.sample for one in outliers)]
     sizes, times = (np.array([getattr(s, name) for s in left], dtype=np.float64) for name in ("size", "seconds"))
     if len(left) < 4 or len(set(sizes.tolist())) < 2:
-        raise InputError(f"{len(left)} samples; expected at least four, of two sizes or more")
+        without = f" without {len(outliers)} outliers" if outliers else ""
+        raise InputError(f"{len(left)} samples{without}; expected at least four, of two sizes or more")
     used = (times <= _SMALL * times.min()) | (times / sizes <= _LARGE * (times / sizes).min())
     if len(set(sizes[used].tolist())) < 2:
         raise InputError("times do not grow with the size")
     (alpha, beta), spread = _least_squares(sizes[used], times[used])
-    if beta <= 0 or alpha <= 0:
-        wrong = "do not grow with the size" if beta <= 0 else "have no latency: smaller sizes are missing"
-        raise InputError(f"times {wrong}")
+    if beta * sizes.max() < _LEAST_PART * alpha:
+        raise InputError("times do not grow with the size")
+    if alpha < _LEAST_PART * times.min():
+        raise InputError("times have no latency: smaller sizes are missing")
     factor = _quantile(int(used.sum()) - 2)
     latency = Estimate(alpha, alpha - factor * spread[0], alpha + factor * spread[0])
     slow, fast = beta + factor * spread[1], max(beta - factor * spread[1], beta * 1e-9)
@@ -204,7 +209,9 @@ def _beside(sizes: Sequence[int], middle: Sequence[float], index: int) -> list[f
         before, after = middle[index - 1], middle[index + 1]
         return [log((1 - part) * exp(before) + part * exp(after)), (1 - bent) * before + bent * after]
     if index == 0:
-        return [middle[1]]
+        first, later = exp(middle[1]), exp(middle[2])
+        straight = first - (later - first) / (sizes[2] - sizes[1]) * (sizes[1] - size)
+        return [*([log(straight)] if straight > 0 else []), middle[1]]
     last, earlier = exp(middle[index - 1]), exp(middle[index - 2])
     slope = (last - earlier) / (sizes[index - 1] - sizes[index - 2])
     return [log(max(last + slope * (size - sizes[index - 1]), last))]

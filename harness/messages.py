@@ -11,7 +11,11 @@ import numpy as np
 from ..core.collective import CollectiveKind, Demand
 from ..core.errors import InputError, located
 from ..core.units import UnitKind, parse
+from ..exchange.text import read_text
 from ..instances.expression import Expression, parse_expression
+
+#: Bytes of a matrix file that is read.
+_MAX_BYTES = 64 * 2**20
 
 #: What the expression is called.
 NAME = "all_to_all_v"
@@ -61,16 +65,22 @@ def messages(text: str, npus: int, size_bytes: Fraction, chunks: int) -> tuple[D
 
 def _read(path: str, npus: int) -> list[list[Fraction]]:
     try:
-        rows = [row for row in csv.reader(Path(path).read_text().splitlines()) if row]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {getattr(error, 'strerror', None) or 'is no text'}") from None
-    if len(rows) != npus or any(len(row) != npus for row in rows):
-        raise InputError(f"{path}: expected {npus} rows of {npus} sizes, one for each rank")
-    matrix: list[list[Fraction]] = []
+        with located(path):
+            rows = [row for row in csv.reader(read_text(Path(path), _MAX_BYTES).splitlines()) if row]
+    except csv.Error as error:
+        raise InputError(f"not a CSV file: {error}", place=path) from None
+    if len(rows) != npus:
+        raise InputError(f"{len(rows):,} rows; expected {npus:,}, one for each rank", place=path)
     for index, row in enumerate(rows):
-        with located(f"{path}[{index}]"):
-            matrix.append([parse(f"{cell} B" if cell.strip().isdecimal() else cell, UnitKind.SIZE) for cell in row])
-    return matrix
+        if len(row) != npus:
+            raise InputError(f"{len(row):,} sizes; expected {npus:,}, one for each rank", place=f"{path}[{index}]")
+    return [[_size(cell, f"{path}[{s}][{t}]") for t, cell in enumerate(row)] for s, row in enumerate(rows)]
+
+
+def _size(cell: str, place: str) -> Fraction:
+    """A size with its unit, or a whole number of bytes."""
+    with located(place):
+        return parse(f"{cell} B" if cell.strip().isdecimal() else cell, UnitKind.SIZE)
 
 
 def _generated(asked: Expression, npus: int, size_bytes: int) -> list[list[Fraction]]:

@@ -30,7 +30,9 @@ _MAX_COLUMNS = 64
 _TYPES = tuple(np.dtype(code) for code in ("|u1", "<u2", "<u4", "|i1", "<i2", "<i4", "<i8", "<f8"))
 
 #: What stands before the numbers: numpy's format, version 1.0, of one axis.
-_HEADER = re.compile(rb"\{'descr': '([|<][uif][1248])', 'fortran_order': False, 'shape': \(([0-9]{1,12}),\), \} *\n\Z")
+_HEADER = re.compile(
+    rb"\{'descr': '([|<][ui][1248]|<f8)', 'fortran_order': False, 'shape': \(([0-9]{1,12}),\), \} *\n\Z"
+)
 #: Of compression: what is more costs much and gains little.
 _LEVEL = 1
 _MAGIC = b"\x93NUMPY\x01\x00"
@@ -121,7 +123,9 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     numbers = sum(member.file_size for member in members.values()) // 8
     if numbers > MAX_NUMBERS:
         raise InputError(f"{numbers * 8:,} bytes when decompressed; expected at most {MAX_NUMBERS * 8:,}")
-    for name in members:
+    for name, member in members.items():
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise InputError("another compression; expected a .npz file as numpy writes it", place=name[:60])
         if name != _OBJECT and not re.fullmatch(r"[a-z_]+(/[a-z_]+)*\.npy", name):
             raise InputError(f"{name[:60]!r} is wrong; expected a column such as sends/chunk.npy")
     return members

@@ -99,6 +99,27 @@ def test_advice_in_words(cwb, tmp_path):
     assert "times as fast as NCCL's schedule" in out
 
 
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_ring_that_costs_what_that_of_nccl_does(cwb, monkeypatch, stopped):
+    """A schedule that costs the same as another keeps its column; after Ctrl-C the rows are those of three sizes."""
+    from cwb.harness import advice
+
+    def candidates(*arguments):
+        found = made(*arguments)
+        found.interrupted = stopped
+        return found
+
+    made = advice.candidates
+    monkeypatch.setattr(advice, "candidates", candidates)
+    words = ("--sizes", "1KiB..1MiB", "--models", "ring", "--chunks", "1", "--links-limit", "0", "-q", "--json")
+    status, out, _ = cwb("advise", "switch(2)", "--collective", "all_gather", *words)
+    rows = json.loads(out)["rows"]
+    assert status == (130 if stopped else 0)
+    assert [row["size_bytes"] for row in rows] == [2**k for k in ((10, 16, 20) if stopped else range(10, 21, 2))]
+    assert all(row["nccl_s"] for row in rows)
+    assert stopped or all(row["ring_s"] for row in rows)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -106,7 +127,7 @@ def test_advice_in_words(cwb, tmp_path):
         (("advise", "dgx_a100()", "--collective", "all_reduce", "--sizes", "2KiB..1KiB"), "expected a range"),
         (("advise", "dgx_a100()", "--collective", "all_reduce", "--measured", "RESULTS"), "16 ranks were measured"),
         (("advise", "dgx_a100()", "--collective", "all_gather", "--measured", "RESULTS"), "not of all_gather"),
-        (("advise", "dgx_a100()", "--collective", "all_reduce", "-O", "version=9"), "version"),
+        (("advise", "dgx_a100()", "--collective", "all_reduce", "-O", "version=9"), "-O: version"),
         (("calibrate", "RESULTS", "--machine", "dgx_a100()"), "16 ranks were measured"),
         (("calibrate", "NONE", "--machine", "dgx_a100()"), "--collective says what was measured"),
     ],

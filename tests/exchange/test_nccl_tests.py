@@ -63,6 +63,11 @@ def test_lines_in_part(tmp_path):
         ('{"results": [1]}', r"results\[0\]: expected an object"),
         ('{"results": [{"size": 8, "in_place": {"time": "nan"}}]}', r"results\[0\].in_place.time: 'nan'"),
         (json.dumps({"results": [{"size": 8, "in_place": None}]}), "no line with"),
+        (json.dumps({"ranks": [{"rank": []}], "results": []}), "no line with"),
+        (json.dumps({"results": [{"size": 10**99, "in_place": {"time": 5}}]}), r"results\[0\].in_place: 1000.*2\^60"),
+        ("8 2 float sum -1 5 1 1 0\n8 2 float sum -1 1e999 1 1 0", "line 2: inf us; expected a time from 0.001 to"),
+        ("8 2 float sum -1 1e-320 1 1 0", "line 1: 9.99.*us; expected a time from 0.001 to"),
+        (f"{'9' * 400} 2 float sum -1 5 1 1 0", r"line 1: 9999.*; expected a size of at most 2\^60 bytes"),
     ],
 )
 def test_wrong_files(tmp_path, text, told):

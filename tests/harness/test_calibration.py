@@ -104,9 +104,11 @@ def load_data(data):
 
 def test_what_cannot_be_fitted():
     """Too few samples, times that do not grow, another number of ranks, and a machine without links are refused."""
-    for samples in (synthetic(1)[:3], [Sample(2**k, 1e-3 / 2**k, False) for k in range(10)]):
-        with pytest.raises(InputError):
-            fit(samples)
+    with pytest.raises(InputError, match="3 samples; expected at least four"):
+        fit(synthetic(1)[:3])
+    for power, told in ((-1, "do not grow"), (0, "do not grow"), (1, "have no latency")):
+        with pytest.raises(InputError, match=told):
+            fit([Sample(2**k, 1e-3 * 2.0 ** (k * power), False) for k in range(10)])
     some = Measured(tuple(synthetic(1)), None, 4, "")
     for machine in ("dgx_a100()", "RI(4)_SW(2)"):
         with pytest.raises(InputError):

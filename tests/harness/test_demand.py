@@ -54,6 +54,26 @@ def test_a_matrix_of_bytes_becomes_messages(tmp_path):
     assert {demand.collective for demand in asked.demands} == {CollectiveKind.POINT_TO_POINT}
 
 
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ("0,1\n1,0\n", "2 rows; expected 3, one for each rank"),
+        ("0,1,2\n1,0\n1,2,0\n", "[1]: 2 sizes; expected 3, one for each rank"),
+        ("0,1,2\n1,0,nan\n1,2,0\n", "[1][2]: 'nan' is not a quantity"),
+        ("0,1,2\n1,0,-5\n1,2,0\n", "[1][2]: '-5' has no unit"),
+        ("9" * 200_000, "not a CSV file: field larger than"),
+        ("9,0,0\n0,9,0\n0,0,9\n", "no rank has data for another one"),
+    ],
+)
+def test_bad_matrices(rows, problem, tmp_path):
+    """What is wrong with a matrix is said with its row and column."""
+    path = tmp_path / "demand.csv"
+    path.write_text(rows)
+    with pytest.raises(InputError) as caught:
+        with_demand(load("ring(3)"), f"all_to_all_v('{path}')", None, None)
+    assert problem in str(caught.value)
+
+
 def test_a_generated_matrix_is_skewed_and_repeatable():
     """Every rank sends the size in all, its own part included, most to one rank; the seed decides to which."""
     one, again, other = (

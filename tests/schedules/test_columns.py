@@ -43,6 +43,7 @@ def npy(descr: str, shape: str, content: bytes) -> bytes:
 
 WRONG = {
     "a column of objects": ({"sends/chunk.npy": npy("|O", "(1,)", b"")}, "sends/chunk.npy: expected a column"),
+    "a type that is none": ({"sends/chunk.npy": npy("|f1", "(1,)", b"1")}, "sends/chunk.npy: expected a column"),
     "a header that is code": ({"sends/chunk.npy": npy("<i8", "(exit(),)", b"")}, "sends/chunk.npy: expected a column"),
     "a table": ({"sends/chunk.npy": npy("<i8", "(2, 2)", bytes(32))}, "sends/chunk.npy: expected a column"),
     "too few numbers": ({"sends/chunk.npy": npy("<i8", "(3,)", bytes(16))}, "16 bytes of numbers; expected 24"),
@@ -64,6 +65,14 @@ def test_what_is_wrong_is_one_line(name, archive):
         read_schedule(changed(archive, members))
     assert line in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_another_compression_is_refused(archive):
+    """A member that is packed in a way that numpy does not use is an input error that names it."""
+    with zipfile.ZipFile(archive, "a", zipfile.ZIP_LZMA) as more:
+        more.writestr("a.npy", bytes(8))
+    with pytest.raises(InputError, match=r"a\.npy: another compression"):
+        read_schedule(archive)
 
 
 def test_an_archive_that_grows_is_refused_before_it_is_read(archive, monkeypatch):
