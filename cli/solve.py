@@ -281,6 +281,7 @@ def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str,
     from ..core.streamed import StreamedSteps
     from ..core.translated import TranslatedTrees
     from ..core.trees import TreePacking
+    from ..schedules.files import ANSWER_SCHEMA
 
     if isinstance(done.answer, StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees):
         from ..schedules.files import write_schedule
@@ -299,7 +300,7 @@ def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str,
     if isinstance(done.answer, StreamedSteps):
         echo(f"cwb: {done.answer.sends:,} sends are not kept; the file has their number and digest", err=True)
     data = {
-        "schema": "cwb-answer/1",
+        "schema": ANSWER_SCHEMA,
         "instance": record.instance,
         "instance_sha256": record.instance_sha256,
         "model": record.model,

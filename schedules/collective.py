@@ -98,7 +98,8 @@ def judge_collective(
         return _judge_trees(instance, answer, certificate, clock)
     with clock.phase("simulate"):
         completion = completion_if_any(instance, answer)
-    measured = {"busiest_link": _busiest(completion), "warnings": len(report.warnings)}
+    measured: dict[str, object] = {} if completion.seconds is None else {"busiest_link": _busiest(completion)}
+    measured["warnings"] = len(report.warnings)
     if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees | StreamedSteps):
         return _judge_epochs(instance, answer, certificate, completion, measured)
     if completion.seconds is None or isinstance(answer, StreamedSteps):
@@ -125,7 +126,7 @@ def _judge_trees(
 
 
 def _busiest(completion: Completion) -> list[object]:
-    """Number of the link that is busy longest, and its share of the time."""
+    """Number of the link that is busy longest, and its share of the completion time."""
     busiest = int(completion.busy_s.argmax())
     return [busiest, float(completion.busy_s[busiest]) / completion.seconds if completion.seconds else 0.0]
 

@@ -37,6 +37,9 @@ from .verify.trees import check_tree_sizes
 
 SCHEMA = "cwb-schedule/1"
 
+#: Of files of answers that are no schedule.
+ANSWER_SCHEMA = "cwb-answer/1"
+
 #: Pieces of a tree beyond this many are not read.
 MOST_PIECES = 2**20
 
@@ -308,7 +311,10 @@ def read_schedule(path: Path) -> ScheduleFile:
         expected. What the schedule does is not checked here, but the sizes of its chunks must add up to the demand.
     """
     with located(source=str(path)):
-        file = Fields(read_columns(path) if path.suffix == ".npz" else read_json(path))
+        data = read_columns(path) if path.suffix == ".npz" else read_json(path)
+        if isinstance(data, dict) and data.get("schema") == ANSWER_SCHEMA:
+            raise InputError(f"an answer of which no sends are kept ({ANSWER_SCHEMA}); expected a schedule ({SCHEMA})")
+        file = Fields(data)
         file.word("schema", [SCHEMA])
         kind = file.word("answer", list(KINDS))
         instance, topology = read_instance(file.fields("instance"))

@@ -110,6 +110,9 @@ def verify_orbits(instance: Instance, network: Network, answer: TreeOrbits, find
 def checked_motions(network: Network, answer: TreeOrbits, findings: Findings) -> Motions | None:
     """Check that translations are symmetries of the network that commute and have their orders; None if not."""
     topology = network.topology
+    if (count := len(answer.translations)) >= (ranks := len(network.rank_node)).bit_length():  # each doubles at least
+        findings.add(Violation("symmetry", f"{count:,} translations make more motions than there are ranks, {ranks:,}"))
+        return None
     number = np.empty(network.nodes, dtype=np.int64)
     number[network.tree_node] = np.arange(network.nodes)
     kinds = kinds_of_links(topology.links)

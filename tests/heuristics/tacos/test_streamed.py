@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from cwb.core.budget import Budget
+from cwb.core.errors import InputError
 from cwb.core.method import Status
 from cwb.core.streamed import Digest, StreamedSteps
 from cwb.heuristics.tacos.method import METHOD
+from cwb.schedules.files import read_schedule
 from cwb.schedules.verify import verify
 
 KINDS = ("all_gather", "reduce_scatter", "all_reduce")
@@ -129,7 +131,7 @@ def test_a_run_that_is_stopped_has_no_answer(pose):
 
 
 def test_a_file_has_the_digest(pose, solve, tmp_path):
-    """No send is written; a file has their number and digest, which the same command finds again."""
+    """No send is written; a file has their number and digest, is no schedule to read, and no link is told to be busy."""
     from cwb.cli.solve import write_answer
 
     done = solve(pose("mesh(4,4)"), answer="stream")
@@ -137,3 +139,6 @@ def test_a_file_has_the_digest(pose, solve, tmp_path):
     data = json.loads((tmp_path / "steps.json").read_text())
     assert data["answer"]["sha256"] == done.answer.digest
     assert data["answer"]["sends"] == 240
+    assert "busiest_link" not in done.record.metrics
+    with pytest.raises(InputError, match="no sends are kept"):
+        read_schedule(tmp_path / "steps.json")

@@ -103,6 +103,7 @@ def wrong_translations(instance: Instance, answer: TreeOrbits) -> dict[str, Tree
     answers["move 1 roots to other than"] = replace(answer, translations=(second,))
     again = Translation(second.image[second.image], second.order // 2)
     answers["two motions move a root to the same rank"] = replace(answer, translations=(second, again))
+    answers["make more motions than there are ranks"] = replace(answer, translations=(first,) * 100_000)
     answers["there is no translation"] = replace(answer, translations=())
     return answers
 
