@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import ExitStatus, InputError, OutOfTime
-from .options import parse_duration
+from .options import exact_number, parse_duration
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -176,13 +176,10 @@ def _average_size(sizes: Sequence[str]) -> Fraction:
 
 def _number(text: str, option: str, most: int | None = None) -> Fraction:
     """A number of at least 0, exactly."""
-    try:
-        value = Fraction(text.strip())
-    except (ValueError, ZeroDivisionError):
-        value = Fraction(-1)
-    if value < 0 or (most is not None and value > most):
+    value = exact_number(text)
+    if value is None or (most is not None and value > most):
         wanted = "at least 0" if most is None else f"from 0 to {most}"
-        raise InputError(f"{text!r}; expected a number {wanted}", source=option)
+        raise InputError(f"{text[:40]!r}; expected a number {wanted}", source=option)
     return value
 
 

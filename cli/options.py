@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from fractions import Fraction
 from functools import wraps
 from math import isnan
 from pathlib import Path
@@ -25,6 +26,11 @@ from .streams import console, echo
 
 #: Keys of an object in the value of an option.
 MAX_KEYS = 1000
+
+#: Exact numbers of few digits: what ``Fraction`` makes of ``1e999999999`` fills the memory.
+_NUMBER = re.compile(
+    r"(?=\.?[0-9])[0-9]{0,20}(\.[0-9]{0,20})?(e[+-]?[0-9]{1,3})?|[0-9]{1,20}/[0-9]{1,20}", re.IGNORECASE | re.ASCII
+)
 
 
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
@@ -52,6 +58,16 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
                     raise InputError(f"{shown(value)} is not a JSON list: {error}") from None
         options[name] = value
     return options
+
+
+def exact_number(text: str) -> Fraction | None:
+    """Read an exact number of at least 0 such as ``0.3``, ``1e-3`` or ``1/3``; None if it is none."""
+    if not _NUMBER.fullmatch(text := text.strip()):
+        return None
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        return None
 
 
 def parse_solver_options(pairs: Sequence[str]) -> dict[str, str]:

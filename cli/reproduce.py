@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..core.errors import ExitStatus
+from ..core.errors import ExitStatus, InputError
 from ..core.files import write_whole
 from ..core.published import Finding, PublishedRow
 from .options import parse_duration, progress_on_stderr
@@ -61,6 +61,8 @@ def reproduce(
     from ..harness.reproduce import chosen, counts, load_paper, papers
     from ..harness.reproduce import reproduce as compute
 
+    if (paper is None or listed or unchecked) and (form is not None or output is not None):
+        raise InputError("only for the rows of a paper", source="--format" if output is None else "--output")
     if paper is None:
         for name in papers():
             echo(f"{name}: {load_paper(name).title}")
@@ -69,7 +71,8 @@ def reproduce(
     rows = chosen(published, table)
     if listed:
         for name in dict.fromkeys(row.table for row in rows):
-            echo(f"{name}: {sum(row.table == name for row in rows)} rows")
+            count = sum(row.table == name for row in rows)
+            echo(f"{name}: {count} {'row' if count == 1 else 'rows'}")
         return ExitStatus.OK
     if unchecked:
         _print_unchecked(rows)
@@ -97,7 +100,9 @@ def _print_unchecked(rows: list[PublishedRow]) -> None:
     """Print what each row would need that cannot be checked, equal needs once."""
     from ..harness.reproduce import unchecked
 
-    for needs, found in unchecked(rows).items():
+    if not (by_need := unchecked(rows)):
+        echo("every row is checked", err=True)
+    for needs, found in by_need.items():
         echo(f"{needs}:")
         for row in found:
             echo(f"  {row.place}: {row.printed}{row.unit and ' ' + row.unit}")

@@ -12,7 +12,7 @@ import click
 from ..core.errors import ExitStatus, InputError, located
 from . import completion
 from .edits import load_edited, network_edits
-from .options import libraries_on_stderr, parse_duration, plugged, progress_on_stderr
+from .options import exact_number, libraries_on_stderr, parse_duration, plugged, progress_on_stderr
 from .signals import INTERRUPTED
 from .streams import echo
 
@@ -96,11 +96,8 @@ def resilience(
 
 
 def _factor(text: str) -> Fraction:
-    try:
-        factor = Fraction(text) if len(text) <= 40 else Fraction(-1)
-    except (ValueError, ZeroDivisionError):
-        factor = Fraction(-1)
-    if not 0 <= factor < 1:
+    factor = exact_number(text)
+    if factor is None or factor >= 1:
         raise InputError(f"{text[:40]!r}; expected a part of the bandwidth from 0 to below 1", source="--slow")
     return factor
 

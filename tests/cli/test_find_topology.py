@@ -123,6 +123,10 @@ def test_table_and_picture(tmp_path):
         (["--nodes", "8", "--degree", "2", "--plot", "x.jpg"], "x.jpg"),
         (["--nodes", "8", "--degree", "2", "--no-schedule", "--schedule", "x.json"], "there is no schedule to write"),
         (("--nodes", "8", "--degree", "2", "--size", "1 MiB:x"), "'x'; expected a number at least 0"),
+        (
+            ("--nodes", "8", "--degree", "2", "--size", "1 MiB:1e999999999"),
+            "'1e999999999'; expected a number at least 0",
+        ),
         (("--nodes", "8", "--degree", "2", "--size", "1 MiB:0"), "the weights of all sizes are 0"),
         (("--nodes", "8", "--degree", "2", "--all-to-all-share", "2"), "'2'; expected a number from 0 to 1"),
     ],

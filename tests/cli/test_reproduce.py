@@ -58,3 +58,15 @@ def test_csv_has_what_is_printed(monkeypatch, capsys):
     paper, ours = (lines[0].index(f'"{name}"') for name in ("paper", "ours"))
     assert [line[paper] for line in lines[1:]] == ["354.13", '"<= 1"', '"3-approximation"']
     assert {line[ours] for line in lines[1:]} == {"nan"}
+
+
+def test_lists_are_text_and_say_that_nothing_is_left(capsys):
+    """A list of rows that would be empty says so; a format or a file that it would not be written to is refused."""
+    with pytest.raises(SystemExit) as ended:
+        run(["reproduce", "mtree", "--unchecked"])
+    assert (ended.value.code, capsys.readouterr().err) == (0, "every row is checked\n")
+    for asked in (["mtree", "--list", "-o", "a.md"], ["mtree", "--unchecked", "-f", "json"], ["-f", "json"]):
+        with pytest.raises(SystemExit) as ended:
+            run(["reproduce", *asked])
+        assert ended.value.code == 2
+        assert "only for the rows of a paper" in capsys.readouterr().err

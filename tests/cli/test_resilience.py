@@ -39,6 +39,7 @@ def test_json_has_every_failure(capsys):
     [
         (["ring(4)", "--collective", "all_gather", "--slow", "2"], "--slow: '2'; expected a part"),
         (["ring(4)", "--collective", "all_gather", "--slow", "1/0"], "--slow: '1/0'; expected a part"),
+        (["ring(4)", "--collective", "all_gather", "--slow", "1e-999999999"], "'1e-999999999'; expected a part"),
         (["nowhere"], "nowhere"),
     ],
 )
