@@ -61,6 +61,8 @@ def crossing(ranks: int, collective: str) -> dict[str, StepSchedule]:
         run = cwb.solve(network.format(n=ranks), method, collective=collective, **options)
         if run.verified and isinstance(run.schedule, StepSchedule):
             found[name] = run.schedule
+        elif run.status != "unsupported":
+            raise SystemExit(f"{name} has no schedule of {collective} for {ranks} ranks: {run.status}, {run.message}")
     return found
 
 

@@ -263,8 +263,12 @@ def advise(
     found.why_ended, found.interrupted = others.why_ended, found.interrupted or others.interrupted
     if found.interrupted:
         return made(found, None, None, "stopped")
-    links, why = _links(choice, links_s, progress)
-    return made(found, _flow(choice, threading.Event()), links, why)
+    stop = threading.Event()
+    flow = _flow(choice, stop)
+    links, why = (None, "stopped") if stop.is_set() else _links(choice, links_s, progress, stop)
+    if stop.is_set():
+        found.why_ended, found.interrupted = "stopped after all runs", True
+    return made(found, flow, links, why)
 
 
 def _seconds_of(one: Candidate, size: int) -> float | None:
@@ -300,11 +304,13 @@ def _flow(choice: Choice, stop: threading.Event) -> Fraction | None:
     return None if record.bound is None or not record.verified else Fraction(record.bound) / choice.last
 
 
-def _links(choice: Choice, limit_s: float | None, progress: Progress) -> tuple[Sensitivity | None, str]:
+def _links(
+    choice: Choice, limit_s: float | None, progress: Progress, stop: threading.Event
+) -> tuple[Sensitivity | None, str]:
     """What more bandwidth is worth at the last size, or why that is not known."""
     if limit_s == 0:
         return None, "not asked for"
     try:
-        return sensitivity(choice.posed(choice.last, 1), Request(BOUND, time_limit_s=limit_s), progress), ""
+        return sensitivity(choice.posed(choice.last, 1), Request(BOUND, time_limit_s=limit_s), progress, stop), ""
     except CwbError as error:
         return None, str(error)

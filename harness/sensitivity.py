@@ -8,6 +8,7 @@ others are kept.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -56,7 +57,9 @@ _ROOTED = {
 _SIGNS = {Comparison.AT_MOST: "<=", Comparison.AT_LEAST: ">=", Comparison.EQUAL: "="}
 
 
-def sensitivity(instance: Instance, request: Request, progress: Progress = silent) -> Sensitivity:
+def sensitivity(
+    instance: Instance, request: Request, progress: Progress = silent, stop: threading.Event | None = None
+) -> Sensitivity:
     """Differentiate what a method proves of an instance in its bandwidths.
 
     Parameters
@@ -67,6 +70,8 @@ def sensitivity(instance: Instance, request: Request, progress: Progress = silen
         Method or formulation, solver, options and limits; the time limit is that of all solves together.
     progress : callable
         Shows lines.
+    stop : threading.Event, optional
+        Set by the first Ctrl-C, and ends the solves.
 
     Returns
     -------
@@ -90,7 +95,7 @@ def sensitivity(instance: Instance, request: Request, progress: Progress = silen
     posed = method.pose(seen, options)
     if posed.timing is not None and posed.timing.semantics not in EPOCHS:
         raise Unsupported(f"{method.name} counts in ticks that follow from the bandwidths, which must then stay")
-    study = _Study(method, posed, options, request)
+    study = _Study(method, posed, options, request, stop or threading.Event())
     base: Number | None = None
     entries: list[Entry] = []
     try:
@@ -120,7 +125,7 @@ def sensitivity(instance: Instance, request: Request, progress: Progress = silen
 class _Study:
     """Solves one problem with changed bandwidths."""
 
-    def __init__(self, method: Method, posed: Instance, options: Any, request: Request) -> None:
+    def __init__(self, method: Method, posed: Instance, options: Any, request: Request, stop: threading.Event) -> None:
         self.method, self.instance, self.options, self.request = method, posed, options, request
         self.solver: Any = None
         if method.needs_solver:
@@ -134,6 +139,7 @@ class _Study:
             request.seed,
             request.gap,
             clock=clock,
+            stop=stop,
             keep=clock.keep,
             spare_bytes=spare_bytes,
         )

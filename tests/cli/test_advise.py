@@ -120,6 +120,21 @@ def test_a_ring_that_costs_what_that_of_nccl_does(cwb, monkeypatch, stopped):
     assert stopped or all(row["ring_s"] for row in rows)
 
 
+def test_ctrl_c_while_links_are_widened_counts(cwb, monkeypatch):
+    """Stopped after all runs, the command says so with its exit status, and gives what it has."""
+    from cwb.harness import advice
+
+    def widened(instance, request, progress, stop):
+        stop.set()
+        return made(instance, request, progress, stop)
+
+    made = advice.sensitivity
+    monkeypatch.setattr(advice, "sensitivity", widened)
+    words = ("--sizes", "1KiB..4KiB", "--models", "ring", "--chunks", "1", "-q", "--json")
+    status, out, _ = cwb("advise", "switch(2)", "--collective", "all_gather", *words)
+    assert (status, json.loads(out)["why_ended"]) == (130, "stopped after all runs")
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

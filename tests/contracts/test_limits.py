@@ -89,8 +89,8 @@ def test_a_limit_is_kept_wherever_a_method_is(name: str, monkeypatch: pytest.Mon
     assert record.exit_status in (0, 4, 7)
     assert not record.violations
     assert record.verified is not False
-    if interrupts:
-        assert "the run was stopped" in record.message
+    if interrupts:  # the solver's session says so too, where the exception was taken before it
+        assert "stopped" in record.message
     other = threading.Thread(target=logging.getLogger, args=(name,), daemon=True)
     other.start()
     other.join(60)
