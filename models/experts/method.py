@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from ...core.fields import Strict
@@ -12,7 +14,9 @@ from ...core.instance import Instance
 class PlacementOptions(Strict):
     """Options of ``expert-placement/slots``."""
 
-    loads: list[float] = Field(default_factory=list, max_length=10_000, description="The load of every expert.")
+    loads: list[Annotated[float, Field(ge=0, le=1e12)]] = Field(
+        default_factory=list, max_length=10_000, description="The load of every expert."
+    )
     replicas: int | None = Field(
         None, ge=1, le=100_000, description="Slots of all GPUs; by default the fewest that hold every expert once."
     )

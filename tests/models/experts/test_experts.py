@@ -8,6 +8,7 @@ import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
 from cwb.core.errors import InputError
+from cwb.core.fields import validated
 from cwb.core.solver import SolverOptions
 from cwb.instances import load
 from cwb.models.experts.formulation import build
@@ -57,3 +58,11 @@ def test_bad_input(options, place):
     with pytest.raises(InputError) as caught:
         posed(2, **options)
     assert caught.value.place == place
+
+
+@pytest.mark.parametrize("number", [-3.0, 1e300, float("inf"), float("nan")])
+def test_loads_are_numbers_from_zero_on(number):
+    """Loads that are negative, not finite or larger than a solver takes are refused with their place."""
+    with pytest.raises(InputError) as caught:
+        validated(lambda: PlacementOptions.model_validate({"loads": [1.0, number]}), PlacementOptions.model_fields)
+    assert caught.value.place == "loads[1]"
