@@ -137,7 +137,7 @@ def records(*paths: str | Path) -> Any:
     -------
     pandas.DataFrame
         Columns are the fields of records; those with names of their own are told apart by a dot: ``seconds.total``,
-        ``options.chunks``, ``metrics.busbw_GBps``.
+        ``options.chunks``, ``metrics.busbw_GBps``; ``size_bytes`` is the size of the collective.
 
     Raises
     ------

@@ -40,6 +40,7 @@ MAX_PRINTED = 2000
 @click.option("--chunks", type=click.IntRange(1, 10**9), help="Equal chunks that each rank's part is cut into.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File to write: .lp or .mps.")
 @click.option("--print", "printed", is_flag=True, help="Print the model as an LP file.")
+@click.option("--names", "named", is_flag=True, help="Use the model's names in it, not x1, x2 and so on.")
 @click.option("--json", "as_json", is_flag=True, help="Print the size as one JSON object on stdout.")
 @network_edits
 @limited
@@ -53,6 +54,7 @@ def formulate(
     chunks: int | None,
     output: Path | None,
     printed: bool,
+    named: bool,
     as_json: bool,
     edits: tuple[tuple[str, str], ...],
 ) -> None:
@@ -62,7 +64,7 @@ def formulate(
 
     \b
     cwb formulate mtree/selection gscale -O trees=3 -o model.lp
-    cwb formulate libra/allocation 4d --print
+    cwb formulate libra/allocation 4d --print --names
     """
     from ..exchange.models import FORMATS, write_model
     from ..harness import registry
@@ -83,10 +85,10 @@ def formulate(
                 f"expected at most {MAX_PRINTED:,} of each, or use -o",
                 source="--print",
             )
-        echo(write_model(model, ".lp").decode(), nl=False)
+        echo(write_model(model, ".lp", named=named).decode(), nl=False)
         return
     if output is not None:
-        write_whole(output, write_model(model, output.suffix))
+        write_whole(output, write_model(model, output.suffix, named=named))
     about = {"formulation": declared.name, "class": declared.model_class, "instance": instance, **vars(size)}
     if as_json:
         echo(json.dumps(about))

@@ -11,7 +11,7 @@ from typing import Any
 FORMATS = (".lp", ".mps")
 
 
-def write_model(model: Any, suffix: str) -> bytes:
+def write_model(model: Any, suffix: str, *, named: bool = False) -> bytes:
     """Text of a Pyomo model in a format; a model without an objective minimizes zero.
 
     Parameters
@@ -20,6 +20,8 @@ def write_model(model: Any, suffix: str) -> bytes:
         The model; left as it is.
     suffix : str
         One of :data:`FORMATS`.
+    named : bool, optional
+        Whether variables and constraints have the names of the model instead of x1, x2 and so on.
     """
     import pyomo.environ as pyo
     from pyomo.common.log import LoggingIntercept
@@ -31,7 +33,7 @@ def write_model(model: Any, suffix: str) -> bytes:
         # The writers would warn of a constant objective.
         with TemporaryDirectory(prefix="cwb-") as folder, LoggingIntercept(StringIO(), "pyomo"):
             path = Path(folder) / f"model{suffix}"
-            model.write(str(path))
+            model.write(str(path), io_options={"symbolic_solver_labels": named})
             return path.read_bytes()
     finally:
         if not objectives:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.record import RunRecord
+from .runs import sizes_bytes
 
 #: Fields that are no columns: whole documents, which :func:`~cwb.core.record.read_records` gives.
 _DOCUMENTS = frozenset({"schema", "certificate", "pool", "explanation", "sensitivity", "incumbent", "environment"})
@@ -17,10 +18,15 @@ def records_frame(records: Sequence[RunRecord]) -> Any:
     Returns
     -------
     pandas.DataFrame
-        A column for every field, and for every name in a field of several, behind a dot.
+        A column for every field, and for every name in a field of several, behind a dot; and ``size_bytes``, the size of
+        the collective, where the records say it.
     """
     import pandas as pd
 
     last = {record.key or number: record for number, record in enumerate(records)}
-    rows = [{name: value for name, value in each.to_json().items() if name not in _DOCUMENTS} for each in last.values()]
+    sizes = sizes_bytes(list(last.values()))
+    rows = [
+        {name: value for name, value in each.to_json().items() if name not in _DOCUMENTS} | {"size_bytes": size}
+        for each, size in zip(last.values(), sizes, strict=True)
+    ]
     return pd.json_normalize(rows, max_level=1)

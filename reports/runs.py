@@ -148,6 +148,12 @@ def runs_of(records: Iterable[RunRecord]) -> list[LedgerRun]:
     return runs
 
 
+def sizes_bytes(records: Sequence[RunRecord]) -> list[float | None]:
+    """Bytes of each record's collective; a run without an answer has those of another run of the same instance."""
+    sizes = _shared(records, _size_bytes)
+    return [sizes.get(_asked(record)) for record in records]
+
+
 def identity(record: RunRecord) -> tuple[str, ...]:
     """Return what makes two records two runs; a run that was made again, also by another version, is the same run."""
     return (

@@ -128,8 +128,15 @@ def chosen(
     return kept
 
 
+#: Columns that answer a question; without any of them the question is not part of a table.
+_ANSWERS = frozenset({"objective", "objective_s", "bound", "gap", "time_ratio", "excess"})
+
+
 def with_columns(table: Table, names: Sequence[str]) -> Table:
     """The table with these columns alone, in this order; labels stay as they are unless some are named.
+
+    The question that objectives answer is left out with the last column that depends on it: completion times and
+    bandwidths are those of one model for all methods.
 
     Raises
     ------
@@ -144,10 +151,12 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
         if not any(_is_named(item, name) for item in known):
             raise _unknown(name, known)
     columns = columns or list(range(len(spec.columns)))
+    answers = any(spec.columns[c].name in _ANSWERS for c in columns)
+    shown = tuple(keys) or tuple(i for i in table.shown if answers or spec.keys[i].name != "question")
     return replace(
         table,
         spec=replace(spec, columns=tuple(spec.columns[c] for c in columns)),
-        shown=tuple(keys) or table.shown,
+        shown=shown,
         rows=tuple(
             replace(row, cells=tuple(tuple(line[c] for c in columns) for line in row.cells)) for row in table.rows
         ),
@@ -189,8 +198,10 @@ def pivoted(table: Table, asked: str) -> Table:
     groups = tuple(ColumnGroup(str(value), _heading(spec.keys[column_key], value)) for value in values)
     made = replace(spec, keys=tuple(spec.keys[i] for i in places), groups=groups, footers=())
     rows = tuple(_across(labels, cells, values, len(spec.columns)) for labels, cells in found.items())
+    meaning = f"{MISSING.text} {MISSING.meaning}"
     missing = any(len(cells) < len(values) for cells in found.values())
-    notes = table.notes + ((f"{MISSING.text} {MISSING.meaning}.",) if missing else ())
+    unsaid = missing and not any(note.startswith(meaning) for note in table.notes)
+    notes = (*table.notes, f"{meaning}.") if unsaid else table.notes
     return Table(made, tuple(range(len(places))), rows, (), tuple(dict.fromkeys(notes)))
 
 

@@ -91,6 +91,8 @@ def test_records(runs, tmp_path):
     assert len(table) == 4  # made here: without a key
     assert {"model", "objective", "objective_unit", "seconds.total", "metrics.busbw_GBps"} <= set(table.columns)
     assert [*table["objective"][:3]] == [run.objective for run in runs]
+    assert {*table["size_bytes"].dropna()} <= {run.problem.demand.size_bytes for run in runs if run.problem}
+    assert table["size_bytes"].notna().any()
     with pytest.raises(InputError, match="no such file or folder of records"):
         cwb.records(tmp_path / "none")
 

@@ -88,6 +88,16 @@ def test_a_declared_model_is_written_to_files(name):
     assert all(write_model(model, suffix) for suffix in FORMATS)
 
 
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_file_has_the_names_of_the_model_when_asked(suffix):
+    """Variables and constraints are called as in the model with names, and by numbers without."""
+    case = INSTANCES["mcf/flow"][0]
+    model = registry.formulation("mcf/flow").build(case.posed(), **case.options)
+    variable = "flow(0_0)"
+    assert variable in write_model(model, suffix, named=True).decode()
+    assert variable not in write_model(model, suffix).decode()
+
+
 @pytest.mark.parametrize("name", INSTANCES)
 def test_a_formulation_says_what_it_is(name):
     """A formulation names its paper, its equations and what it chooses, and is of the family that its name begins with."""

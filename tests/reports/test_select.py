@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -94,6 +95,14 @@ def test_columns(table: Table) -> None:
         InputError, match=r"no column 'objctive'; expected one of instance, .*; did you mean 'objective'\?"
     ):
         with_columns(table, ["objctive"])
+
+
+def test_the_question_stays_with_its_columns(table: Table) -> None:
+    """The question is a label of a table as long as a column that answers it is shown."""
+    at = next(i for i, key in enumerate(table.spec.keys) if key.name == "question")
+    asked = replace(table, shown=(*table.shown, at))
+    for columns, there in ((["total_s"], False), (["total_s", "gap"], True), (["total_s", "question"], True)):
+        assert ("question" in [key.name for key in with_columns(asked, columns).keys]) == there
 
 
 def test_pivots(table: Table) -> None:
