@@ -14,6 +14,8 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_click",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
 ]
 exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]
 
@@ -23,6 +25,8 @@ smartquotes = False
 html_theme = "furo"
 html_title = f"cwb {release}"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["narrow.css"]
 
 # Pages are Markdown (MyST); notebooks are stored with what they print, which `python docs/notebooks.py --check` compares.
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]

@@ -29,4 +29,4 @@ def records_frame(records: Sequence[RunRecord]) -> Any:
         {name: value for name, value in each.to_json().items() if name not in _DOCUMENTS} | {"size_bytes": size}
         for each, size in zip(last.values(), sizes, strict=True)
     ]
-    return pd.json_normalize(rows, max_level=1)
+    return pd.json_normalize(rows, max_level=1).astype({"size_bytes": "Int64"})
