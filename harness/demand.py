@@ -27,7 +27,7 @@ def with_demand(instance: Instance, collective: str | None, size: str | None, ch
         return instance
     known = instance.demand
     kinds = [kind.value for kind in CollectiveKind]
-    if collective is not None and is_messages(collective):
+    if isinstance(collective, str) and is_messages(collective):
         first, *others = messages(collective, instance.npus, _bytes(size, known), chunks or 1)
         return instance.with_changes(demand=first, also=tuple(others))
     if collective is not None and collective not in kinds:

@@ -120,7 +120,8 @@ def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_C
             for points in reversed(lengths_of):
                 lengths = lengths[points]
             proved = joint_length(instance, pairs, rounded_lengths(lengths.tolist()))
-            return FlowBound(*proved, result, exact, _flows(model, found) if exact else None)
+            solved = exact and model.rate.value > 0  # of extreme ratios the solver may find nothing
+            return FlowBound(*proved, result, exact, _flows(model, found) if solved else None)
     else:
         result = solver.solve(model, budget)
     if result.bound is None or not 0 < result.bound < float("inf"):

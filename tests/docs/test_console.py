@@ -13,6 +13,7 @@ import pytest
 from cwb import solvers
 from cwb.cli.main import run
 from cwb.core.errors import ExitStatus
+from cwb.harness.plugins import PLUGINS
 from pages import ROOT, fenced, page_texts, same
 
 #: Pages of which every command is run, also those that are shown without output, since others need their files.
@@ -49,6 +50,7 @@ def execute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     (tmp_path / "instances").symlink_to(ROOT / "instances")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv(PLUGINS, "")  # what pages plug in is forgotten afterwards
     examples = str(ROOT / "examples")
     monkeypatch.setattr(sys, "path", [path for path in sys.path if not path.startswith(examples)])
 

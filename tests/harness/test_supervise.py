@@ -120,7 +120,7 @@ def test_bad_cells_are_records() -> None:
     assert "speed: unknown field" in made(task("ring", options={"speed": 3}))["message"]
 
 
-@pytest.mark.parametrize(("model", "of_solver"), [("teccl", False), ("mtree", False), ("teccl-milp", True)])
+@pytest.mark.parametrize(("model", "of_solver"), [("teccl", False), ("mtree", False), ("ten-ilp", True)])
 def test_incumbents_are_told(model: str, of_solver: bool) -> None:
     """Searches tell better and better answers, which the verifier takes as they are; solvers tell their numbers."""
     told: list[Incumbent] = []
