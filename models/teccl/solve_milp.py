@@ -147,7 +147,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MilpOptions
     if search.all_count:
         require_room(problem)
     metrics: dict[str, object] = {}
-    if options.start == "constructions" and not restriction(problem, search):
+    certified = certificate is not None and search.low == low  # else a model has to prove that fewer epochs are too few
+    if options.start == "constructions" and certified and not restriction(problem, search):
         search.begin_with_constructions(options.epochs)
     if options.epochs is not None and options.epochs < search.low:
         pass  # nothing to solve
@@ -353,6 +354,8 @@ def _outcome(
         else:
             message = f"no schedule found in time: {search.low} epochs are needed at least"
         return Outcome(status, message=message, reports=reports, size=size, metrics={**metrics, **known})
+    if not reports:
+        low = simple  # what the certificate proves, or nothing
     proved = low >= search.high
     message = ""
     if not proved:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+import cwb
 import pytest
 from cwb import solvers
 from cwb.core.budget import Budget
@@ -107,3 +108,14 @@ def test_rounds_share_the_time():
     most = outcome.metrics["start_epochs"]
     outcome = solve_astar.run(instance, Idle(), Budget(), AstarOptions(round_epochs=2, epochs=most - 1))
     assert outcome.status is Status.LIMIT
+
+
+def test_what_ends_with_a_construction_has_a_certificate():
+    """Where bandwidth varies and no certificate is known, a model proves the optimum: none is claimed without a bound."""
+    changes = [{"source": "1", "target": "0", "epochs": [1, 2], "factor": "0"}]
+    options = {"epoch_duration": "1.0 s", "timing": "store-and-forward", "bandwidth": changes}
+    instance = cwb.load("line(2, bandwidth='1 B/s', latency='0 s')", collective="broadcast", size="1 B")
+    record = cwb.solve(instance, "teccl-milp", **options)
+    assert record.status == "optimal"
+    assert record.verified
+    assert record.bound == record.objective
