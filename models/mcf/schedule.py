@@ -11,6 +11,7 @@ from ...algorithms.bounds.schedule_bounds import group_of, network_of
 from ...algorithms.schedules.in_turn import Ways, served
 from ...core.budget import Budget
 from ...core.effort import require_schedulable
+from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.schedule import Chunks, Schedule, Sends
@@ -32,7 +33,9 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: McfOptions)
     del options
     found = bound(instance, solver, budget)
     if found.seconds is None or found.flows is None:
-        message = found.report.message or "the network is too large for its flows to be computed"
+        message = (
+            found.report.message or "the flows cannot be computed: the network is too large, or links differ too much"
+        )
         bound_s = None if found.seconds is None else float(found.seconds)
         return Outcome(
             Status.LIMIT, bound=bound_s, certificate=found.certificate, message=message, reports=(found.report,)
@@ -68,7 +71,10 @@ def scheduled(instance: Instance, exchange: Exchange, ways: Ways, budget: Budget
     taken = [piece_bytes / link.bandwidth_Bps for link in topology.links]
     tick_s = max(taken) / _TICKS
     window = np.array([-(-time // tick_s) for time in taken], dtype=np.int64)
-    delay = window + np.array([-(-link.latency_s // tick_s) for link in topology.links], dtype=np.int64)
+    ticks = [-(-link.latency_s // tick_s) for link in topology.links]
+    if max(ticks) >= 2**53:
+        raise Unsupported("latencies are too long beside the time of a piece; expected at most 2^53 times as long")
+    delay = window + np.array(ticks, dtype=np.int64)
     pairs = (len(ways.first) - 1) // pieces
     order = np.arange(pairs * pieces).reshape(pairs, pieces).T.ravel()  # a piece of every pair, then the next ones
     tried = (served(ways, exchange.tails, window, delay, order, lambda: budget.exhausted, few) for few in _FEW)

@@ -120,7 +120,7 @@ def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_C
             for points in reversed(lengths_of):
                 lengths = lengths[points]
             proved = joint_length(instance, pairs, rounded_lengths(lengths.tolist()))
-            solved = exact and model.rate.value > 0  # of extreme ratios the solver may find nothing
+            solved = exact and model.rate.value > _LEAST_RATE
             return FlowBound(*proved, result, exact, _flows(model, found) if solved else None)
     else:
         result = solver.solve(model, budget)
@@ -128,6 +128,10 @@ def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_C
         return FlowBound(None, None, result)
     least_s = found.exchange.unit_s / Fraction(result.bound)
     return FlowBound(least_s, SolverBound(result.solver, result.version), result, exact)
+
+
+#: Flows of a smaller rate, in units of the fastest link, are within the tolerances of solvers.
+_LEAST_RATE = 1e-6
 
 
 def _flows(model: Any, found: FlowClasses) -> Callable[[int], Floats]:
