@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
@@ -107,7 +108,9 @@ def test_ends_of_ranges_are_where_another_cut_takes_over():
 def test_trees_over_a_wide_area_network():
     """The three links that tie two sites to the others are worth T / 2R each, the others nothing, as runs confirm."""
     instance = asked("gscale", None)
-    study = _Study(cwb.harness.registry.get("mtree"), instance, options_of("mtree"), Request("mtree"))
+    study = _Study(
+        cwb.harness.registry.get("mtree"), instance, options_of("mtree"), Request("mtree"), threading.Event()
+    )
     entries = []
     for entry, value, at in islice(study.parameters(), 4):
         entries.append(replace(entry, up=one_sided(value, at, up=True), down=one_sided(value, at, up=False)))
