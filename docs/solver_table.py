@@ -25,7 +25,7 @@ WORDS = {
     Capability.INTERRUPT: "stops when asked",
     Capability.DUALS: "dual values",
     Capability.RESOLVE: (
-        "a linear model is changed and solved again (HiGHS goes on from its last basis, the others start anew)"
+        "a linear model is changed and solved again (HiGHS goes on from its last basis, the others start from the beginning)"
     ),
     Capability.POOL: (
         "the best different solutions of a mixed-integer linear program (Gurobi finds them in one search, for the others "
