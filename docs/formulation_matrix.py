@@ -42,8 +42,8 @@ A cell has the time of building the model, passing it on, solving it and reading
 Libraries were loaded before.
 The status is `optimal` where the optimum is a bound on the instance, attested by the solver.
 It is `feasible` where the optimum of the model is [no bound](formulations.md) on other answers.
-*Rejected* means that the solver does not [offer](solvers.md#what-each-can-do) what the class needs; nothing is
-passed to it.
+*Rejected* means that the solver does not [offer](solvers.md#what-each-can-do) what the class needs; nothing is passed
+to it.
 
 Times are the least of {repeats} runs with one thread on {day}.
 {where}

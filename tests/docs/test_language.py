@@ -1,10 +1,11 @@
-"""Pages use the words of the glossary."""
+"""Pages use the words of the glossary, in short sentences, each on a line of its own."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
+from prose import blocks, laid_out, sentences, words
 
 #: What is not written, as a regular expression, and what is.
 STYLE = {
@@ -18,6 +19,9 @@ STYLE = {
     r"datacent(er|re)s?": "data centre",
 }
 
+#: A sentence has at most so many words.
+WORDS = 30
+
 #: Code, and a title that is quoted.
 _CODE = re.compile(r"^(`{3,}).*?^\1|`[^`\n]+`|Inter-Datacenter", re.MULTILINE | re.DOTALL)
 
@@ -30,3 +34,21 @@ def test_pages_avoid_words_that_the_glossary_replaces(avoided, pages):
         for found in pattern.finditer(_CODE.sub("", text)):
             line = text.count("\n", 0, text.find(found.group())) + 1
             raise AssertionError(f"{page}, line {line} or later: {found.group()!r}; expected {STYLE[avoided]!r}")
+
+
+def _markdown(pages):
+    """Pages in Markdown but the changelog."""
+    kept = (page for page in pages if page.endswith(".md") and not page.startswith(("CHANGELOG", "docs/methods/")))
+    return {page: pages[page] for page in kept}
+
+
+def test_sentences_are_short(pages):
+    """No sentence of a page is longer than thirty words, where code and formulas count as one."""
+    for page, text in _markdown(pages).items():
+        for sentence in (sentence for prose, lines in blocks(text) if prose for sentence in sentences(lines)):
+            assert words(sentence) <= WORDS, f"{page}: {words(sentence)} words: {sentence}"
+
+
+def test_every_sentence_begins_a_line(pages):
+    """Prose is laid out as ``python docs/prose.py PAGE`` does it, so that a new sentence changes no other lines."""
+    assert [page for page, text in _markdown(pages).items() if laid_out(text) != text] == []
