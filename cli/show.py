@@ -96,8 +96,9 @@ def options_table(options: type[BaseModel]) -> RenderableType:
     """Options with their defaults."""
     from rich.table import Table
 
+    from ..core.described import default_in_words
+
     table = Table("option", "default", "what it does", title="options (-O NAME=VALUE)", title_justify="left")
     for name, field in options.model_fields.items():
-        default = "not set" if field.default is None else str(field.default)
-        table.add_row(name, default, field.description or "")
+        table.add_row(name, default_in_words(options, name) or "not set", field.description or "")
     return table

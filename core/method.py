@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .answers import Answer, BoundOnly
 from .bounds import Certificate
 from .budget import Budget
+from .described import Metric
 from .instance import Instance
 from .solver import ModelSize, Solver, SolverResult
 
@@ -80,7 +81,7 @@ class Outcome:
     iterations : int
         Steps of the method's own algorithm.
     metrics : mapping of str to object
-        The method's own numbers, documented on its page; never a score.
+        The method's own numbers, of those that :attr:`Method.metrics` declares; never a score.
     pool : tuple of Alternative
         The best solutions, where more than one was asked for; the first is :attr:`answer`.
     """
@@ -158,6 +159,9 @@ class Method:
         a posed instance, in exact arithmetic and without a search, for sensitivities; None where options ask for more.
     sense : str
         ``minimize`` or ``maximize``.
+    metrics : mapping of str to Metric
+        The metrics that its outcomes may have, beside those of the verifier
+        (:data:`cwb.schedules.metrics.VERIFIED`).
     objective_unit : callable
         ``objective_unit(instance) -> str``.
     """
@@ -176,6 +180,7 @@ class Method:
     needs_solver: bool = True
     proved: Callable[[Instance, Any], Fraction | None] | str | None = None
     sense: str = "minimize"
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
 
     @classmethod
     def of(cls, formulation: Formulation, name: str = "", summary: str = "", kind: Kind | None = None) -> Method:

@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ...core.collective import CollectiveKind
+from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method
 from ...core.topology import Topology
 from ...core.trees import TreePacking
-from ...models.forestcoll.method import PAPER
+from ...models.forestcoll.method import PACKING, PAPER
 from ...models.forestcoll.method import supports as supports_trees
 
 #: What trees from one root make.
@@ -71,6 +72,18 @@ class BlinkOptions(Strict):
     )
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = PACKING | {
+    "root": Metric("rank of the root"),
+    "broadcast_GBps": Metric("rate of the broadcast from the root, as a fraction", "GB/s"),
+    "reduce_GBps": Metric("rate of the reduction to the root, as a fraction", "GB/s"),
+    "in_turn_s": Metric("size over both rates in turn, or over the one that the collective has", "s"),
+    "k": Metric("trees; a list where both directions differ"),
+    "optimal_k": Metric("trees that make every link's share whole"),
+    "smallest_k": Metric("the fewest trees found that are as fast"),
+}
+
+
 BLINK = Method(
     name="blink",
     kind=Kind.HEURISTIC,
@@ -81,6 +94,7 @@ BLINK = Method(
     solve=f"{__package__}.blink:run",
     supports=supports,
     needs_solver=False,
+    metrics=METRICS,
 )
 
 
@@ -94,4 +108,5 @@ BLINK_SWITCH = Method(
     solve=f"{__package__}.blink:run",
     supports=supports_switches,
     needs_solver=False,
+    metrics=METRICS,
 )

@@ -7,6 +7,7 @@ from pydantic import Field
 from ...algorithms.schedules.pipelined_trees import supports_all_reduce, tree_all_reduce
 from ...algorithms.schedules.problem import parallel_uses
 from ...core.budget import Budget
+from ...core.described import Metric
 from ...core.errors import Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
@@ -57,6 +58,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: CcubeOption
         return tree_all_reduce(instance, topology, trees, uses, 1, options.pieces, {"detours": detours})
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "pieces": Metric("pieces of each tree's half of the data, K"),
+    "piece_steps": Metric("steps that a piece takes through the trees, L"),
+    "detours": Metric("edges of the trees that lead through a third rank"),
+}
+
+
 METHOD = Method(
     name="c-cube",
     kind=Kind.HEURISTIC,
@@ -67,4 +76,5 @@ METHOD = Method(
     solve=run,
     supports=supports,
     needs_solver=False,
+    metrics=METRICS,
 )

@@ -11,6 +11,7 @@ from pydantic import Field
 from ...algorithms.bounds.schedule_bounds import network_of, rank_bound
 from ...core.budget import Budget
 from ...core.collective import CollectiveKind
+from ...core.described import Metric
 from ...core.errors import Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
@@ -88,6 +89,12 @@ def _busiest_s(topology: Topology, packing: TreePacking) -> Fraction:
     return max(units / rate for units, rate in zip(load.tolist(), rates, strict=True)) * packing.unit_bytes
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "switches": Metric("switches that are nodes of trees"),
+}
+
+
 METHOD = Method(
     name="switch-trees",
     kind=Kind.HEURISTIC,
@@ -98,4 +105,5 @@ METHOD = Method(
     solve=f"{__package__}.method:run",
     supports=supports,
     needs_solver=False,
+    metrics=METRICS,
 )

@@ -13,6 +13,7 @@ from ...algorithms.schedules.compose import concatenate, merge, reverse, transpo
 from ...algorithms.schedules.problem import GroupProblem, check_size, group_problems, parallel_uses, supports_groups
 from ...core.budget import Budget
 from ...core.collective import CollectiveKind
+from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome, Status
@@ -134,6 +135,12 @@ def height_of(edges: Sequence[StepEdge]) -> int:
     return max(depth.values(), default=0)
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "tree_height": Metric("most edges between a root and a leaf, over all trees"),
+}
+
+
 METHOD = Method(
     name="multitree",
     kind=Kind.HEURISTIC,
@@ -144,4 +151,5 @@ METHOD = Method(
     solve=run,
     supports=supports,
     needs_solver=False,
+    metrics=METRICS,
 )

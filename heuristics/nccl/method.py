@@ -14,6 +14,7 @@ from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.problem import GroupProblem, group_problems, supports_groups
 from ...core.budget import Budget
 from ...core.collective import CollectiveKind
+from ...core.described import Metric
 from ...core.errors import InputError, OutOfTime, Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
@@ -44,7 +45,7 @@ class NcclOptions(Strict):
     )
     protocol: Literal["auto", "ll", "ll128", "simple"] = Field("auto", description="As NCCL_PROTO: one protocol alone.")
     gpu: Literal["auto", "volta", "ampere", "hopper", "blackwell"] = Field(
-        "auto", description="Generation of the GPUs; auto tells it by the rates of their links."
+        "auto", description="Generation of the GPUs; auto derives it from the rates of their links."
     )
     cpu: Literal["intel", "amd", "arm", "power"] = Field("intel", description="Maker of the processors.")
     nvls: bool | None = Field(
@@ -53,10 +54,13 @@ class NcclOptions(Strict):
     near_nics: bool = Field(
         True, description="Whether GPUs reach their NICs without passing a processor: then LL128 is safe."
     )
-    net_latency_us: float = Field(0.0, ge=0, le=1e6, description="Latency in us that the network's plugin tells NCCL.")
+    net_latency_us: float = Field(
+        0.0, ge=0, le=1e6, description="Latency in us that the network's plugin reports to NCCL."
+    )
     per_box: int | None = Field(None, ge=1, description="Ranks of a box, where names of nodes do not say it.")
     rates: Literal["nominal", "effective"] = Field(
-        "nominal", description="What the network's rates are: those of data sheets, or those that NCCL counts with."
+        "nominal",
+        description="What the network's rates are: nominal, those of data sheets; effective, those that NCCL counts with, as imported machines have.",
     )
     pieces: int | None = Field(
         None,
@@ -298,6 +302,19 @@ def _nothing(options: NcclOptions, pick: Pick | None) -> str:
     return f"NCCL {options.version} does not have {' with '.join(asked) or 'it'} for this collective here"
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "algorithm": Metric("the algorithm that NCCL takes"),
+    "protocol": Metric("the protocol that NCCL takes"),
+    "predicted_s": Metric("the time that NCCL predicts", "s"),
+    "predicted_GBps": Metric("size of the collective over that time", "GB/s"),
+    "schedule": Metric("whose schedule the answer is"),
+    "channels": Metric("channels of NCCL's graph"),
+    "channel_GBps": Metric("speed of a channel", "GB/s"),
+    "nics": Metric("NICs that send something"),
+}
+
+
 METHOD = Method(
     name="nccl",
     kind=Kind.HEURISTIC,
@@ -308,4 +325,5 @@ METHOD = Method(
     solve=f"{__package__}.method:run",
     supports=supports,
     needs_solver=False,
+    metrics=METRICS,
 )

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from ...core.collective import CollectiveKind, Demand
 from ...core.conditions import conditions
+from ...core.described import Metric
 from ...core.errors import InputError, shown
 from ...core.fields import Strict
 from ...core.instance import Instance
@@ -33,15 +34,14 @@ class PcclOptions(Strict):
 
     orders: Literal["portfolio", "paper"] = Field(
         "portfolio",
-        description="portfolio tries several orders and kinds of ways, then ruin and recreate; "
-        "paper takes the longest first, once.",
+        description="portfolio tries several orders and kinds of paths, then ruin and recreate; paper takes the longest path first, once.",
     )
     restarts: int = Field(4, ge=0, le=1000, description="Rounds of attempts beyond the first one.")
     steps: int = Field(
         400_000,
         ge=0,
         le=10**9,
-        description="Ways of chunks that are sought at most, about; the first attempt is made whatever this is.",
+        description="About how many paths of chunks are sought at most; the first attempt is made whatever this is.",
     )
     bound: Literal["auto", "cut", "flow"] = Field(
         "auto",
@@ -162,6 +162,19 @@ def _ranks_named(topology: Topology, ranks: dict[str, int], names: str, place: s
     return found
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "found_by": Metric(
+        "what found the best paths, of an all-reduce for sums and then for copies; or another, faster method"
+    ),
+    "attempts": Metric("orders that were tried"),
+    "sends": Metric(
+        "sends of the schedule: one for each link of a path, or for each path through switches that cannot store"
+    ),
+    "network_bound_s": Metric("what the certificate proves before it is rounded up to whole steps", "s"),
+}
+
+
 METHOD = Method(
     name="pccl",
     kind=Kind.HEURISTIC,
@@ -173,4 +186,5 @@ METHOD = Method(
     solve=f"{__package__}.solve:run",
     supports=supports,
     pose=pose,
+    metrics=METRICS,
 )

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from ...core.collective import CollectiveKind, Demand
+from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method
@@ -30,8 +31,7 @@ class TacosOptions(Strict):
 
     variant: Literal["portfolio", "paper"] = Field(
         "portfolio",
-        description="portfolio tries the project's own engines in turn and stops at the bound; "
-        "paper is algorithms 1 and 2 of the dissertation.",
+        description="portfolio tries the project's own engines in turn and stops at the bound; paper is algorithms 1 and 2 as printed.",
     )
     chunks: int | None = Field(
         None,
@@ -166,6 +166,21 @@ def patience(topology: Topology, demand: Demand) -> Fraction | None:
     return passes * count_of(demand, npus) * (npus - 1) * hops * slowest
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "synthesized_time_s": Metric(
+        "steps times their length, the time as TACOS counts it; also where the sends are too many to be written out",
+        "s",
+    ),
+    "synthesis_s": Metric("CPU seconds of the synthesis, all attempts, without bounds and without compilation", "s"),
+    "engine": Metric("what made the schedule"),
+    "attempts": Metric("attempts that were made"),
+    "sends": Metric("transfers that the answer stands for"),
+    "overlapped": Metric("of an all-reduce: whether both halves run at once"),
+    "back_to_back_s": Metric("of an all-reduce: time of one half after the other", "s"),
+}
+
+
 METHOD = Method(
     name="tacos",
     kind=Kind.HEURISTIC,
@@ -178,4 +193,5 @@ METHOD = Method(
     supports=supports,
     pose=pose,
     needs_solver=False,
+    metrics=METRICS,
 )

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ...algorithms.schedules.pipelined_trees import supports_all_reduce, tree_all_reduce
 from ...core.budget import Budget
+from ...core.described import Metric
 from ...core.errors import Unsupported
 from ...core.fields import Strict
 from ...core.instance import Instance
@@ -62,6 +63,13 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: TtoOptions)
         return tree_all_reduce(instance, topology, trees, [1] * len(topology.links), PERIOD, options.pieces)
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "pieces": Metric("pieces of each tree's third of the data, K"),
+    "piece_steps": Metric("steps that a piece takes through the trees, L"),
+}
+
+
 METHOD = Method(
     name="tto",
     kind=Kind.HEURISTIC,
@@ -72,4 +80,5 @@ METHOD = Method(
     solve=run,
     supports=supports,
     needs_solver=False,
+    metrics=METRICS,
 )

@@ -8,13 +8,14 @@ from typing import Literal
 from pydantic import Field
 
 from ...algorithms.trees.network import supports
+from ...core.described import Metric
 from ...core.fields import Rate, Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
 from ...core.method import Kind, Method
 from ...core.schedule import StepSchedule
 from ...core.trees import TreePacking
-from ...models.mtree.method import PAPER, ChunkOptions, Height
+from ...models.mtree.method import CHUNK_METRICS, PAPER, TREE_METRICS, WAN_METRICS, ChunkOptions, Height
 
 
 class TopoAdoptOptions(Strict):
@@ -138,6 +139,38 @@ def fit_for_ring(instance: Instance) -> str | None:
     return supports(instance) or ("a ring needs at least three sites" if instance.npus < 3 else None)
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+GOST_METRICS = CHUNK_METRICS | {
+    "pool": Metric("trees that were made"),
+    "ith_height": Metric("height that ITH ends with, in hops, or in ns"),
+    "gbst_calls": Metric("runs of GBST"),
+    "gbst_rate_Bps": Metric("rate that GBST assigns to its own trees", "B/s"),
+}
+
+TOPOADOPT_METRICS = TREE_METRICS | {
+    "moves": Metric("moves of the annealing that were made"),
+}
+
+BLINK_METRICS = TREE_METRICS | {
+    "pool": Metric("different trees of the packing"),
+    "packing_rate_Bps": Metric("rate of the packing before it is cut", "B/s"),
+}
+
+RING_METRICS = TREE_METRICS | {
+    "ring": Metric("the sites in the order of the ring"),
+}
+
+PLINK_METRICS = WAN_METRICS | {
+    "groups": Metric("number of clusters"),
+    "leaders": Metric("leader of each cluster"),
+    "root": Metric("leader of the leaders"),
+}
+
+PSLD_METRICS = WAN_METRICS | {
+    "largest_share": Metric("largest share of a site in the data"),
+}
+
+
 GOST = Method(
     name="gost",
     kind=Kind.HEURISTIC,
@@ -147,6 +180,7 @@ GOST = Method(
     options=GostOptions,
     solve=f"{__package__}.gost:run",
     supports=supports,
+    metrics=GOST_METRICS,
 )
 
 TOPOADOPT = Method(
@@ -158,6 +192,7 @@ TOPOADOPT = Method(
     options=TopoAdoptOptions,
     solve=f"{__package__}.topoadopt:run",
     supports=supports,
+    metrics=TOPOADOPT_METRICS,
 )
 
 BLINK_WAN = Method(
@@ -169,6 +204,7 @@ BLINK_WAN = Method(
     options=BlinkWanOptions,
     solve=f"{__package__}.blink:run",
     supports=supports,
+    metrics=BLINK_METRICS,
 )
 
 SINGLE_TREE = Method(
@@ -181,6 +217,7 @@ SINGLE_TREE = Method(
     solve=f"{__package__}.widest:run_single_tree",
     supports=supports,
     needs_solver=False,
+    metrics=TREE_METRICS,
 )
 
 WAN_RING = Method(
@@ -193,6 +230,7 @@ WAN_RING = Method(
     solve=f"{__package__}.widest:run_ring",
     supports=fit_for_ring,
     needs_solver=False,
+    metrics=RING_METRICS,
 )
 
 PLINK = Method(
@@ -205,6 +243,7 @@ PLINK = Method(
     solve=f"{__package__}.messages:run_plink",
     supports=supports,
     needs_solver=False,
+    metrics=PLINK_METRICS,
 )
 
 PSLD = Method(
@@ -217,6 +256,7 @@ PSLD = Method(
     solve=f"{__package__}.messages:run_psld",
     supports=supports,
     needs_solver=False,
+    metrics=PSLD_METRICS,
 )
 
 BLINK_UNITS = Formulation(

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from ...core.collective import CollectiveKind, Demand
+from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
@@ -94,6 +95,25 @@ def _no_gather(instance: Instance) -> str | None:
     return None if kind is CollectiveKind.ALL_GATHER else f"the model is that of an all_gather, not of {kind.value}"
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "T_L": Metric("steps of the schedule; of an all-reduce those of both halves together", "steps"),
+    "T_B": Metric("time of the schedule by equation (2), without latency, as a fraction such as 14/15", "M/B"),
+    "chunks": Metric("chunks of a shard, P"),
+    "sends": Metric("sends of the schedule"),
+}
+
+CHUNKED_METRICS = METRICS | {
+    "T_B_relaxed": Metric("T_B without chunks", "M/B"),
+    "T_B_rounding": Metric("the most that rounding costs by theorem 20", "M/B"),
+}
+
+TIMED_METRICS = METRICS | {
+    "step_time_s": Metric("the steps one by one, each as long as its busiest link with its latency", "s"),
+    "step_time_relaxed_s": Metric("the same without chunks: the sum over the steps of the largest U", "s"),
+}
+
+
 BFB = Method(
     name="bfb",
     kind=Kind.HEURISTIC,
@@ -105,6 +125,7 @@ BFB = Method(
     proved=f"{__package__}.extract:proved",
     supports=supports,
     needs_solver=False,
+    metrics=METRICS,
 )
 
 
@@ -118,6 +139,7 @@ BFB_LP = Method(
     solve=f"{__package__}.solve:run_lp",
     proved=f"{__package__}.extract:proved",
     supports=supports,
+    metrics=METRICS,
 )
 
 
@@ -131,6 +153,7 @@ BFB_CHUNKED = Method(
     solve=f"{__package__}.solve:run_chunked",
     proved=f"{__package__}.extract:proved",
     supports=supports,
+    metrics=CHUNKED_METRICS,
 )
 
 
@@ -144,6 +167,7 @@ BFB_HETEROGENEOUS = Method(
     solve=f"{__package__}.solve:run_heterogeneous",
     proved=f"{__package__}.extract:proved",
     supports=supports_any_bandwidth,
+    metrics=TIMED_METRICS,
 )
 
 LP = Formulation(

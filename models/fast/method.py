@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.method import Kind, Method
@@ -31,6 +32,14 @@ def restricted_to(options: object) -> str:
     return "data that goes from server to server once, on one rail"
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "stages": Metric("stages of the rail that has the most"),
+    "rail_time_s": Metric("time of the busiest link of a rail, without anything else", "s"),
+    "model_time_s": Metric("with rails=optimal, the optimum of the linear program", "s"),
+}
+
+
 METHOD = Method(
     name="fast",
     kind=Kind.HEURISTIC,
@@ -40,6 +49,7 @@ METHOD = Method(
     options=FastOptions,
     solve=f"{__package__}.solve:run",
     supports=supports,
+    metrics=METRICS,
 )
 
 RAILS = Formulation(

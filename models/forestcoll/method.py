@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from ...core.answers import BoundOnly
 from ...core.collective import CollectiveKind, Demand
+from ...core.described import Metric
 from ...core.errors import shown
 from ...core.fields import Strict
 from ...core.formulation import Formulation
@@ -167,6 +168,50 @@ def supports_bound(instance: Instance) -> str | None:
     return None if instance.network.links else "the network has no links"
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+PACKING = {
+    "pattern": Metric("switches that were removed whole, by a pattern of their ports"),
+    "pairwise": Metric("switches that were removed pair by pair of their ports"),
+    "refused": Metric("patterns that did not fit"),
+    "tests": Metric("tests of the packing"),
+    "failed_tests": Metric("tests of the packing that failed"),
+    "certain_trees": Metric("trees that algorithm 5 makes without a test"),
+    "logical_edges": Metric("edges of the network without switches"),
+}
+
+OPTIMUM_METRICS = {
+    "inv_x": Metric("1/x*, the least time for 10^9 bytes at every rank, as a fraction", "s"),
+    "k": Metric("trees from every rank"),
+    "U": Metric("trees on a link for each 10^9 B/s of its bandwidth, as a fraction"),
+}
+
+FOREST_METRICS = (
+    OPTIMUM_METRICS
+    | PACKING
+    | {
+        "optimal_k": Metric("the number of trees of proposition 3, which makes every link's share whole"),
+        "smallest_k": Metric("the fewest trees that are as fast"),
+        "cut_ranks": Metric("ranks in the set of the bottleneck"),
+        "cut_bandwidth_GBps": Metric("bandwidth that leaves that set", "GB/s"),
+        "motions": Metric("translations of the network that were found, and their products"),
+        "roots": Metric("roots whose trees are moved to all others by translations"),
+        "parts": Metric("equal parts of a root's data, of which its trees carry whole numbers"),
+        "grown_trees": Metric("trees that were tried for the linear program"),
+    }
+)
+
+BOUND_METRICS = OPTIMUM_METRICS | {
+    "forest_algbw_GBps": Metric("bandwidth of forests with k equal trees from every rank, N k / U", "GB/s"),
+}
+
+ALLREDUCE_METRICS = FOREST_METRICS | {
+    "program_algbw_GBps": Metric("what linear program (6) promises", "GB/s"),
+    "halves_algbw_GBps": Metric("what a reduce-scatter and an all-gather in turn reach", "GB/s"),
+    "trees_of": Metric("of which of the two the trees are"),
+    "switches": Metric("switches that are nodes of trees"),
+}
+
+
 FORESTCOLL = Method(
     name="forestcoll",
     kind=Kind.EXACT,
@@ -178,6 +223,7 @@ FORESTCOLL = Method(
     supports=supports,
     needs_solver=False,
     proved=f"{__package__}.solve:proved",
+    metrics=FOREST_METRICS,
 )
 
 FORESTCOLL_ALLREDUCE = Method(
@@ -189,6 +235,7 @@ FORESTCOLL_ALLREDUCE = Method(
     options=AllReduceOptions,
     solve=f"{__package__}.solve_allreduce:run",
     supports=supports_program,
+    metrics=ALLREDUCE_METRICS,
 )
 
 FORESTCOLL_LP = Method(
@@ -200,6 +247,7 @@ FORESTCOLL_LP = Method(
     options=BoundOptions,
     solve=f"{__package__}.solve_lp:run",
     supports=supports_bound,
+    metrics=BOUND_METRICS,
 )
 
 OPTIMUM = Formulation(

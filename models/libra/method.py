@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from ...core.answers import BandwidthPlan
 from ...core.budget import Budget
 from ...core.cost import network_price
+from ...core.described import Metric
 from ...core.design import Comparison, Design, Objective, PartialUse, parse_constraints
 from ...core.errors import InputError
 from ...core.fabric import Fabric
@@ -48,7 +49,8 @@ class DesignOptions(Strict):
         None, description="Linear constraints such as 'B1 >= B2; B3 <= 50 GB/s'; replace the instance's."
     )
     partial_use: PartialUse | None = Field(
-        None, description="Bandwidth of an FC dimension for a group that spans a part of it: full or direct-links."
+        None,
+        description="What a group can use of an FC dimension of which it spans a part: all of the bandwidth, or its direct links alone.",
     )
     loop: TrainingLoop | None = Field(None, description="Training loop of all workloads: no-overlap or tp-dp-overlap.")
 
@@ -60,7 +62,8 @@ class LibraOptions(DesignOptions):
         None, description="Relative gap to certify: 1e-7 for perf and 1e-6 for perf-per-cost unless given."
     )
     algorithm: Literal["auto", "outer-approximation", "direct"] = Field(
-        "auto", description="direct hands the bilinear model to the solver; auto does where the solver can take it."
+        "auto",
+        description="outer-approximation solves linear programs; direct hands the bilinear model to the solver; auto does where the solver takes it.",
     )
 
 
@@ -159,6 +162,14 @@ def split_equally(instance: Instance, solver: Solver, budget: Budget, options: D
     return Outcome(Status.FEASIBLE, BandwidthPlan(plan), problem.value(plan))
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+STRATEGIES = {
+    "strategies": Metric("every strategy that was tried, with its status, objective, bound and bandwidths"),
+    "tensor_parallel": Metric("degree of tensor parallelism of the best one"),
+    "data_parallel": Metric("degree of data parallelism of the best one"),
+}
+
+
 LIBRA = Method(
     name="libra",
     kind=Kind.EXACT,
@@ -197,6 +208,7 @@ LIBRA_CODESIGN = Method(
     objective_unit=objective_unit,
     supports=codesign_supports,
     pose=pose,
+    metrics=STRATEGIES,
 )
 
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from ...core.answers import BoundOnly
 from ...core.collective import CollectiveKind
+from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
@@ -52,6 +53,19 @@ def supports_schedule(instance: Instance) -> str | None:
 
 PAPER = "Zhao et al., Efficient Direct-Connect Topologies for Collective Communications, appendix A.5"
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "rate": Metric(
+        "the rate f of every pair that the certificate proves, as a share of the largest bandwidth of a link"
+    ),
+    "rate_GBps": Metric("the same rate", "GB/s"),
+}
+
+SCHEDULE_METRICS = METRICS | {
+    "sends": Metric("sends of the schedule"),
+}
+
+
 METHOD = Method(
     name="all-to-all-mcf",
     kind=Kind.RELAXATION,
@@ -61,6 +75,7 @@ METHOD = Method(
     options=McfOptions,
     solve=f"{__package__}.solve:run",
     supports=supports,
+    metrics=METRICS,
 )
 
 SCHEDULE = Method(
@@ -72,6 +87,7 @@ SCHEDULE = Method(
     options=McfOptions,
     solve=f"{__package__}.schedule:run",
     supports=supports_schedule,
+    metrics=SCHEDULE_METRICS,
 )
 
 FLOW = Formulation(

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from ...algorithms.trees.network import supports
+from ...core.described import Metric
 from ...core.errors import InputError, shown
 from ...core.fields import Duration, Rate, Strict
 from ...core.formulation import Formulation
@@ -47,15 +48,19 @@ def _chunks(value: object) -> object:
 
 
 #: A number of hops, or seconds of latency.
-Height = Annotated[int | Fraction, BeforeValidator(_height)]
+Height = Annotated[int | Fraction, BeforeValidator(_height, json_schema_input_type=int | Duration)]
 
 #: As before, or the height at which the all-reduce is fastest.
 AutoHeight = Annotated[
-    int | Fraction | Literal["auto"], BeforeValidator(lambda value: "auto" if value == "auto" else _height(value))
+    int | Fraction | Literal["auto"],
+    BeforeValidator(
+        lambda value: "auto" if value == "auto" else _height(value),
+        json_schema_input_type=int | Duration | Literal["auto"],
+    ),
 ]
 
 #: A number of chunks of every tree, or None for the best of each.
-ChunkCount = Annotated[int | None, BeforeValidator(_chunks)]
+ChunkCount = Annotated[int | None, BeforeValidator(_chunks, json_schema_input_type=int | Literal["auto"] | None)]
 
 
 class ChunkOptions(Strict):
@@ -163,6 +168,58 @@ def restriction(options: RepairOptions | RepairPatternOptions) -> str:
 PAPER = "Luo et al., Efficient Inter-Datacenter AllReduce With Multiple Trees"
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+WAN_METRICS = {
+    "allreduce_rate_Bps": Metric(
+        "sum of the rates of the trees; of messages the size over the time of the most loaded link",
+        "B/s",
+    ),
+    "normalized_throughput": Metric("that rate over N, at which trees would fill every link"),
+    "strength_share": Metric("that rate over the strength; 1 can be reached"),
+    "strength_Bps": Metric("strength of the network, which bounds the rate of any schedule", "B/s"),
+}
+
+TREE_METRICS = WAN_METRICS | {
+    "mean_tree_height": Metric(
+        "links from the root to the farthest site, on average over the trees: the paper's AvgTreeHeight"
+    ),
+    "max_tree_height": Metric("links from a root to the farthest site, of the highest tree"),
+    "max_tree_latency_s": Metric("latency of the longest path from a root", "s"),
+    "mean_max_fanout": Metric("most children of a site, on average over the trees: the paper's AvgMaxFanout"),
+    "max_fanout": Metric("most children of a site, over all trees"),
+}
+
+CHUNK_METRICS = TREE_METRICS | {
+    "chunks_per_tree": Metric("chunks of every tree"),
+    "chunk_bytes": Metric("size of a chunk of every tree", "B"),
+    "pipelined_time_s": Metric("time of the all-reduce at reserved rates, in chunks", "s"),
+    "unpipelined_time_s": Metric("the same with one message a tree", "s"),
+    "reduce_time_s": Metric("time of the reduction alone, as in the paper's figure 8", "s"),
+    "unpipelined_reduce_time_s": Metric("the same with one message a tree", "s"),
+    "exact_bound_Bps": Metric("the proved bound on the rate of the trees that were asked for", "B/s"),
+    "bound_holds_for": Metric("what that bound is one of: any schedule, or which trees"),
+}
+
+MTREE_METRICS = CHUNK_METRICS | {
+    "pool": Metric("trees that were looked at"),
+    "auto_height": Metric("with height=auto, the height H that was chosen"),
+    "heights_tried_s": Metric("with height=auto, the heights with their times", "s"),
+}
+
+REPAIR_METRICS = CHUNK_METRICS | {
+    "old_trees": Metric("trees of the older plan"),
+    "surviving_trees": Metric("those of them all of whose links are left"),
+    "old_shares_rate_Bps": Metric(
+        "rate of the trees that are left, if the data stays split among them as it was", "B/s"
+    ),
+    "old_plan_rate_Bps": Metric("the best rate of the trees that are left", "B/s"),
+    "new_plan_rate_Bps": Metric("rate of the plan that is made anew", "B/s"),
+    "new_plan_bound_Bps": Metric("bound on the rate of any new plan", "B/s"),
+    "kept_trees": Metric("trees of the older plan in the answer; those without a rate are not counted"),
+    "new_trees": Metric("new trees in the answer"),
+}
+
+
 MTREE = Method(
     name="mtree",
     kind=Kind.EXACT,
@@ -174,6 +231,7 @@ MTREE = Method(
     proved=f"{__package__}.solve:proved",
     supports=supports,
     restricted_to=lambda options: restricted_to(options.trees, options.height, options.min_rate),
+    metrics=MTREE_METRICS,
 )
 
 REPAIR = Method(
@@ -187,6 +245,7 @@ REPAIR = Method(
     supports=supports,
     pose=pose,
     restricted_to=restriction,
+    metrics=REPAIR_METRICS,
 )
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from ...core.answers import ChunkOrders
 from ...core.collective import CollectiveKind
+from ...core.described import Metric
 from ...core.errors import InputError
 from ...core.fabric import Fabric, WiredFabric
 from ...core.fields import Duration, Rate, Strict
@@ -119,6 +120,13 @@ def pose(instance: Instance, options: FabricOptions) -> Instance:
     return instance.with_changes(network=posed, demand=replace(demand, chunks=options.chunks or demand.chunks))
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+ORDERS = {
+    "orders": Metric("orders of the dimensions that there are, D!"),
+    "orders_used": Metric("orders that chunks take"),
+}
+
+
 THEMIS_LP = Method(
     name="themis-lp",
     kind=Kind.RELAXATION,
@@ -129,6 +137,7 @@ THEMIS_LP = Method(
     solve=f"{__package__}.solve:run",
     supports=supports_all_orders,
     pose=pose,
+    metrics=ORDERS,
 )
 
 SHARES = Formulation(

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.schedules.commodities import supports_copies
 from ...core.budget import Budget
+from ...core.described import Metric
 from ...core.effort import too_large
 from ...core.fields import Strict
 from ...core.formulation import Formulation
@@ -26,7 +27,8 @@ class ScclOptions(Strict):
     """Options of ``sccl``."""
 
     mode: Literal["least-steps", "instance"] = Field(
-        "least-steps", description="Search for the fewest steps, or solve one instance of given steps and rounds."
+        "least-steps",
+        description="least-steps, search for the fewest steps; instance, solve one instance of given steps and rounds.",
     )
     k: int = Field(0, ge=0, le=1000, description="In least-steps mode, rounds may outnumber steps by so many.")
     steps: int | None = Field(None, ge=1, le=1000, description="Steps of the instance.")
@@ -118,6 +120,15 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: ScclOptions
     )
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "sccl_steps": Metric("steps of the schedule, S"),
+    "rounds": Metric("rounds of all steps together, R"),
+    "steps_proved": Metric("whether fewer steps are proved to be impossible"),
+    "sccl_cost_s": Metric("S alpha + R beta, the time by SCCL's own count", "s"),
+}
+
+
 METHOD = Method(
     name="sccl",
     kind=Kind.HEURISTIC,
@@ -127,6 +138,7 @@ METHOD = Method(
     options=ScclOptions,
     solve=run,
     supports=supports,
+    metrics=METRICS,
 )
 
 ROUNDS = Formulation(

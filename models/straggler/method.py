@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.method import Kind, Method
@@ -19,7 +20,7 @@ class StragglerOptions(Strict):
     """Options of ``straggler``."""
 
     tries: int = Field(
-        50, ge=1, le=1_000_000, description="Attempts, each with ties broken otherwise, until the rounds are fewest."
+        50, ge=1, le=1_000_000, description="Attempts, each with other ties, until the rounds are the fewest."
     )
 
 
@@ -37,6 +38,14 @@ def restricted_to(options: Any) -> str:
     return "chunks that are moved whole"
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "rounds": Metric("rounds of the schedule, R"),
+    "fewest_rounds": Metric("the bound C - 1 + ceil(log2 n) on the rounds"),
+    "tries": Metric("attempts that were made"),
+}
+
+
 METHOD = Method(
     name="straggler",
     kind=Kind.HEURISTIC,
@@ -49,6 +58,7 @@ METHOD = Method(
     pose=pose,
     restricted_to=restricted_to,
     needs_solver=False,
+    metrics=METRICS,
 )
 
 ROUNDS = Formulation(

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from ...algorithms.schedules.commodities import supports_copies
+from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
@@ -34,11 +35,11 @@ class RoutingOptions(SketchOptions):
 
     connections: Literal["any", "min", "max"] = Field(
         "any",
-        description="Whether few (uc-min) or many (uc-max) of the edges through switches are used, where a sketch file "
-        "says nothing.",
+        description="Whether few (min, uc-min) or many (max, uc-max) of the edges through switches are used, where a sketch file says nothing.",
     )
     ways: Literal["shortest", "any"] = Field(
-        "shortest", description="Whether chunks go through ranks on ways of fewest edges alone, as in TACCL."
+        "shortest",
+        description="shortest, chunks go through other ranks on paths of fewest edges alone, as in TACCL; any, on any path.",
     )
 
 
@@ -46,7 +47,9 @@ class TacclOptions(RoutingOptions):
     """Options of ``taccl``."""
 
     contiguity: bool = Field(True, description="Whether neighbours in an order may be sent together.")
-    routing_gap: float = Field(0.01, ge=0, le=1, description="Relative gap at which the programs may stop.")
+    routing_gap: float = Field(
+        0.01, ge=0, le=1, description="Relative gap at which the programs may stop, unless --gap is given."
+    )
     nodes: int = Field(100, ge=1, le=10**9, description="Nodes of the solver's search in each of the two programs.")
 
 
@@ -56,6 +59,15 @@ def pose(instance: Instance, options: SketchOptions) -> Instance:
     if chunks is None or instance.demand is None:
         return instance
     return instance.with_changes(demand=replace(instance.demand, chunks=chunks))
+
+
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "routing_s": Metric("T of the routing", "s"),
+    "sends": Metric("sends of the schedule"),
+    "joined": Metric("sends that are merged with the one before"),
+    "taccl_cost_s": Metric("T of the contiguity stage, the time by TACCL's own count", "s"),
+}
 
 
 METHOD = Method(
@@ -68,6 +80,7 @@ METHOD = Method(
     solve=f"{__package__}.solve:run",
     supports=supports_copies,
     pose=pose,
+    metrics=METRICS,
 )
 
 ROUTING = Formulation(

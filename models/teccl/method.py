@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from ...core.collective import CollectiveKind
+from ...core.described import Metric
 from ...core.errors import InputError
 from ...core.fields import Duration, Size, Strict
 from ...core.formulation import Formulation
@@ -50,12 +51,13 @@ class EpochOptions(Strict):
     epoch_duration: Duration | None = Field(
         None, description="Length of an epoch, such as '3.5 ns', in place of what epoch and epoch_multiplier say."
     )
-    epoch_multiplier: int = Field(1, ge=1, le=10_000, description="Epochs are so many times as long.")
+    epoch_multiplier: int = Field(1, ge=1, le=10_000, description="Epochs are so many times as long as epoch says.")
     latency_epochs: int = Field(
         200, ge=1, le=100_000, description="Epochs are at least the smallest latency over this number."
     )
     timing: TimingName = Field(
-        "te-ccl", description="What a link costs: as the published code counts, with paid switches, or physically."
+        "te-ccl",
+        description="What a link costs: as the published code counts, with switches that cost time (paid), or every hop (store-and-forward).",
     )
     chunks: int | None = Field(
         None, ge=1, le=100_000, description="Number of equal chunks of a rank's part; the demand's unless given."
@@ -138,7 +140,7 @@ class ModelOptions(EpochOptions):
     epochs: int | None = Field(None, ge=1, le=1_000_000, description="K, the most epochs that a schedule may take.")
     bandwidth: list[VaryingLink] = Field(
         default_factory=list,
-        description="Links whose bandwidth varies: a list of objects with source, target, epochs and factor.",
+        description="Links whose bandwidth varies: objects with source, target, epochs (first and end) and factor.",
     )
 
 
@@ -147,23 +149,26 @@ class MilpOptions(ModelOptions):
 
     objective: Literal["makespan", "late", "paper"] = Field(
         "makespan",
-        description="Fewest epochs by models of fixed length, by one model that counts them, or the paper's objective.",
+        description="makespan, the fewest epochs by models of fixed length; late, by one model that counts them; paper, the paper's objective.",
     )
     priorities: list[int] | None = Field(
         None, description="Weights of the collectives that run at the same time, in the paper's objective."
     )
     switches: Literal["as-they-are", "hyper-edges"] = Field(
-        "as-they-are", description="Switches that cannot store as they are, or replaced by hyper-edges (appendix C)."
+        "as-they-are",
+        description="Switches that cannot store: as-they-are, or hyper-edges, replaced by direct links (appendix C).",
     )
     all_reduce: Literal["direct", "stages"] = Field(
         "direct",
-        description="One model of both stages of an all-reduce, or an all-to-all of contributions and then an "
-        "all-gather.",
+        description="Of an all-reduce: direct, one model of both stages; stages, an all-to-all of contributions and then an all-gather.",
     )
     relays: Literal["store", "pass"] = Field(
-        "store", description="Whether ranks may keep what they send on later, or pass it on at once or never."
+        "store", description="store, ranks may keep what they send on; pass, they send it on at once or never."
     )
-    buffer: int | None = Field(None, description="Chunks of others that a rank can hold (appendix B).")
+    buffer: int | None = Field(
+        None,
+        description="Chunks of others that a rank can hold (appendix B); its own and those that it needs do not count.",
+    )
     buffer_counts: Literal["others", "all"] = Field(
         "others",
         description="Whether a buffer counts chunks of others alone, or a rank's own and those that it needs too, as "
@@ -198,7 +203,7 @@ class LpOptions(ModelOptions):
     """Options of ``teccl-lp``."""
 
     objective: Literal["makespan", "paper"] = Field(
-        "makespan", description="Fewest epochs by models of fixed length, or the paper's objective."
+        "makespan", description="makespan, the fewest epochs by models of fixed length; paper, the paper's objective."
     )
     buffer: int | None = Field(
         None, ge=1, description="Chunks that a rank can hold at the start of an epoch (appendix B)."
@@ -239,12 +244,17 @@ class MilpModelOptions(ModelOptions):
         None, description="Weights of the collectives that run at the same time, in the paper's objective."
     )
     switches: Literal["as-they-are", "hyper-edges"] = Field(
-        "as-they-are", description="Switches that cannot store as they are, or replaced by hyper-edges (appendix C)."
+        "as-they-are",
+        description="Switches that cannot store: as-they-are, or hyper-edges, replaced by direct links (appendix C).",
     )
     relays: Literal["store", "pass"] = Field(
-        "store", description="Whether ranks may keep what they send on later, or pass it on at once or never."
+        "store", description="store, ranks may keep what they send on; pass, they send it on at once or never."
     )
-    buffer: int | None = Field(None, ge=1, description="Chunks of others that a rank can hold (appendix B).")
+    buffer: int | None = Field(
+        None,
+        ge=1,
+        description="Chunks of others that a rank can hold (appendix B); its own and those that it needs do not count.",
+    )
     buffer_counts: Literal["others", "all"] = Field(
         "others",
         description="Whether a buffer counts chunks of others alone, or a rank's own and those that it needs too, as "
@@ -431,6 +441,53 @@ def _with_limits(instance: Instance, options: ModelOptions) -> Instance:
     return instance if nodes == topology.nodes else instance.with_changes(network=replace(topology, nodes=nodes))
 
 
+#: What the methods' metrics mean, beside those of the verifier.
+EPOCH_METRICS = {
+    "lower_bound_epochs": Metric("epochs that are proved to be needed"),
+}
+
+SEARCH_METRICS = EPOCH_METRICS | {
+    "constructions": Metric("constructions that were made"),
+    "moves": Metric("withdrawals and insertions of the search"),
+    "models": Metric("models that a solver was asked"),
+    "proof": Metric("the argument that proves the bound: distance, cut, flow-over-time, prices or model"),
+}
+
+FLOW_METRICS = EPOCH_METRICS | {
+    "bound_proof": Metric(
+        "what proves the bound: cut and prices are recomputed by the verifier; solver is the solver's word"
+    ),
+    "flows": Metric("pairs of a source and a link"),
+    "flow_classes": Metric("classes of equal flows"),
+    "grid_blocks": Metric("blocks of the last grid"),
+    "programs": Metric("linear programs that were solved"),
+}
+
+MILP_METRICS = EPOCH_METRICS | {
+    "model_bound_epochs": Metric("epochs that are proved to be needed in the model with its rules"),
+    "models": Metric("models that were solved"),
+    "start_epochs": Metric("epochs of the schedule that was there before any model"),
+    "stage_epochs": Metric("with all_reduce=stages, epochs of the two stages"),
+    "paper_objective": Metric("with objective=paper, the paper's objective"),
+    "paper_bound": Metric("with objective=paper, the solver's bound on it"),
+    "paper_gap": Metric("with objective=paper, the relative distance of the two"),
+}
+
+LP_METRICS = EPOCH_METRICS | {
+    "models": Metric("models that were solved"),
+    "parts": Metric("chunks that the rates became"),
+    "paper_objective": Metric("with objective=paper, the paper's objective"),
+    "paper_bound": Metric("with objective=paper, the solver's bound on it"),
+    "paper_gap": Metric("with objective=paper, the relative distance of the two"),
+}
+
+ASTAR_METRICS = EPOCH_METRICS | {
+    "start_epochs": Metric("epochs of the schedule that was there before any model"),
+    "rounds": Metric("rounds that were solved"),
+    "round_epochs": Metric("epochs of a round"),
+}
+
+
 TECCL = Method(
     name="teccl",
     kind=Kind.EXACT,
@@ -441,6 +498,7 @@ TECCL = Method(
     solve=f"{__package__}.solve:run",
     supports=supports_search,
     pose=pose_search,
+    metrics=SEARCH_METRICS | FLOW_METRICS,
 )
 
 TECCL_MILP = Method(
@@ -453,6 +511,7 @@ TECCL_MILP = Method(
     solve=f"{__package__}.solve_milp:run",
     supports=supports,
     pose=pose_model,
+    metrics=MILP_METRICS,
 )
 
 TECCL_LP = Method(
@@ -465,6 +524,7 @@ TECCL_LP = Method(
     solve=f"{__package__}.solve_lp:run",
     supports=supports_no_sums,
     pose=lambda instance, options: pose_model(instance, options, fluid=True),
+    metrics=LP_METRICS,
 )
 
 TECCL_ASTAR = Method(
@@ -477,6 +537,7 @@ TECCL_ASTAR = Method(
     solve=f"{__package__}.solve_astar:run",
     supports=supports_no_sums,
     pose=pose_model,
+    metrics=ASTAR_METRICS,
 )
 
 TECCL_ALL_TO_ALL = Method(
@@ -489,6 +550,7 @@ TECCL_ALL_TO_ALL = Method(
     solve=f"{__package__}.solve_all_to_all:run",
     supports=supports_all_to_all,
     pose=lambda instance, options: pose(instance, options, fluid=True),
+    metrics=FLOW_METRICS,
 )
 
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from ...algorithms.schedules.commodities import commodities_of, supports_copies
 from ...core.collective import CollectiveKind
+from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.formulation import Formulation
 from ...core.instance import Instance
@@ -73,6 +74,17 @@ PAPER = (
     "Georgia Institute of Technology, 2025, section 5.5.1"
 )
 
+#: What the methods' metrics mean, beside those of the verifier.
+METRICS = {
+    "ticks": Metric("ticks of the schedule"),
+    "model_bound_ticks": Metric(
+        "fewest ticks in the model; of an all-reduce those of both halves in turn, which overlapping them may beat"
+    ),
+    "tick_s": Metric("length of a tick", "s"),
+    "models": Metric("models that were solved"),
+}
+
+
 METHOD = Method(
     name="ten-ilp",
     kind=Kind.EXACT,
@@ -83,6 +95,7 @@ METHOD = Method(
     solve=f"{__package__}.solve:run",
     supports=supports,
     pose=pose,
+    metrics=METRICS,
 )
 
 ILP = Formulation(

@@ -13,6 +13,7 @@ from cwb.core.record import RunRecord
 from cwb.harness import Request, registry, run_one
 from cwb.instances import load
 from cwb.reports.clocks import CLOCKS, asked_of
+from cwb.schedules.metrics import VERIFIED
 from method_examples import EXAMPLES, example, request
 from pydantic import ValidationError
 
@@ -63,9 +64,10 @@ def test_a_method_answers_its_example_and_is_verified(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_is_deterministic(name):
-    """The same seed gives the same objective, bound and answer."""
+    """The same seed gives the same objective, bound and answer, with no metric that is not declared."""
     first, second = (run_one(example(name), request(name, seed=7)) for _ in range(2))
     assert (first.objective, first.bound, first.answer) == (second.objective, second.bound, second.answer)
+    assert set(first.metrics) <= {*registry.get(name).metrics, *VERIFIED}
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -133,30 +133,6 @@ def citations(text: str) -> set[str]:
     return {*re.findall(r"\(\d+[a-z]?\)|\b\d+(?:\.\d+)+", text), *re.findall(r"[A-Z]\b", appendices)}
 
 
-def test_every_metric_is_documented(pages):
-    """Every metric that LIBRA's records have stands in the table of metrics."""
-    table = pages["docs/methods/libra.md"].partition("## Metrics")[2].partition("\n## ")[0]
-    for record in (cwb.solve("3d-torus", "libra"), cwb.solve("msft-1t-hp-4d", "libra-codesign", tensor_parallel=[64])):
-        for metric in record.metrics:
-            assert f"`{metric}`" in table, metric
-
-
-def test_every_metric_of_a_schedule_is_documented(pages):
-    """Every metric of a schedule and of chunk orders stands in the table of metrics of its family's page."""
-    torus = cwb.load("torus(4,4)").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(2**20)))
-    fabric = cwb.load("RI(4)_SW(2)").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(2**20), 4))
-    rates = {"bandwidth": ["2 GB/s", "1 GB/s"]}
-    for family, records in (
-        ("textbook", [cwb.solve(torus, "ring")]),
-        ("multirail", [cwb.solve(fabric, name, **rates) for name in ("blueconnect", "themis", "themis-lp")]),
-    ):
-        table = pages[f"docs/methods/{family}.md"].partition("## Metrics")[2].partition("\n## ")[0]
-        for record in records:
-            assert record.verified
-            for metric in record.metrics:
-                assert f"`{metric}`" in table, metric
-
-
 def test_every_finding_of_the_verifier_is_documented(pages):
     """Every kind of violation that the verifier's code makes has a row on its page."""
     kinds: set[str] = set()
@@ -192,19 +168,6 @@ def test_every_mode_and_measure_of_a_simulation_is_documented(pages):
     }
     told = measures(asked, trace.mode, len(trace.start_s), trace.completion_s, trace.link_busy_s)
     assert set(told) | {"model", "no_completion_time"} <= documented
-
-
-def test_every_metric_of_trees_is_documented(pages):
-    """The page on simulators has a row for every metric that the verifier gives a packing of trees."""
-    asked = cwb.load("line(2)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(2**20)))
-    one, two = np.zeros(1, dtype=np.int64), np.arange(2)
-    tree = TreePacking(asked.sha256, TreeKind.OUT, one, one + 1, Fraction(2**20), two, one, one + 1, two, one)
-    verdict = cwb.verify(asked, tree)
-    assert verdict.ok
-    rows = re.findall(
-        r"^\| (`[^|]+) \|", pages["docs/schedules/simulators.md"].partition("## Forests")[2], re.MULTILINE
-    )
-    assert set(verdict.metrics) <= {word for row in rows for word in re.findall(r"`([^`]+)`", row)}
 
 
 def test_every_field_of_a_schedule_file_is_documented(pages, tmp_path):

@@ -1,0 +1,40 @@
+"""What pages say of options, metrics and equations is what the code declares."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cwb.harness import registry
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    """Run the script that writes the blocks, without writing."""
+    return runpy.run_path(str(DOCS / "generated.py"))
+
+
+def test_blocks_are_what_the_script_writes(script: dict[str, Any]) -> None:
+    """Every generated block of every page is what the code declares today."""
+    for path in script["pages"]():
+        page = path.read_text(encoding="utf-8")
+        assert script["written"](page) == page, f"{path}: run python docs/generated.py"
+
+
+def test_every_method_has_its_blocks(script: dict[str, Any]) -> None:
+    """Options and metrics of every method that has some stand on one page each."""
+    found = [
+        (kind, name)
+        for path in script["pages"]()
+        for kind, names in script["blocks"](path.read_text())
+        for name in names
+    ]
+    assert len(found) == len(set(found))
+    for name in registry.names():
+        method = registry.get(name)
+        assert ("options", name) in found or not method.options.model_fields, name
+        assert ("metrics", name) in found or not method.metrics, name
