@@ -56,12 +56,12 @@ def judge_bandwidth_plan(instance: Instance, plan: BandwidthPlan, certificate: C
     bound = proved_bound(instance, certificate)
     if bound is None and _can_be_recomputed(certificate):
         violations.append("certificate: its multipliers prove nothing")
-    if bound is not None and objective is not None:
+    unit = "s" if design.objective is Objective.PERF else "s USD"
+    if bound is not None and objective is not None and contradictions(objective, bound, ROUNDING, unit):
+        # Better than the bound: perhaps by what the tolerance allows, which a bound at the limits that are kept to tells.
         least = proved_bound(instance, certificate, [_excess(c, bandwidth) for c in constraints])
-        # Without a bound at the limits that the plan keeps to, what the tolerance allows of a homogeneous constraint is
-        # left.
+        # Without one, what the tolerance allows of a homogeneous constraint is left.
         margin = ROUNDING if least is not None else 10 * TOLERANCE
-        unit = "s" if design.objective is Objective.PERF else "s USD"
         violations += contradictions(objective, bound if least is None else least, margin, unit)
     metrics = question_of(instance, plan) | _metrics(instance, bandwidth, prices, time, cost)
     return Verdict(tuple(violations), objective, bound, metrics)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import pairwise, starmap
 from math import isfinite, isqrt
 from typing import NamedTuple
 
@@ -53,10 +53,11 @@ def recomputed_bound(
         How far each limit is shifted; by default they are what the design says.
     """
     design = instance.design or Design()
+    parts = _traffic(instance)
     proved = [
         line
         for one in certificate.lines
-        if (line := proved_line(instance, one, scale_free=certificate.scale_free, missed=missed)) is not None
+        if (line := proved_line(instance, parts, one, scale_free=certificate.scale_free, missed=missed)) is not None
     ]
     if certificate.scale_free:
         bounds = [
@@ -83,27 +84,42 @@ def sweep_bound(instance: Instance, certificate: SweepCertificate, missed: Seque
 
 
 def smallest_product(lines: Sequence[tuple[Fraction, Fraction, Fraction]]) -> Fraction:
-    """Smallest ``T * C`` with ``T, C >= 0`` and ``a T + b C >= v`` for all lines (a, b, v), by trying every corner.
+    """Smallest ``T * C`` with ``T, C >= 0`` and ``a T + b C >= v`` for all lines (a, b, v).
 
     A product is quasiconcave on the positive quadrant, so that its minimum over a polygon lies in a corner; of the two
     unbounded edges the product only grows along the axes' directions. Weights are at least 0, and one of each line is
     not.
     """
-    axes = [(Fraction(1), Fraction(0), Fraction(0)), (Fraction(0), Fraction(1), Fraction(0))]
-    edges = [*((a, b, _down(v)) for a, b, v in lines), *axes]
-    products: list[Fraction] = []
-    for (a, b, v), (p, q, w) in combinations(edges, 2):
-        determinant = a * q - b * p
-        if not determinant:
-            continue
-        time, cost = (v * q - b * w) / determinant, (a * w - v * p) / determinant
-        if all(x * time + y * cost >= z for x, y, z in edges):
-            products.append(time * cost)
-    return min(products)
+    edges = [(Fraction(1), Fraction(0)), (Fraction(0), Fraction(0))]  # the axes
+    edges += [(a / (a + b), _down(v) / (a + b)) for a, b, v in lines]
+    hull: list[tuple[Fraction, Fraction]] = []
+    for edge in sorted(edges, reverse=True):
+        if hull and hull[-1][0] == edge[0]:
+            continue  # parallel, and no further out
+        while len(hull) > 1 and _value_at(hull[-1], _crossing(hull[-2], edge)) >= hull[-1][1]:
+            hull.pop()
+        hull.append(edge)
+    return min(time * cost for time, cost in starmap(_crossing, pairwise(hull)))
+
+
+def _crossing(one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+    """Where two edges (a, v), which are ``a T + (1 - a) C = v``, meet."""
+    (a, v), (b, w) = one, other
+    return (v * (1 - b) - w * (1 - a)) / (a - b), (a * w - b * v) / (a - b)
+
+
+def _value_at(edge: tuple[Fraction, Fraction], corner: tuple[Fraction, Fraction]) -> Fraction:
+    """``a T + (1 - a) C``."""
+    return edge[0] * corner[0] + (1 - edge[0]) * corner[1]
 
 
 def proved_line(
-    instance: Instance, line: SupportingLine, *, scale_free: bool, missed: Sequence[Fraction] = ()
+    instance: Instance,
+    parts: tuple[list[_Stage], list[_Traffic]],
+    line: SupportingLine,
+    *,
+    scale_free: bool,
+    missed: Sequence[Fraction] = (),
 ) -> Proved | None:
     """The bound that multipliers prove: ``a T(B) + b C(B) >= V``; None if they prove nothing.
 
@@ -118,7 +134,7 @@ def proved_line(
     constraints = design.linear_constraints(count, prices)
     if not _well_formed(line, constraints, count):
         return None
-    constant, traffic = _averaged_time(instance, line)
+    constant, traffic = _averaged_time(instance, parts, line)
     time_weight, cost_weight = Fraction(line.time_weight), Fraction(line.cost_weight)
     multipliers = list(map(Fraction, line.multipliers))
 
@@ -198,7 +214,44 @@ def _well_formed(line: SupportingLine, constraints: Sequence[LinearConstraint], 
     )
 
 
-def _averaged_time(instance: Instance, line: SupportingLine) -> tuple[Fraction, list[Fraction]]:
+class _Traffic(NamedTuple):
+    """A communication: where it is, which branch of an overlap it is in, and its bytes in every dimension, weighted."""
+
+    where: tuple[int, int, int, int]
+    branch: str
+    moved: list[Fraction]
+
+
+class _Stage(NamedTuple):
+    """A layer, as its computation counts: always, and as far as its DP branch does."""
+
+    where: tuple[int, int]
+    overlaps: bool
+    always_s: Fraction
+    dp_s: Fraction
+
+
+def _traffic(instance: Instance) -> tuple[list[_Stage], list[_Traffic]]:
+    """All layers and communications of an instance."""
+    stages: list[_Stage] = []
+    found: list[_Traffic] = []
+    for w, workload in enumerate(instance.training()):
+        for n, layer in enumerate(workload.layers):
+            weight = Fraction(workload.weight * layer.repeat)
+            overlaps = workload.loop is TrainingLoop.TP_DP_OVERLAP
+            always = weight * (layer.forward.compute_s + layer.input_gradient.compute_s)
+            stages.append(_Stage((w, n), overlaps, always, weight * layer.weight_gradient.compute_s))
+            phases = ((layer.forward, ""), (layer.input_gradient, "tp"), (layer.weight_gradient, "dp"))
+            for p, (phase, branch) in enumerate(phases):
+                for c, communication in enumerate(phase.communication):
+                    moved = busy_bytes(instance, communication, workload.groups[communication.group])
+                    found.append(_Traffic((w, n, p, c), branch if overlaps else "", [weight * m for m in moved]))
+    return stages, found
+
+
+def _averaged_time(
+    instance: Instance, parts: tuple[list[_Stage], list[_Traffic]], line: SupportingLine
+) -> tuple[Fraction, list[Fraction]]:
     """Computation K and bytes per dimension of the average that the shares choose in place of every maximum."""
     # Shares whose sum exceeds 1 by a rounding error are brought back to 1.
     shares: dict[tuple[int, ...], list[Fraction]] = {}
@@ -207,23 +260,23 @@ def _averaged_time(instance: Instance, line: SupportingLine) -> tuple[Fraction, 
         total = max(Fraction(1), sum(exact, Fraction(0)))
         shares[tuple(where)] = [x / total for x in exact]
     tp_share = {(w, layer): Fraction(share) for w, layer, share in line.overlaps}
-    constant, traffic = Fraction(0), [Fraction(0)] * len(instance.fabric.dimensions)
-    for w, workload in enumerate(instance.training()):
-        for n, layer in enumerate(workload.layers):
-            weight = Fraction(workload.weight * layer.repeat)
-            tp = dp = Fraction(1)
-            if workload.loop is TrainingLoop.TP_DP_OVERLAP:
-                # Any average of the two branches is a bound; without a listed share it is the DP branch.
-                tp = tp_share.get((w, n), Fraction(0))
-                dp = 1 - tp
-            constant += weight * (layer.forward.compute_s + layer.input_gradient.compute_s)
-            constant += weight * dp * layer.weight_gradient.compute_s
-            phases = ((layer.forward, Fraction(1)), (layer.input_gradient, tp), (layer.weight_gradient, dp))
-            for p, (phase, counted) in enumerate(phases):
-                for c, communication in enumerate(phase.communication):
-                    share = shares.get((w, n, p, c))
-                    if share is not None:
-                        moved = busy_bytes(instance, communication, workload.groups[communication.group])
-                        for d, m in enumerate(moved):
-                            traffic[d] += weight * counted * share[d] * m
+    constant, count = Fraction(0), len(instance.fabric.dimensions)
+    stages, communications = parts
+    counted: dict[tuple[int, int], dict[str, Fraction]] = {}
+    for stage in stages:
+        # Any average of the two branches is a bound; without a listed share it is the DP branch.
+        tp = tp_share.get(stage.where, Fraction(0)) if stage.overlaps else Fraction(1)
+        dp = 1 - tp if stage.overlaps else Fraction(1)
+        counted[stage.where] = {"": Fraction(1), "tp": tp, "dp": dp}
+        constant += stage.always_s + dp * stage.dp_s
+    # Bytes that are averaged alike are added up first, for additions of fractions are cheaper than products.
+    alike: dict[tuple[int, Fraction, Fraction], Fraction] = {}
+    for one in communications:
+        part = counted[one.where[:2]][one.branch]
+        for d, share in enumerate(shares.get(one.where, [])):
+            if share and part:
+                alike[d, share, part] = alike.get((d, share, part), Fraction(0)) + one.moved[d]
+    traffic = [Fraction(0)] * count
+    for (d, share, part), moved_bytes in alike.items():
+        traffic[d] += share * part * moved_bytes
     return constant, traffic

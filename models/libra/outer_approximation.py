@@ -31,6 +31,7 @@ from ...core.design import Comparison
 from ...core.solver import CompiledModel, ModelSize, ResolvingSolver, SolverOptions, SolverResult, Termination
 from .bounds import Corner, Line, Multipliers, certificate_line, corners, envelope, supporting_line
 from .formulation import build_problem, constraint_row_scale, traffic_coefficient
+from .newton import Coefficients, sharpen
 from .problem import DesignProblem
 
 #: Tangents that every dimension starts with, in equal ratios from its largest bandwidth down to this part of it.
@@ -51,6 +52,9 @@ _STEPS = tuple(10 ** (-k / 4) for k in range(64, -1, -1))
 _NEGLIGIBLE = 1e-11
 
 _MAX_ROUNDS = 200
+
+#: A gap below which what binds is known, so that Newton's method starts from there for the next weights.
+_NEAR = 1e-6
 
 #: A time, in units, that no plan worth considering takes.
 _NO_CAP = 1e6
@@ -104,6 +108,8 @@ class Relaxation:
             self.model.time_cap = pyo.Constraint(expr=self.model.time <= _NO_CAP)
         self.points: dict[int, list[float]] = {d: [] for d in self.model.U}
         self.largest: dict[int, float] = {}
+        self.coefficients = Coefficients(self.problem)
+        self._near: tuple[tuple[float, ...], Multipliers] | None = None
         self.compiled: CompiledModel = self.solver.compile(self.model, self.budget, LP_OPTIONS)
 
     @property
@@ -154,7 +160,9 @@ class Relaxation:
         scale = sum(in_units)  # a solver's tolerances are meant for objectives around 1
         variables = (self.model.time, self.model.cost)
         objective = [(v, w / scale) for v, w in zip(variables, in_units, strict=True) if w]
-        for _ in range(_MAX_ROUNDS):
+        if self._near is not None:
+            self._sharpen(best, time_weight, cost_weight, *self._near)
+        for _ in range(_MAX_ROUNDS if best.gap > gap else 0):
             result = self._solve(objective)
             if result.termination is not Termination.OPTIMAL:
                 best.stopped = result
@@ -166,6 +174,8 @@ class Relaxation:
             best.update(plan, self._value(plan, time_weight, cost_weight), line)
             if best.value == inf:
                 self._improve(best, plan, time_weight, cost_weight)
+            if best.gap > gap:
+                self._sharpen(best, time_weight, cost_weight, plan, multipliers)
             tell(f"round {self.rounds}: {best.value:.10g}, bound {best.bound:.10g}, gap {best.gap:.1e}")
             if best.gap <= gap or self.budget.exhausted:
                 break
@@ -173,6 +183,29 @@ class Relaxation:
                 self._improve(best, plan, time_weight, cost_weight)
                 break
         return best
+
+    def _sharpen(
+        self,
+        best: Minimum,
+        time_weight: float,
+        cost_weight: float,
+        plan_Bps: tuple[float, ...],
+        multipliers: Multipliers,
+    ) -> None:
+        """Try Newton's method from a plan and multipliers, and keep what is better."""
+        if self.scale_free or not time_weight:
+            return
+        found = sharpen(self.coefficients, plan_Bps, multipliers, time_weight, cost_weight)
+        if found is None:
+            return
+        plan, multipliers = found
+        line = supporting_line(self.problem, multipliers)
+        if plan is None:
+            best.update(plan_Bps, inf, line)
+            return
+        best.update(plan, self._value(plan, time_weight, cost_weight), line)
+        if best.gap <= _NEAR:
+            self._near = plan, multipliers
 
     def _value(self, plan_Bps: tuple[float, ...], time_weight: float, cost_weight: float) -> float:
         """``time_weight * T + cost_weight * C`` of a plan."""

@@ -1,0 +1,298 @@
+"""The minimum of ``a T(B) + b C(B)`` from one that is near, by Newton's method on the conditions of optimality.
+
+A linear program with tangents tells which dimensions every collective waits for, which branches of a stage take equally
+long, and which limits are reached. Where these stay as they are, bandwidths and multipliers solve a square system of
+smooth equations, and Newton's method finds them to the last digits in a few steps without a linear program. Nothing
+rests on it: plans and multipliers are compared as those of a linear program are, and what has moved shows as a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.design import Comparison
+from .bounds import Multipliers
+from .formulation import constraint_row_scale, traffic_coefficient
+from .problem import DesignProblem
+
+_Floats = NDArray[np.float64]
+_Indices = NDArray[np.intp]
+
+_MAX_STEPS = 12
+
+#: Steps end where all equations, which are of numbers around 1, hold to this.
+_SOLVED = 1e-14
+
+#: A step takes no bandwidth below this part of itself, and none below 0.
+_LEAST_PART = 0.1
+
+#: Shares below this are none.
+_NO_SHARE = 1e-9
+
+#: A limit may be missed by this part of its largest term, as by a linear program.
+_FEASIBLE = 1e-10
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """The numbers of a problem in its units: those that the Pyomo model has, as arrays."""
+
+    problem: DesignProblem
+
+    @cached_property
+    def traffic(self) -> _Floats:
+        """``[term, dimension]``: the time of a term if the dimension has one unit of bandwidth."""
+        terms, dimensions = len(self.problem.time.terms), self.problem.dimensions
+        return np.array(
+            [[traffic_coefficient(self.problem, k + 1, d + 1) for d in range(dimensions)] for k in range(terms)]
+        ).reshape(terms, dimensions)
+
+    @cached_property
+    def prices(self) -> _Floats:
+        """Cost of one unit of bandwidth in every dimension."""
+        problem = self.problem
+        prices = problem.prices_usd_per_Bps or (0,) * problem.dimensions
+        return np.array(list(map(float, prices))) * self.units / problem.cost_unit_usd
+
+    @cached_property
+    def units(self) -> _Floats:
+        """Unit of every dimension's bandwidth, in bytes per second."""
+        return np.array(self.problem.bandwidth_units_Bps)
+
+    @cached_property
+    def row_scales(self) -> _Floats:
+        """What every constraint is divided by."""
+        return np.array([constraint_row_scale(self.problem, i) for i in range(len(self.problem.constraints))])
+
+    @cached_property
+    def rows(self) -> _Floats:
+        """``[constraint, dimension]``."""
+        given = [[float(a) for a in c.coefficients] for c in self.problem.constraints]
+        return np.array(given).reshape(-1, self.problem.dimensions) * self.units / self.row_scales[:, None]
+
+    @cached_property
+    def limits(self) -> _Floats:
+        """Right-hand side of every constraint."""
+        return np.array([float(c.limit) for c in self.problem.constraints]) / self.row_scales
+
+    @cached_property
+    def branches(self) -> tuple[_Floats, _Floats]:
+        """``[overlap, term]``: 1 where the term is in the TP branch, and where it is in the DP branch."""
+        overlaps, terms = self.problem.time.overlaps, len(self.problem.time.terms)
+        tp, dp = np.zeros((2, len(overlaps), terms))
+        for o, overlap in enumerate(overlaps):
+            tp[o, list(overlap.tp)] = dp[o, list(overlap.dp)] = 1.0
+        return tp, dp
+
+    @cached_property
+    def overlap_weights(self) -> _Floats:
+        """How often every overlapped stage counts."""
+        return np.array([float(o.weight) for o in self.problem.time.overlaps])
+
+    @cached_property
+    def overlapped_compute(self) -> _Floats:
+        """Computation of every DP branch."""
+        return np.array([float(o.dp_compute_s) for o in self.problem.time.overlaps]) / self.problem.time_unit_s
+
+    def term_weights(self, tp_shares: _Floats) -> _Floats:
+        """How much every term counts when the branches of overlaps are averaged."""
+        tp, dp = self.branches
+        weights = (self.overlap_weights * tp_shares) @ tp + (self.overlap_weights * (1 - tp_shares)) @ dp
+        weights[list(self.problem.time.serial)] = 1.0
+        return weights
+
+    def are_met(self, bandwidth: _Floats) -> bool:
+        """Whether a plan, in units, meets every constraint."""
+        terms = self.rows * bandwidth
+        excess = terms.sum(axis=1) - self.limits
+        slack = _FEASIBLE * np.maximum(np.abs(terms).max(axis=1, initial=0.0), np.abs(self.limits))
+        signs = {Comparison.AT_MOST: excess, Comparison.AT_LEAST: -excess, Comparison.EQUAL: np.abs(excess)}
+        return all(signs[c.comparison][i] <= slack[i] for i, c in enumerate(self.problem.constraints))
+
+
+@dataclass(frozen=True)
+class _Active:
+    """What the equations are about: indices of what is not at its bound."""
+
+    dimensions: _Indices
+    terms: _Indices
+    pairs: tuple[_Indices, _Indices]
+    limits: _Indices
+    ties: _Indices
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where each kind of unknown ends: bandwidths, times of terms, shares, multipliers, shares of branches."""
+        kinds = (self.dimensions, self.terms, self.pairs[0], self.limits, self.ties)
+        return [int(end) for end in np.cumsum([len(kind) for kind in kinds])]
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Bandwidths and multipliers, in units; the objective's two weights add up to 1."""
+
+    bandwidth: _Floats
+    times: _Floats
+    shares: _Floats
+    multipliers: _Floats
+    tp_shares: _Floats
+
+    def moved(self, active: _Active, step: _Floats) -> _Point:
+        """The point after a step of the unknowns, cut short where it would leave too little bandwidth."""
+        bandwidth, times, shares, multipliers, ties = np.split(step, active.ends[:-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = (1 - _LEAST_PART) * self.bandwidth[active.dimensions] / -bandwidth
+        part = min(1.0, float(room[bandwidth < 0].min(initial=1.0)))
+        return _Point(
+            _plus(self.bandwidth, active.dimensions, part * bandwidth),
+            _plus(self.times, active.terms, part * times),
+            _plus(self.shares, active.pairs, part * shares),
+            _plus(self.multipliers, active.limits, part * multipliers),
+            _plus(self.tp_shares, active.ties, part * ties),
+        )
+
+
+def _plus(old: _Floats, where: _Indices | tuple[_Indices, _Indices], change: _Floats) -> _Floats:
+    new = old.copy()
+    new[where] += change
+    return new
+
+
+def sharpen(
+    coefficients: Coefficients, plan_Bps: Sequence[float], given: Multipliers, time_weight: float, cost_weight: float
+) -> tuple[tuple[float, ...] | None, Multipliers] | None:
+    """Optimal bandwidths and multipliers for weights, if what binds at a point near them binds at them too.
+
+    Parameters
+    ----------
+    coefficients : Coefficients
+        The problem.
+    plan_Bps : sequence of float
+        Bandwidths to start from.
+    given : Multipliers
+        Multipliers to start from, of the same or of other weights.
+    time_weight, cost_weight : float
+        Weights of seconds and of dollars.
+
+    Returns
+    -------
+    tuple
+        A plan (None where it misses a limit) and multipliers.
+    None
+        Newton's method ends nowhere.
+    """
+    problem = coefficients.problem
+    weights = time_weight * problem.time_unit_s, cost_weight * problem.cost_unit_usd
+    scale = sum(weights)
+    start, active = _start(coefficients, plan_Bps, given)
+    with np.errstate(all="ignore"):
+        point = _newton(coefficients, start, active, weights[0] / scale, weights[1] / scale)
+    if point is None:
+        return None
+    allowed = coefficients.are_met(point.bandwidth)
+    plan = tuple((point.bandwidth * coefficients.units).tolist()) if allowed else None
+    shares = np.maximum(point.shares, 0.0)
+    shares /= shares.sum(axis=1, keepdims=True)
+    u = point.multipliers * scale / coefficients.row_scales
+    for i, constraint in enumerate(problem.constraints):
+        if constraint.comparison is not Comparison.EQUAL:
+            u[i] = max(u[i], 0.0) if constraint.comparison is Comparison.AT_MOST else min(u[i], 0.0)
+    tp_shares = np.clip(point.tp_shares, 0.0, 1.0)
+    return plan, replace(
+        given,
+        time_weight=time_weight,
+        cost_weight=cost_weight,
+        shares=shares.tolist(),
+        tp_shares=tp_shares.tolist(),
+        constraints=u.tolist(),
+    )
+
+
+def _start(coefficients: Coefficients, plan_Bps: Sequence[float], given: Multipliers) -> tuple[_Point, _Active]:
+    """The given point in units, and what is active in it."""
+    problem = coefficients.problem
+    scale = given.time_weight * problem.time_unit_s + given.cost_weight * problem.cost_unit_usd
+    shares = np.array(given.shares).reshape(coefficients.traffic.shape)
+    tp_shares = np.array(given.tp_shares, dtype=float)
+    bandwidth = np.array(plan_Bps) / coefficients.units
+    multipliers = np.array(given.constraints, dtype=float) * coefficients.row_scales / scale
+    equal = np.array([c.comparison is Comparison.EQUAL for c in problem.constraints], dtype=bool)
+    counted = coefficients.term_weights(tp_shares) > 0
+    has_share = (shares > _NO_SHARE) & counted[:, None]
+    dimensions = (bandwidth > 0) | has_share.any(axis=0)
+    bandwidth[dimensions] = np.maximum(bandwidth[dimensions], 1e-6)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        busy = np.where(has_share, coefficients.traffic / bandwidth, 0.0)
+    active = _Active(
+        np.flatnonzero(dimensions),
+        np.flatnonzero(counted),
+        cast("tuple[_Indices, _Indices]", np.nonzero(has_share)),
+        np.flatnonzero((multipliers != 0) | equal),
+        np.flatnonzero((tp_shares > _NO_SHARE) & (tp_shares < 1 - _NO_SHARE)),
+    )
+    return _Point(bandwidth, busy.max(axis=1, initial=0.0), shares, multipliers, tp_shares), active
+
+
+def _newton(
+    coefficients: Coefficients, point: _Point, active: _Active, time_weight: float, cost_weight: float
+) -> _Point | None:
+    """Solve the equations; the best point that the steps meet, None if a number ceases to be finite."""
+    best, least = None, np.inf
+    for _ in range(_MAX_STEPS):
+        excess, jacobian = _equations(coefficients, point, active, time_weight, cost_weight)
+        error = float(np.abs(excess).max(initial=0.0))
+        if not np.isfinite(error) or not np.isfinite(jacobian).all():
+            break
+        if error < least:
+            best, least = point, error
+        elif least < np.sqrt(_SOLVED):
+            break  # rounding errors are all that is left
+        if error <= _SOLVED:
+            break
+        step = np.linalg.lstsq(jacobian, -excess, rcond=None)[0].astype(np.float64)
+        point = point.moved(active, step)
+    return best
+
+
+def _equations(
+    coefficients: Coefficients, point: _Point, active: _Active, time_weight: float, cost_weight: float
+) -> tuple[_Floats, _Floats]:
+    """Excesses of the equations, and their derivatives by the unknowns (columns as in :attr:`_Active.ends`)."""
+    D, K, (pk, pd), C, ties = active.dimensions, active.terms, active.pairs, active.limits, active.ties
+    x, t, m = point.bandwidth, point.times, coefficients.traffic
+    tp, dp = coefficients.branches
+    weights = coefficients.term_weights(point.tp_shares)
+    slopes = cost_weight * coefficients.prices + point.multipliers @ coefficients.rows
+    carried = time_weight * m * point.shares
+    excess = np.concatenate(
+        [
+            t[pk] * x[pd] - m[pk, pd],  # every dimension that a collective waits for takes its time
+            point.shares[K].sum(axis=1) - 1,  # shares are of the whole
+            (weights @ carried - x**2 * slopes)[D],  # another byte per second saves what it costs
+            coefficients.rows[C] @ x - coefficients.limits[C],  # limits are reached
+            ((tp - dp) @ t - coefficients.overlapped_compute)[ties],  # branches take equally long
+        ]
+    )
+    at_x, at_t, at_s, at_u, at_o = np.split(np.arange(active.ends[-1]), active.ends[:-1])
+    pairs, sums, balance, limits, tied = np.split(
+        np.arange(excess.size), np.cumsum([len(pk), len(K), len(D), len(C)]).tolist()
+    )
+    of_dimension, of_term = np.zeros(x.size, dtype=np.intp), np.zeros(t.size, dtype=np.intp)
+    of_dimension[D], of_term[K] = np.arange(len(D)), np.arange(len(K))
+    J = np.zeros((excess.size, active.ends[-1]))
+    J[pairs, at_x[of_dimension[pd]]] = t[pk]
+    J[pairs, at_t[of_term[pk]]] = x[pd]
+    J[sums[of_term[pk]], at_s] = 1.0
+    J[balance[of_dimension[pd]], at_s] = time_weight * weights[pk] * m[pk, pd]
+    J[balance, at_x] = -2 * (x * slopes)[D]
+    J[np.ix_(balance, at_u)] = -(x[D] ** 2)[:, None] * coefficients.rows[np.ix_(C, D)].T
+    J[np.ix_(balance, at_o)] = (coefficients.overlap_weights[:, None] * (tp - dp) @ carried)[np.ix_(ties, D)].T
+    J[np.ix_(limits, at_x)] = coefficients.rows[np.ix_(C, D)]
+    J[np.ix_(tied, at_t)] = (tp - dp)[np.ix_(ties, K)]
+    return excess, J
