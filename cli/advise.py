@@ -43,19 +43,21 @@ if TYPE_CHECKING:
     "--graphs",
     type=click.Path(path_type=Path),
     metavar="XML",
-    help="NCCL's graph file: channels that are taken as they are.",
+    help="NCCL's graph file, whose channels are used as they are.",
 )
-@click.option("--time-limit", metavar="DURATION", default="5 min", show_default=True, help="Of all runs.")
-@click.option("--run-limit", metavar="DURATION", default="10", show_default=True, help="Of one run.")
+@click.option(
+    "--time-limit", metavar="DURATION", default="5 min", show_default=True, help="Limit of all runs together."
+)
+@click.option("--run-limit", metavar="DURATION", default="10", show_default=True, help="Limit of one run.")
 @click.option(
     "--links-limit",
     metavar="DURATION",
     default="60",
     show_default=True,
-    help="Of what more bandwidth is worth; 0: none.",
+    help="Limit of computing what more bandwidth is worth; 0: leave it out.",
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="HTML", help="Write a page.")
-@click.option("--json", "as_json", is_flag=True, help="Print all of it as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @plugged
 def advise(
@@ -74,7 +76,7 @@ def advise(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Say what to expect of a collective on INSTANCE, and what would help most.
+    """Report what to expect of a collective on INSTANCE, and what would improve it most.
 
     \b
     cwb advise my.json --collective all_reduce -o advice.html

@@ -34,7 +34,7 @@ def export_chakra(schedule: Path, output: Path, name: str | None) -> None:
     cwb export chakra s.json -o traces/
     cwb check traces/ --topology "torus(4,4)"
 
-    The schedule is verified before, and the trace is run before it is written. Needs protobuf, cwb[chakra].
+    The schedule is verified first, and the trace is run before it is written. Needs protobuf, cwb[chakra].
     """
     from ..core.files import write_whole
     from ..exchange.chakra.files import file_of
@@ -59,7 +59,7 @@ def export_astra(schedule: Path, output: Path, name: str | None) -> None:
     cwb export astra s.json -o run/
     cwb check run/traces --topology "torus(4,4)"
 
-    The network has to be one of rings, switches and fully connected dimensions. The schedule is verified before, and the
+    The network has to be one of rings, switches and fully connected dimensions. The schedule is verified first, and the
     trace is run before it is written. Needs protobuf, cwb[chakra].
     """
     from ..exchange.astra_files import COLLECTIVES, MEMORY, dimensions_of, network_text, system_text
@@ -109,7 +109,7 @@ def import_chakra(
     cwb import chakra traces/ --topology "torus(4,4)" --collective all_reduce -o s.json
 
     Which data a message carries follows from what it waits for, and the schedule is verified before it is written. Nodes
-    that are whole collectives are no schedule, and are refused. Needs protobuf, cwb[chakra].
+    that are whole collectives contain no schedule, and are rejected. Needs protobuf, cwb[chakra].
     """
     from ..core.collective import CollectiveKind
     from ..core.text import did_you_mean

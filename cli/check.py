@@ -27,11 +27,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--instance", metavar="SPEC", help="Refuse a schedule for another instance than this.")
-@click.option(
-    "--topology", metavar="SPEC", help="Of MSCCL files, plans and traces: the network, whose links must be there."
-)
-@click.option("--dialect", type=click.Choice(DIALECTS), help="Of an MSCCL file: the runtime.  [default: any]")
+@click.option("--instance", metavar="SPEC", help="Reject a schedule that is for another instance.")
+@click.option("--topology", metavar="SPEC", help="Network of MSCCL files, plans and traces; its links must exist.")
+@click.option("--dialect", type=click.Choice(DIALECTS), help="Runtime of MSCCL files.  [default: any]")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object on stdout.")
 @limited
 def check(file: Path, instance: str | None, topology: str | None, dialect: str | None, as_json: bool) -> int:
@@ -45,19 +43,19 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
     cwb check plan.json --topology "dgx_a100()"
     cwb check traces/ --topology "torus(4,4)"
 
-    A FILE that ends in .xml is an MSCCL algorithm, and a folder has such files: each is held against the rules of the
-    runtimes and run with symbolic data, and of a folder holes and overlaps of sizes are told.
-    A JSON file that has the keys of an MSCCL++ execution plan is one: it is held against the rules of the executor and
-    run with symbolic data, several calls one after the other.
-    A folder of files PREFIX.RANK.et is one Chakra execution trace: it is run, without data.
+    A FILE that ends in .xml is an MSCCL algorithm, and a folder may have several. Each is checked by the rules of the
+    runtimes and run with symbolic data; of a folder, holes and overlaps of sizes are reported.
+    A JSON file with the keys of an MSCCL++ execution plan is checked by the rules of the executor and run with
+    symbolic data, several calls one after the other.
+    A folder of files PREFIX.RANK.et is one Chakra execution trace, which is run without data.
 
-    An answer that is done before the bound that its own certificate proves is a contradiction, and wrong.
+    A schedule that ends before the bound that its own certificate proves is a contradiction, and counts as wrong.
 
-    Of trees, the time of the most loaded link is held against what the certificate proves, with exact fractions: where
-    they meet, nothing is faster, and the file alone shows it.
+    For trees, the time of the most loaded link is compared with what the certificate proves, in exact fractions. Where
+    they are equal, the trees are optimal.
 
     SPEC is a file, the name of a shipped instance or an expression such as "torus(8,8)"; one without a collective is
-    compared by its network. The exit status is 5 if the schedule is wrong, 2 if it cannot be read or is for
+    compared by its network. The exit status is 5 if the schedule is wrong, and 2 if it cannot be read or is for
     another instance.
     """
     from ..exchange.mscclpp.read import is_plan

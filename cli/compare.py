@@ -59,10 +59,15 @@ _REASONS = 5
     "--solvers",
     shell_complete=completion.of(completion.solvers, listed=True),
     metavar="NAMES",
-    help="Of --models that call one.  [default: highs]",
+    help="Solvers of those --models that call one.  [default: highs]",
 )
 @click.option(
-    "--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="Of --models; a list is tried in turn."
+    "--option",
+    "-O",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Option of the --models; the values of a list are tried in turn.",
 )
 @click.option(
     "--output",
@@ -70,24 +75,29 @@ _REASONS = 5
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("results"),
     show_default=True,
-    help="Folder whose records.jsonl the records are appended to.",
+    help="Folder of records.jsonl, to which records are appended.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the plan, with what is recorded already, and run nothing.")
 @click.option(
     "--retry",
     multiple=True,
     type=click.Choice(["failed", "limit", "all"]),
-    help="Run again what is recorded: errors and refused answers, runs that a limit ended, or everything.",
+    help="Run again what is recorded: errors and rejected answers, runs that a limit ended, or everything.",
 )
 @click.option(
-    "--seeds", type=click.IntRange(1, 1000), help="Every run with so many seeds, from 0, instead of the suite's."
+    "--seeds", type=click.IntRange(1, 1000), help="Number of seeds of every run, from 0, instead of the suite's."
 )
-@click.option("--jobs", "-j", type=click.IntRange(1, 10_000), help="Threads of runs at a time.  [default: the cores]")
-@click.option("--time-limit", metavar="TIME", help="Per run, instead of the suite's: 60, '60 s', '5 min'.")
 @click.option(
-    "--grace", metavar="TIME", default="10 s", show_default=True, help="After the limit, until a run is stopped."
+    "--jobs",
+    "-j",
+    type=click.IntRange(1, 10_000),
+    help="Threads of all runs in progress.  [default: the number of cores]",
 )
-@click.option("--memory", metavar="SIZE", help="Most memory that a run may hold: '4 GiB'.")
+@click.option("--time-limit", metavar="TIME", help="Limit of a run, instead of the suite's: 60, '60 s', '5 min'.")
+@click.option(
+    "--grace", metavar="TIME", default="10 s", show_default=True, help="Time after the limit at which a run is killed."
+)
+@click.option("--memory", metavar="SIZE", help="Largest resident memory of a run: '4 GiB'.")
 @click.option(
     "--executor",
     default="local",
@@ -118,11 +128,11 @@ def compare(
     quiet: bool,
     edits: tuple[tuple[str, str], ...],
 ) -> int:
-    """Run every cell of SUITE, a TOML file or the name of a shipped suite, or what --models and --instances say.
+    """Run every cell of SUITE, a TOML file or the name of a shipped suite, or of --models and --instances.
 
-    A suite is a grid of instances, models, solvers, options and seeds. Every run has a process of its own and leaves a
-    record, also one that fails. What has a record already is not run again: started once more, a comparison goes on
-    where it was ended, however it was ended.
+    A suite is a grid of instances, methods, solvers, options and seeds. Every run has a process of its own and leaves a
+    record, also if it fails. Runs that have a record are not repeated: a comparison that was interrupted resumes when
+    it is started again.
 
     \b
     cwb compare suites/paper-libra.toml -o results/

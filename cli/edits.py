@@ -15,16 +15,14 @@ if TYPE_CHECKING:
 def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the three options; the command gets them as ``edits``, texts of pairs of an option and its value."""
 
-    @click.option("--ranks", metavar="RANKS", help="Keep these ranks of the network alone, such as 0-3 or 0,2,8-11.")
-    @click.option(
-        "--without-link", "without", multiple=True, metavar="A:B", help="Take the links between two nodes away."
-    )
+    @click.option("--ranks", metavar="RANKS", help="Keep only these ranks of the network, such as 0-3 or 0,2,8-11.")
+    @click.option("--without-link", "without", multiple=True, metavar="A:B", help="Remove the links between two nodes.")
     @click.option(
         "--link",
         "links",
         multiple=True,
         metavar="A:B=RATE",
-        help="Give the links between two nodes another bandwidth (a:b=25GB/s), and latency (a:b=25GB/s,1us), or add them.",
+        help="Set the bandwidth of the links between two nodes (a:b=25GB/s), and latency (a:b=25GB/s,1us), or add them.",
     )
     @wraps(command)
     def with_edits(

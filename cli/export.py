@@ -16,7 +16,7 @@ from .streams import echo
 
 @click.group(no_args_is_help=False)
 def export() -> None:
-    """Write what cwb knows for other programs."""
+    """Write schedules and formats for other programs."""
 
 
 @export.command()

@@ -24,9 +24,9 @@ from .streams import echo
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def export_instances(suite: str, output: Path, quiet: bool) -> int:
-    """Write the models of a SUITE's runs as MPS and LP files, for people who write solvers.
+    """Write the models of a SUITE's runs as MPS and LP files, for developers of solvers.
 
-    Each model is written as it is handed to the solver, with its size, checksums, best known objective and bound in
+    Each model is written as it is passed to the solver, with its size, checksums, best known objective and bound in
     index.json. Equal models are written once.
 
     \b

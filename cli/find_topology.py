@@ -50,7 +50,7 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 @click.option("--bidirectional", is_flag=True, help="Only networks in which every link has one back.")
 @click.option("--spare-ports", is_flag=True, help="Let ports be idle, where fewer links are better.")
 @click.option(
-    "--no-circulants", is_flag=True, help="Without circulants by theorem 22 or by search, as in the paper's tables."
+    "--no-circulants", is_flag=True, help="Leave out circulants by theorem 22 or by search, as in the paper's tables."
 )
 @click.option(
     "--all-to-all-limit",
@@ -60,10 +60,14 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
     help="Seconds for each linear program; 0 for none.",
 )
 @click.option(
-    "--collective", type=click.Choice(COLLECTIVES), default="all_reduce", show_default=True, help="Of the schedule."
+    "--collective",
+    type=click.Choice(COLLECTIVES),
+    default="all_reduce",
+    show_default=True,
+    help="Collective of the schedule.",
 )
 @click.option("--no-schedule", is_flag=True, help="Do not build and verify the schedule of the best network.")
-@click.option("--time-limit", metavar="DURATION", help="Of everything: 60 (seconds), '5 min'.")
+@click.option("--time-limit", metavar="DURATION", help="Limit of the whole command: 60 (seconds), '5 min'.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.option("--output", "-o", type=_FILE, metavar="JSON", help="Write the best network as an instance file.")
 @click.option(
@@ -73,9 +77,9 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 def find_topology(**given: Any) -> int:
     """Find good networks of a size and degree, and the best of them for a job.
 
-    Searched are the base networks of the direct-connect paper and what its expansions make of them: line graphs,
-    degree expansions, Cartesian powers and products, unions with the transpose, and parallel links; and circulants,
-    two-way and directed, whose offsets are tried. Those are shown that none of these beats in both latency and
+    The search covers the base networks of the direct-connect paper and its expansions: line graphs, degree expansions,
+    Cartesian powers and products, unions with the transpose, and parallel links. It also covers circulants, two-way and
+    directed, whose offsets are searched. The networks shown are those that no other one beats in both latency and
     bandwidth. Other networks may be better; the lower bound says by how much at most.
 
     \b
@@ -83,7 +87,7 @@ def find_topology(**given: Any) -> int:
     cwb find-topology --nodes 64 --degree 4 --bidirectional -o best.json --schedule schedule.json.gz
 
     The schedule of the best network is built and verified; the exit status is 5 if it is wrong. When the time is up, or
-    at Ctrl-C, before there is a schedule, the networks are shown all the same; the exit status is then 4.
+    at Ctrl-C, before there is a schedule, the networks are still shown, and the exit status is 4.
     """
     from ..finder.finder import average_s, fastest, find
     from ..harness.clock import WallClock

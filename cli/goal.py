@@ -23,7 +23,7 @@ def export_goal(schedule: Path, output: Path, reduce_rate: str | None) -> None:
     \b
     cwb export goal s.json -o s.goal
 
-    The schedule is verified before.
+    The schedule is verified first.
     """
     from ..core.files import write_whole
     from ..core.units import UnitKind, parse

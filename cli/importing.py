@@ -18,7 +18,7 @@ _FILE = click.Path(path_type=Path)
 
 @click.group(name="import", no_args_is_help=False)
 def importing() -> None:
-    """Make an instance of another program's files."""
+    """Make an instance from files of another program."""
 
 
 @importing.command()
@@ -107,9 +107,9 @@ def _write_teccl_schedule(data: dict[str, Any], input_file: Path, schedule: Path
 
 @importing.command()
 @click.argument("source")
-@click.option("--bandwidth", metavar="RATE", help="Of links that have no rate, in each direction, such as '10 Gb/s'.")
+@click.option("--bandwidth", metavar="RATE", help="Rate of links without one, in each direction, such as '10 Gb/s'.")
 @click.option("--capacity-unit", metavar="UNIT", help="Unit of rates without one (as in SNDlib), such as 'Mb/s'.")
-@click.option("--latency", metavar="DURATION", help="Of links whose sites have no coordinates.")
+@click.option("--latency", metavar="DURATION", help="Latency of links whose sites have no coordinates.")
 @click.option("--name", help="Name of the instance; by default the graph's.")
 @click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the instance is written.")
 def wan(

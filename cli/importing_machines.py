@@ -87,7 +87,7 @@ def nccl(
 ) -> None:
     """Import a topology of NCCL or RCCL (NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE), or a graph (NCCL_GRAPH_DUMP_FILE).
 
-    Files of clouds have the PCIe tree alone: --generation, --nvlink or --no-nvlink says what NVLinks there are.
+    Files of clouds have only the PCIe tree; --generation, --nvlink or --no-nvlink adds the NVLinks.
 
     \b
     cwb import nccl topo.xml -o box.json
@@ -105,7 +105,7 @@ def nccl(
 @click.command("nvidia-smi")
 @click.argument("files", type=_FILE, metavar="TXT...", nargs=-1, required=True)
 @_rated
-@click.option("--generation", type=click.Choice(_NVIDIA), help="The GPU, where the text does not say it.")
+@click.option("--generation", type=click.Choice(_NVIDIA), help="The GPU, where the text does not name it.")
 @click.option("--nvlink", metavar="LINKS", help="NVLinks of a GPU and the rate of one, as '18 x 25 GB/s'.")
 @_pcie_rates
 @_joined
@@ -216,8 +216,8 @@ def taccl(file: Path, sketch: Path | None, size: str | None, time_unit: str, nam
 @click.command("csv")
 @click.argument("file", type=_FILE, metavar="CSV")
 @click.option("--switches", metavar="PATTERNS", help="Names of nodes that are no ranks, such as 'leaf*,spine*'.")
-@click.option("--bandwidth", metavar="RATE", help="Of links without one, such as '25 GB/s'.")
-@click.option("--latency", metavar="DURATION", help="Of links without one; 0 by default.")
+@click.option("--bandwidth", metavar="RATE", help="Bandwidth of links without one, such as '25 GB/s'.")
+@click.option("--latency", metavar="DURATION", help="Latency of links without one; 0 by default.")
 @_named
 def links(
     file: Path, switches: str | None, bandwidth: str | None, latency: str | None, name: str | None, output: Path

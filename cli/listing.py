@@ -176,18 +176,18 @@ LISTINGS: Mapping[str, Callable[[], Iterator[Row]]] = {
     "instance",
     shell_complete=completion.of(completion.instances, files=True),
     metavar="INSTANCE",
-    help="Of models, who takes this instance, and why others do not.",
+    help="With models: those that take this instance, and why others do not.",
 )
 @click.option(
     "--collective",
     shell_complete=completion.of(completion.collectives),
     metavar="NAME",
-    help="With --for, in place of the instance's.",
+    help="With --for: this collective instead of the instance's.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects on stdout.")
 @plugged
 def listing(what: str, instance: str | None, collective: str | None, as_json: bool) -> None:
-    """List all of one kind.
+    """List everything of one kind.
 
     WHAT is models, formulations, instances, solvers, topologies, workloads, suites, collectives, tables or plots.
 

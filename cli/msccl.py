@@ -68,8 +68,8 @@ def export_msccl(
     cwb export msccl s.json -o a.xml
     cwb export msccl s.json -o a.xml --dialect rccl --placement both --instances 2
 
-    The schedule is verified before, and the program is run with symbolic data before it is written. What a runtime has
-    no room for is refused with the limit.
+    The schedule is verified first, and the program is run with symbolic data before it is written. A schedule that
+    exceeds a limit of the runtime is rejected with that limit.
     """
     from ..core.files import write_whole
     from ..exchange.msccl.dialects import dialect_of
@@ -90,7 +90,7 @@ def export_msccl(
 
 
 def read_flow(schedule: Path) -> Flow:
-    """Read a schedule, and what its GPUs send one another; one that is wrong is refused."""
+    """Read a schedule, and what its GPUs send one another; a wrong one is rejected."""
     from ..exchange.msccl.flow import flow_of
     from ..schedules.files import read_schedule
     from ..schedules.verify import verify
@@ -125,7 +125,7 @@ def size_range(min_bytes: str, max_bytes: str | None, flow: Flow) -> tuple[int, 
 @click.option("--name", help="Name of the instance; by default the file's.")
 @click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the schedule is written.")
 def import_msccl(file: Path, topology: str, size: str, name: str | None, output: Path) -> None:
-    """Import an MSCCL algorithm (XML), whoever made it, as a schedule in steps.
+    """Import an MSCCL algorithm (XML) of any origin as a schedule in steps.
 
     \b
     cwb import msccl a.xml --topology "dgx_a100()" -o s.json

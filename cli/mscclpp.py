@@ -59,8 +59,8 @@ def export_mscclpp(
     cwb export mscclpp s.json -o plan.json
     cwb export mscclpp s.json -o plan.json --protocol LL --inplace
 
-    The schedule is verified before, and the plan is run with symbolic data before it is written. What the executor has
-    no room for is refused with the limit.
+    The schedule is verified first, and the plan is run with symbolic data before it is written. A schedule that exceeds
+    a limit of the executor is rejected with that limit.
     """
     from ..core.files import write_whole
     from ..exchange.mscclpp.lower import Target, lower

@@ -200,7 +200,7 @@ def limited(command: Callable[..., Any]) -> Callable[..., Any]:
         with within(WallClock(parse_duration(time_limit, "--time-limit"))):
             return command(*arguments, **given)
 
-    return click.option("--time-limit", metavar="DURATION", help="Give up then: 60 (seconds), '5 min'.")(timed)
+    return click.option("--time-limit", metavar="DURATION", help="Stop after this time: 60 (seconds), '5 min'.")(timed)
 
 
 def plugged(command: Callable[..., Any]) -> Callable[..., Any]:

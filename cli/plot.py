@@ -31,7 +31,7 @@ _HEAD = 65536
 )
 @click.argument("records", nargs=-1, type=click.Path(path_type=Path))
 @selecting
-@click.option("--kind", type=click.Choice(KINDS), help="Picture of a schedule.  [default: heatmap]")
+@click.option("--kind", type=click.Choice(KINDS), help="Plot of a schedule.  [default: heatmap]")
 @click.option(
     "--mode",
     type=click.Choice(MODES),
@@ -59,11 +59,11 @@ def plot(
     output: Path | None,
     edits: tuple[tuple[str, str], ...],
 ) -> None:
-    """Draw the plot NAME from RECORDS, a picture of the SCHEDULE in a .json, .json.gz or .npz file, or a NETWORK.
+    """Draw the plot NAME from RECORDS, the SCHEDULE in a .json, .json.gz or .npz file, or a NETWORK.
 
-    RECORDS are JSONL files, or folders of them (./results). Without NAME the known plots are listed. The picture of a
-    file is written beside it unless -o says where; an .html file is a page with the heat map and the Gantt chart of a
-    schedule to zoom into, which needs nothing else. NETWORK is an instance as 'cwb solve' takes it.
+    RECORDS are JSONL files, or folders of them (./results). Without NAME the known plots are listed. The plot of a
+    file is written beside it unless -o is given. An .html file is a self-contained page with the heat map and a Gantt
+    chart of a schedule that can be zoomed. NETWORK is an instance as 'cwb solve' takes it.
 
     \b
     cwb plot libra-allocation results/ -o allocation.svg

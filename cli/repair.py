@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option(
-    "--change", "-c", "changes", multiple=True, metavar="A-B=NOW", help="What links between two sites have now."
+    "--change", "-c", "changes", multiple=True, metavar="A-B=NOW", help="New bandwidth of the links between two sites."
 )
 @click.option(
     "--solver", "-s", default="highs", show_default=True, help="highs, highs-pdlp, gurobi, scip or pyomo:NAME."
@@ -56,9 +56,9 @@ def repair(
 
     With -c, PLAN has the trees of mtree over a wide-area network: trees that still work are kept, and few are added.
 
-    With --without-link or --link, PLAN is any schedule: what used a link that is gone takes another path between the same
-    two nodes, and all else stays. What the old schedule loses, the new time, the nodes that have to be told, and a bound
-    on every schedule of the changed network are printed.
+    With --without-link or --link, PLAN is any schedule. Sends over a link that is gone take another path between the
+    same two nodes, and all others stay. The command prints what the old schedule loses, the new time, the nodes that
+    have to be updated, and a bound on every schedule of the changed network.
     """
     from ..algorithms.trees.network import pose
     from ..core.record import RunRecord

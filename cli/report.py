@@ -26,8 +26,8 @@ from .table import RECORDS
 def report(records: tuple[Path, ...], output: Path, title: str) -> None:
     """Make a page of RECORDS: JSONL files, or folders of them (./results).
 
-    The page has pictures, every table that the records fit, every failure with its reason, and the machines and
-    versions. It needs nothing beside itself: no network, no other file.
+    The page has plots, every table that fits the records, every failure with its reason, and the machines and
+    versions. It is self-contained: it needs no network connection and no other file.
 
     \b
     cwb report results/ -o report.html

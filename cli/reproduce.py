@@ -49,8 +49,8 @@ def reproduce(
     """Compute the printed numbers of PAPER, or of one of its tables, and compare.
 
     Every row is reproduced, differs (with the reason), is predicted by a model of time where the paper measured, or
-    cannot be checked here. Exit status 1 says that a row that should reproduce does not: its run failed, or it differs
-    and nobody knows why. How far a prediction or a number of seconds of computing is off never decides it. Without
+    cannot be checked here. The exit status is 1 if a row that should be reproduced is not: its run failed, or it
+    differs without a known reason. Errors of predictions and of computing times do not affect the exit status. Without
     PAPER the papers are listed.
 
     \b

@@ -42,8 +42,10 @@ KINDS = ("link", "rank", "switch")
     help="Part of its bandwidth that a link keeps, such as 1/2.",
 )
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Rows of the table.")
-@click.option("--time-limit", metavar="DURATION", default="5 min", show_default=True, help="Of all failures.")
-@click.option("--json", "as_json", is_flag=True, help="Print all of them as one JSON object.")
+@click.option(
+    "--time-limit", metavar="DURATION", default="5 min", show_default=True, help="Limit of all failures together."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print all failures as one JSON object.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @network_edits
 @plugged
@@ -65,9 +67,9 @@ def resilience(
     cwb resilience "a100(boxes=8)" --collective all_gather
     cwb resilience my.json --collective all_reduce --kind link --slow 1/2 --json
 
-    For each failure the optimum of what is left is computed anew, in the flow model of trees, without latency; no
-    schedule of the changed network is faster than its bound, whose certificate is recomputed. Links that a symmetry of the
-    network exchanges are looked at once. A collective of fewer ranks keeps its size.
+    For each failure the optimum of the remaining network is computed, in the flow model of trees, without latency. No
+    schedule of the changed network is faster than its bound, whose certificate is recomputed. Of links that a symmetry
+    of the network exchanges, one is examined. A collective of fewer ranks keeps its size.
     """
     from ..core.network_views import seen_otherwise
     from ..core.topology import Topology

@@ -38,7 +38,9 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broa
 @click.option("--models", metavar="LIST", help="Such as 'ring, dbt, forestcoll k=2'.  [default: those that are fast]")
 @click.option("--chunks", metavar="LIST", default="1, 4", show_default=True, help="Chunks of each rank's part.")
 @click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", show_default=True, help="The runtime.")
-@click.option("--proto", type=click.Choice(PROTOCOLS), default="Simple", show_default=True, help="Of the files.")
+@click.option(
+    "--proto", type=click.Choice(PROTOCOLS), default="Simple", show_default=True, help="Protocol of the files."
+)
 @click.option(
     "--placement",
     type=click.Choice(PLACEMENTS),
@@ -47,9 +49,11 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broa
     help="For calls whose output is other memory than the input, the same, or either.",
 )
 @click.option("--instances", type=click.IntRange(1, 128), default=1, show_default=True, help="Copies on own channels.")
-@click.option("--files", type=click.IntRange(1, 1024), help="Files at most.  [default: 4 for msccl, else 8]")
-@click.option("--time-limit", metavar="DURATION", default="5 min", show_default=True, help="Of all runs.")
-@click.option("--run-limit", metavar="DURATION", default="10", show_default=True, help="Of one run.")
+@click.option("--files", type=click.IntRange(1, 1024), help="Largest number of files.  [default: 4 for msccl, else 8]")
+@click.option(
+    "--time-limit", metavar="DURATION", default="5 min", show_default=True, help="Limit of all runs together."
+)
+@click.option("--run-limit", metavar="DURATION", default="10", show_default=True, help="Limit of one run.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was chosen as one JSON object on stdout.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @plugged
@@ -78,10 +82,10 @@ def select(
     cwb select "dgx_a100()" --collective all_gather --dialect rccl --placement both -o chosen
     cwb select my.json --collective all_reduce --models "ring, dbt, forestcoll k=2" -o chosen
 
-    Every schedule is verified, and compared by its completion time, as cwb simulate tells it; trees with as many pieces
-    as are best. The folder has algorithms/ with a file for each range of sizes, what MSCCL_CONFIG and NCCL's tuner plugin
-    read, the schedules, a table and a picture. When the time is over, or at Ctrl-C, the choice is made among what there
-    is.
+    Every schedule is verified, and schedules are compared by the completion time that 'cwb simulate' computes, with the
+    best number of pieces for trees. The folder has algorithms/ with a file for each range of sizes, the files that
+    MSCCL_CONFIG and NCCL's tuner plugin read, the schedules, a table and a plot. When the time is over, or at Ctrl-C,
+    the choice is made among the schedules found so far.
     """
     from ..exchange.msccl.dialects import dialect_of
     from ..exchange.msccl.lower import Target

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def show(what: str, edits: tuple[tuple[str, str], ...]) -> None:
     """Show an instance, a model, a formulation or a named topology.
 
-    WHAT is an instance as 'cwb solve' takes it, or a name that 'cwb list models', 'cwb list formulations' or
-    'cwb list topologies' gives.
+    WHAT is an instance as 'cwb solve' takes it, or a name from 'cwb list models', 'cwb list formulations' or
+    'cwb list topologies'.
 
     \b
     cwb show 4d

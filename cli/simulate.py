@@ -63,7 +63,7 @@ RESERVED = "what if every tree kept the rate that is best for it"
     type=click.Choice([mode.value for mode in SimulationMode]),
     help="Model of time on links.  [default: shares for trees, congestion-aware for all else]",
 )
-@click.option("--barrier", is_flag=True, help="What if a step starts when the whole step before has ended?")
+@click.option("--barrier", is_flag=True, help="Start a step only when the whole step before has ended.")
 @click.option(
     "--pieces",
     type=click.IntRange(1),
@@ -72,11 +72,13 @@ RESERVED = "what if every tree kept the rate that is best for it"
 @click.option(
     "--latency-model",
     type=click.Choice([model.value for model in LatencyModel]),
-    help="Whether latency only delays a chunk, or holds the link as well.  [default: propagation]",
+    help="Whether latency only delays a chunk, or occupies the link too.  [default: propagation]",
 )
-@click.option("--reserve", is_flag=True, help="What if every tree keeps the rate that is best for it, as MTree has it?")
+@click.option("--reserve", is_flag=True, help="Reserve the best rate for every tree, as MTree does.")
 @click.option(
-    "--chunk-overhead", metavar="DURATION", help="What a chunk costs a link beside its bytes, with --reserve."
+    "--chunk-overhead",
+    metavar="DURATION",
+    help="Time that a chunk takes on a link in addition to its bytes, with --reserve.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.option("--trace", "trace_file", type=_FILE, metavar="JSON", help="Write a Chrome trace (Perfetto opens it).")
@@ -94,14 +96,14 @@ def simulate(
 ) -> int:
     """Simulate the schedule in FILE on its network.
 
-    Without options, the time is that of 'cwb solve' and of every table: link by link, store and forward; latency delays
-    and does not hold a link; a link serves one piece at a time, and trees have their shares of every link.
+    Without options, the time is that of 'cwb solve' and of every table: link by link, store and forward. Latency delays
+    a piece but does not occupy the link. A link serves one piece at a time, and trees have their shares of every link.
 
-    The options select other models of time. alpha-beta overlooks congestion; congestion-aware gives a
-    link to one chunk at a time, which is stored before it goes on; in cut-through it goes on at once; in fair-share,
-    chunks share links; in shares, every tree has its part of every link.
+    The options select other models of time. alpha-beta ignores congestion. In congestion-aware a link serves one chunk
+    at a time, which is stored before it is forwarded; in cut-through it is forwarded at once. In fair-share, chunks
+    share links; in shares, every tree has its part of every link.
 
-    The file is not verified; 'cwb check' does that. But a schedule that ends before the bound that its own certificate
+    The file is not verified; 'cwb check' does that. A schedule that ends before the bound that its own certificate
     proves is reported, and the exit status is 5.
 
     \b

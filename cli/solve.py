@@ -46,7 +46,7 @@ MAX_PRINTED_EDGES = 100_000
 @click.command()
 @click.argument("instance", shell_complete=completion.of(completion.instances, files=True))
 @click.option(
-    "--model", "-m", shell_complete=completion.of(completion.models), help="The method; 'cwb list models' names all."
+    "--model", "-m", shell_complete=completion.of(completion.models), help="Method to use; 'cwb list models' lists all."
 )
 @click.option(
     "--formulation",
@@ -97,7 +97,7 @@ MAX_PRINTED_EDGES = 100_000
 @click.option(
     "--write-model",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the last model that the solver was handed to this file, .mps or .lp.",
+    help="Write the last model that was passed to the solver to this file, .mps or .lp.",
 )
 @click.option(
     "--pool",
@@ -108,7 +108,7 @@ MAX_PRINTED_EDGES = 100_000
 @click.option("--append", type=click.Path(dir_okay=False, path_type=Path), help="Append the record to this JSONL file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as one JSON object on stdout.")
 @click.option("--explain", "explained", is_flag=True, help="Where there is no answer, name conditions that clash.")
-@click.option("--sensitivity", "sensitive", is_flag=True, help="Tell what more bandwidth is worth, by solving again.")
+@click.option("--sensitivity", "sensitive", is_flag=True, help="Report what more bandwidth is worth, by solving again.")
 @click.option(
     "--picture",
     type=click.Path(dir_okay=False, path_type=Path),

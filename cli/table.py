@@ -84,8 +84,8 @@ def table(
 ) -> None:
     """Make the table NAME from RECORDS: JSONL files, or folders of them (./results).
 
-    LaTeX needs the packages booktabs, longtable and siunitx. Of runs of the same cell the latest counts; runs without a
-    number have a mark that is explained below the table. 'cwb list tables' names all.
+    LaTeX needs the packages booktabs, longtable and siunitx. If a run was repeated, its latest record counts. Runs
+    without a number have a mark that is explained below the table. 'cwb list tables' lists all tables.
 
     \b
     cwb table libra-perf

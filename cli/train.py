@@ -42,22 +42,30 @@ _LISTED = 20
     "methods",
     multiple=True,
     metavar="[KEY=]METHOD",
-    help="What times collectives: a method, analytical, ideal, or 'LATENCY + ALGBW'. KEY is a collective, a group, or "
+    help="Source of collectives' times: a method, analytical, ideal, or 'LATENCY + ALGBW'. KEY is a collective, a group, or "
     "GROUP/COLLECTIVE.  [default: analytical on dimensions]",
 )
 @click.option(
     "--option", "-O", "options", multiple=True, metavar="METHOD.NAME=VALUE", help="An option of one of the methods."
 )
-@click.option("--chunks", type=click.IntRange(1, 10**9), default=1, show_default=True, help="Of each rank's part.")
-@click.option("--bandwidth", metavar="RATES", help="Of the dimensions, per NPU: '250 GB/s, 50 GB/s'.")
-@click.option("--latency", metavar="TIMES", help="Of a link of each dimension: '0.5 us, 2 us'.")
+@click.option(
+    "--chunks", type=click.IntRange(1, 10**9), default=1, show_default=True, help="Chunks of each rank's part."
+)
+@click.option("--bandwidth", metavar="RATES", help="Bandwidths of the dimensions, per NPU: '250 GB/s, 50 GB/s'.")
+@click.option("--latency", metavar="TIMES", help="Latencies of a link of each dimension: '0.5 us, 2 us'.")
 @click.option("--design", metavar="METHOD", help="Method that designs the bandwidths, such as libra.")
 @click.option(
     "--loop",
     type=click.Choice(["no-overlap", "tp-dp-overlap", "ddp"]),
-    help="What overlaps.  [default: ddp with --bucket, else the workload's]",
+    help="Overlap of computation and communication.  [default: ddp with --bucket, else the workload's]",
 )
-@click.option("--bucket", "buckets", multiple=True, metavar="SIZE", help="Of gradients; of several the best is taken.")
+@click.option(
+    "--bucket",
+    "buckets",
+    multiple=True,
+    metavar="SIZE",
+    help="Size of buckets of gradients; of several the best is taken.",
+)
 @click.option(
     "--streams",
     type=click.Choice(["one", "group", "unlimited"]),
@@ -68,7 +76,7 @@ _LISTED = 20
 @click.option("--microbatches", type=click.IntRange(1, 10_000), default=1, show_default=True)
 @click.option("--pipeline", type=click.Choice(["1f1b", "gpipe"]), default="1f1b", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
-@click.option("--time-limit", metavar="DURATION", help="Of each run of a method, such as '60 s'.")
+@click.option("--time-limit", metavar="DURATION", help="Limit of each run of a method, such as '60 s'.")
 @click.option(
     "--timeline",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -11,10 +11,10 @@ from .streams import console, echo
 @click.command()
 @click.option("-j", "--jobs", type=click.IntRange(1, 64), help="Processes; as many as cores unless given.")
 def warm(jobs: int | None) -> int:
-    """Compile the loops of all methods ahead, which otherwise happens at the first use of each.
+    """Compile the loops of all methods ahead, which otherwise happens when each is first used.
 
-    Compiled code is kept in the user's cache folder, or in that of the variable CWB_CACHE_DIR, and made anew when the
-    source changes. Exits with 1 if it cannot be kept, or if a method fails.
+    Compiled code is kept in the user's cache folder, or in that of the variable CWB_CACHE_DIR, and made again when
+    the source changes. Exits with 1 if it cannot be kept, or if a method fails.
     """
     from rich.progress import track
 
