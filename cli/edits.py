@@ -1,4 +1,4 @@
-"""``--ranks``, ``--without-link`` and ``--link``: changes of a network on the command line, for every command alike."""
+"""``--ranks``, ``--without-link``, ``--without-node`` and ``--link``: changes of a network on the command line, for every command alike."""
 
 from __future__ import annotations
 
@@ -13,10 +13,18 @@ if TYPE_CHECKING:
 
 
 def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the three options; the command gets them as ``edits``, texts of pairs of an option and its value."""
+    """Add the options; the command gets them as ``edits``, texts of pairs of an option and its value."""
 
     @click.option("--ranks", metavar="RANKS", help="Keep only these ranks of the network, such as 0-3 or 0,2,8-11.")
     @click.option("--without-link", "without", multiple=True, metavar="A:B", help="Remove the links between two nodes.")
+    @click.option(
+        "--without-node",
+        "--without-rank",
+        "nodes",
+        multiple=True,
+        metavar="NODE",
+        help="Take a rank, switch or NIC away with its links; the collective is that of the other ranks.",
+    )
     @click.option(
         "--link",
         "links",
@@ -26,9 +34,15 @@ def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @wraps(command)
     def with_edits(
-        *args: Any, ranks: str | None, without: tuple[str, ...], links: tuple[str, ...], **kwargs: Any
+        *args: Any,
+        ranks: str | None,
+        without: tuple[str, ...],
+        nodes: tuple[str, ...],
+        links: tuple[str, ...],
+        **kwargs: Any,
     ) -> Any:
-        given = [("--without-link", text) for text in without] + [("--link", text) for text in links]
+        given = [("--without-link", text) for text in without] + [("--without-node", text) for text in nodes]
+        given += [("--link", text) for text in links]
         given += [] if ranks is None else [("--ranks", ranks)]
         return command(*args, edits=tuple(given), **kwargs)
 

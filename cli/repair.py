@@ -1,4 +1,4 @@
-"""``cwb repair``: links of a network have failed or changed; keep most of a plan or of a schedule."""
+"""``cwb repair``: links or nodes of a network have failed or changed; keep most of a plan or of a schedule."""
 
 from __future__ import annotations
 
@@ -52,13 +52,15 @@ def repair(
     cwb repair plan.json -c 3-7=0 -c 0-1=0.5
     cwb repair plan.json -c "New York-London=80 Mb/s" -O new_trees=2 -O height=4 -o new.json
     cwb repair schedule.json --without-link box0.gpu0:ib0 -o new.json
+    cwb repair schedule.json --without-rank 3 -o new.json
     cwb repair schedule.json --link "0:1=12.5 GB/s" --json
 
     With -c, PLAN has the trees of mtree over a wide-area network: trees that still work are kept, and few are added.
 
-    With --without-link or --link, PLAN is any schedule. Sends over a link that is gone take another path between the
-    same two nodes, and all others stay. The command prints what the old schedule loses, the new time, the nodes that
-    have to be updated, and a bound on every schedule of the changed network.
+    With --without-link, --without-node or --link, PLAN is any schedule. Sends over a link that is gone take another path
+    between the same two nodes. Ranks beside a lost node take over what it did, and all other sends stay. The command
+    prints what the old schedule still brings, the new time, the nodes that have to be updated, and a bound on every
+    schedule of the changed network.
     """
     from ..algorithms.trees.network import pose
     from ..core.record import RunRecord
@@ -76,7 +78,7 @@ def repair(
         raise InputError("its folder does not exist", source=str(output))
     if edits:
         if changes or options:
-            raise click.UsageError("-c and -O are of plans of mtree; expected them without --without-link and --link")
+            raise click.UsageError("-c and -O are of plans of mtree; expected them without changes of links and nodes")
         return reroute(plan, edits, parse_duration(time_limit, "--time-limit"), output, as_json=as_json)
     clock = WallClock(parse_duration(time_limit, "--time-limit"))
     with within(clock):
@@ -108,7 +110,7 @@ def repair(
 def reroute(
     plan: Path, edits: tuple[tuple[str, str], ...], limit_s: float | None, output: Path | None, *, as_json: bool
 ) -> int:
-    """Lead a schedule around links that are gone, and print what that costs."""
+    """Repair a schedule on a changed network, and print what that costs."""
     from ..harness.clock import WallClock
     from ..harness.interrupt import within
     from ..harness.rerouting import repaired
@@ -116,7 +118,7 @@ def reroute(
     from ..schedules.files import read_schedule, write_schedule
 
     if any(option == "--ranks" for option, _ in edits):
-        raise click.UsageError("a schedule of other ranks is another schedule; expected --without-link or --link")
+        raise click.UsageError("ranks are lost with their nodes; expected --without-rank")
     with within(WallClock(limit_s)), located(source=str(plan)):
         read = read_schedule(plan)
         found = repaired(
@@ -141,6 +143,7 @@ def plain(found: Repaired) -> dict[str, Any]:
         "transfers": found.transfers,
         "lost": found.lost,
         "lost_part": found.lost_part,
+        "served": found.served,
         "nodes": list(found.nodes),
         "before_s": found.before_s,
         "after_s": found.after_s,
@@ -161,8 +164,9 @@ def show(found: Repaired) -> None:
     nodes = ", ".join(found.nodes[:6]) + (f" and {len(found.nodes) - 6:,} more" if len(found.nodes) > 6 else "")
     for name, value in (
         ("sends or edges of trees", f"{found.transfers:,}"),
-        ("that used a lost link", f"{found.lost:,}, {100 * found.lost_part:.1f} % of the bytes on links"),
-        ("senders and receivers with another path", f"{len(found.nodes):,}" + (f": {nodes}" if nodes else "")),
+        ("that used what is lost", f"{found.lost:,}, {100 * found.lost_part:.1f} % of the bytes on links"),
+        ("what the old schedule still brings", f"{100 * found.served:.1f} % of what the ranks that are left need"),
+        ("ranks with another path or partner", f"{len(found.nodes):,}" + (f": {nodes}" if nodes else "")),
         ("completion time before", amount(found.before_s, TIMES)),
         ("completion time now", amount(found.after_s, TIMES)),
         ("bound on every schedule now", amount(found.bound_s, TIMES)),

@@ -8,15 +8,20 @@ from fractions import Fraction
 import numpy as np
 
 from ..algorithms.bounds.schedule_bounds import best_bound
-from ..algorithms.schedules.reroute import Rerouted, reroute
+from ..algorithms.schedules.changes import Change, Taken, Ways
+from ..algorithms.schedules.contributions import depths
+from ..algorithms.schedules.contributions import served as served_sends
+from ..algorithms.schedules.loads import Loads
+from ..algorithms.schedules.stand_in import stand_in
+from ..algorithms.schedules.stand_in_trees import columns, served_trees, stand_in_trees
 from ..core.bounds import Certificate
 from ..core.errors import InputError, Unsupported
 from ..core.instance import Instance
 from ..core.orbits import TreeOrbits, written_out
-from ..core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
+from ..core.schedule import Bools, Chunks, Floats, Ints, Schedule, Sends, StepSchedule
 from ..core.topology import Topology
 from ..core.translated import TranslatedTrees
-from ..core.trees import TreePacking
+from ..core.trees import TreeKind, TreePacking
 from ..schedules.completion import completion_of
 from ..schedules.files import Written
 from ..schedules.simulate import simulate
@@ -24,8 +29,11 @@ from ..schedules.verify import Report, verify
 from ..schedules.verify.translated import expand
 from .resilience import optimum_of
 
-#: New paths, with the old ones' offsets and the bytes over each.
-Part = tuple[Rerouted, tuple[Ints, Floats]]
+#: Into so many parts at most is a tree divided, and so many trees at most are made of parts.
+MOST_PARTS, MOST_TREES = 16, 4096
+
+#: Ways of a schedule in steps or in time, or of a pass of trees; which are gone; who has to be told of others.
+Part = tuple[Ways, Bools, list[str]]
 
 
 @dataclass(frozen=True)
@@ -37,15 +45,17 @@ class Repaired:
     instance : Instance
         The changed problem.
     answer : StepSchedule, Schedule or TreePacking
-        The schedule with new paths.
+        The repaired schedule.
     report : Report
         Of the verifier.
     transfers, lost : int
-        Sends, or edges of trees, and how many of them used a link that is gone.
+        Sends, or edges of trees, of the old schedule, and how many of them used a link or a node that is gone.
     lost_part : float
         The part of all bytes on links that these were.
+    served : float
+        The part of what the ranks that are left lack at the start that the old schedule still brings them.
     nodes : tuple of str
-        Senders and receivers of what has another path.
+        Those that send or receive anything else, or over another path.
     before_s, after_s : float
         Completion time on the network as it was, and as it is.
     bound_s : Fraction
@@ -60,6 +70,7 @@ class Repaired:
     transfers: int
     lost: int
     lost_part: float
+    served: float
     nodes: tuple[str, ...]
     before_s: float
     after_s: float
@@ -68,7 +79,9 @@ class Repaired:
 
 
 def repaired(instance: Instance, answer: Written, changed: Instance, pieces: int | None = None) -> Repaired:
-    """Lead a schedule around links that are gone.
+    """Lead a schedule around links that are gone, and let others stand in for nodes that are gone.
+
+    A grid of epochs is left: what is repaired is as fast as its links and its order of sends let it be.
 
     Parameters
     ----------
@@ -77,7 +90,7 @@ def repaired(instance: Instance, answer: Written, changed: Instance, pieces: int
     answer : StepSchedule, Schedule or TreePacking
         The schedule.
     changed : Instance
-        The same nodes and collective with other links.
+        The collective of the nodes that are left, on links that may be others.
     pieces : int, optional
         Pieces of every tree, as the file of the schedule has them.
 
@@ -86,32 +99,35 @@ def repaired(instance: Instance, answer: Written, changed: Instance, pieces: int
     InputError
         If no path leads from a sender to a receiver any more.
     Unsupported
-        If the form of the schedule, or a grid of epochs, has no paths that could be changed.
+        If the form of the schedule has no paths that could be changed, or nobody can stand in for a lost node.
     """
     if instance.timing is not None:
-        raise Unsupported("on a grid of epochs; expected a schedule without one")
+        if not isinstance(answer, Schedule):
+            raise Unsupported("on a grid of epochs; expected a schedule in time")
+        instance, changed = replace(instance, timing=None), replace(changed, timing=None)
+        answer = replace(answer, instance_sha256=instance.sha256)
     if isinstance(answer, TreeOrbits):
         answer = written_out(answer, _links(instance))
     elif isinstance(answer, TranslatedTrees):
         answer = expand(instance, answer)
+    change = Change.of(_links(instance), _links(changed))
     made: StepSchedule | Schedule | TreePacking
     if isinstance(answer, TreePacking):
-        made, parts = _trees(instance, answer, changed)
+        made, parts, served = _trees(answer, change, changed)
     else:
-        made, parts = _sends(instance, answer, changed)
-    moved = [name for part, _ in parts for name in _ends(changed, part)]
-    hops = [(np.diff(offset), size, part.moved) for part, (offset, size) in parts]
-    total = sum(float((count * size).sum()) for count, size, _ in hops)
-    lost = sum(float((count * size)[away].sum()) for count, size, away in hops)
+        made, parts, served = _sends(answer, change, changed)
+    total = sum(float(ways.carried.sum()) for ways, _, _ in parts)
+    lost = sum(float(ways.carried[gone].sum()) for ways, gone, _ in parts)
     bound, certificate = _bound(changed)
     return Repaired(
         changed,
         made,
         verify(changed, made),
-        sum(len(part.moved) for part, _ in parts),
-        sum(int(part.moved.sum()) for part, _ in parts),
+        sum(len(ways) for ways, _, _ in parts),
+        sum(int(gone.sum()) for _, gone, _ in parts),
         lost / total if total else 0.0,
-        tuple(dict.fromkeys(moved)),
+        served,
+        tuple(dict.fromkeys(name for _, _, told in parts for name in told)),
         _seconds(instance, answer, pieces),
         _seconds(changed, made, pieces),
         bound,
@@ -120,36 +136,108 @@ def repaired(instance: Instance, answer: Written, changed: Instance, pieces: int
 
 
 def _sends(
-    instance: Instance, answer: StepSchedule | Schedule, changed: Instance
-) -> tuple[StepSchedule | Schedule, list[Part]]:
-    sends = answer.sends
-    size: Floats = (answer.chunks.units * np.float64(answer.chunks.unit_bytes))[sends.chunk].astype(np.float64)
-    part = reroute(_links(instance), _links(changed), sends.path_offset, sends.path_links, size)
-    led = Sends(sends.chunk, sends.source, sends.target, sends.reduce, part.offset, part.links)
-    parts: list[Part] = [(part, (sends.path_offset, size))]
+    answer: StepSchedule | Schedule, change: Change, changed: Instance
+) -> tuple[StepSchedule | Schedule, list[Part], float]:
+    sends, chunks = answer.sends, answer.chunks
+    size = chunks.sizes_bytes[sends.chunk]
+    ways = Ways(sends.source, sends.target, sends.path_offset, sends.path_links, size)
+    number, source, target, reduce = np.arange(len(sends)), sends.source, sends.target, sends.reduce
+    stays = np.ones(len(chunks), dtype=np.bool_)
+    if change.lost:
+        loads = Loads(change)
+        loads.keep(ways)
+        found = list(stand_in(change, answer, loads))
+        stays = np.array([bool(moves) for moves in found], dtype=np.bool_)
+        rows = [(move.send, move.source, move.target, move.reduce) for moves in found for move in moves]
+        number, source, target, flags = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+        reduce = flags.astype(np.bool_)
+    taken = Taken(source, target, number, size[number])
+    path, gone = taken.led(ways, change), ways.gone(change)
+    told = taken.told(ways, change, path.moved | (reduce != sends.reduce[number]), stays[sends.chunk])
+    served = served_sends(answer, change.old.rank_nodes, set(change.lost), set(np.flatnonzero(gone).tolist()))
+    chunk = (np.cumsum(stays) - 1)[sends.chunk[number]]
+    led = Sends(chunk, change.node[source], change.node[target], reduce, path.offset, path.links)
+    kept, parts = _chunks(chunks, stays, change), [(ways, gone, told)]
     if isinstance(answer, StepSchedule):
-        return replace(answer, instance_sha256=changed.sha256, sends=led), parts
-    ordered = replace(answer, instance_sha256=changed.sha256, sends=led)
-    trace = simulate(changed, ordered)
-    return replace(ordered, start_s=trace.start_s, end_s=trace.end_s), parts
+        step = np.unique(answer.step[number], return_inverse=True)[1].astype(np.int64)
+        return StepSchedule(changed.sha256, kept, led, step), parts, served
+    ordered = Schedule(changed.sha256, kept, led, answer.start_s[number], answer.end_s[number])
+    return _timed(changed, ordered), parts, served
 
 
-def _trees(instance: Instance, answer: TreePacking, changed: Instance) -> tuple[TreePacking, list[Part]]:
-    size: Floats = np.repeat(answer.units.astype(np.float64) * float(answer.unit_bytes), np.diff(answer.edge_offset))
-    part = reroute(_links(instance), _links(changed), answer.path_offset, answer.path_links, size)
-    parts: list[Part] = [(part, (answer.path_offset, size))]
-    reduction = None
-    if answer.reduction is not None:
-        reduction, more = _trees(instance, answer.reduction, changed)
-        parts += more
-    made = replace(
-        answer,
-        instance_sha256=changed.sha256,
-        path_offset=part.offset,
-        path_links=part.links,
-        reduction=reduction,
+def _timed(changed: Instance, ordered: Schedule) -> Schedule:
+    """A schedule with the times of a simulation.
+
+    Links serve its sends in their old order, or each as soon as it is there if that is right and faster.
+    """
+    free = StepSchedule(changed.sha256, ordered.chunks, ordered.sends, depths(ordered, _links(changed).rank_nodes))
+    found = []
+    for each in (ordered, free):
+        trace = simulate(changed, each)
+        found.append(replace(ordered, start_s=trace.start_s, end_s=trace.end_s))
+    faster = found[1].end_s.max() < found[0].end_s.max() and verify(changed, found[1]).ok
+    return found[1] if faster else found[0]
+
+
+def _chunks(chunks: Chunks, stays: Bools, change: Change) -> Chunks:
+    """Chunks that are left, of ranks as they are numbered now."""
+    if not change.lost:
+        return chunks
+    rank = change.rank
+    groups = tuple(tuple(int(rank[old]) for old in group if rank[old] >= 0) for group in chunks.groups)
+    used = np.unique([chunks.held_by[stays], chunks.needed_by[stays]])
+    return Chunks(
+        chunks.units[stays],
+        chunks.unit_bytes,
+        tuple(groups[group] for group in used.tolist()),
+        np.searchsorted(used, chunks.held_by[stays]),
+        np.searchsorted(used, chunks.needed_by[stays]),
+        chunks.reduced[stays],
     )
-    return made, parts
+
+
+def _trees(answer: TreePacking, change: Change, changed: Instance) -> tuple[TreePacking, list[Part], float]:
+    new_number = {node: number for number, node in enumerate(change.new.tree_nodes)}
+    numbers = [new_number.get(node, -1) for node in change.node[list(change.old.tree_nodes)].tolist()]
+    place = np.array(numbers, dtype=np.int64)
+    carried: Floats = answer.units.astype(np.float64) * float(answer.unit_bytes)
+    old_ways = [_ways(change, part, np.repeat(carried, np.diff(part.edge_offset))) for part in answer.passes]
+    loads = Loads(change)
+    for ways in old_ways:
+        loads.keep(ways)
+    split = max(1, min(MOST_PARTS, MOST_TREES // max(len(answer), 1))) if change.lost else 1
+    found = list(stand_in_trees(change, answer, loads, split))
+    which = np.array([number for number, _, _ in found], dtype=np.int64)
+    units = answer.units[which] * np.array([count for _, count, _ in found], dtype=np.int64)
+    unit_bytes = answer.unit_bytes / split
+    size: Floats = units.astype(np.float64) * float(unit_bytes)
+    root = place[[trees[0].root for _, _, trees in found]]
+    passes: list[TreePacking] = []
+    parts: list[Part] = []
+    for at, (part, ways) in enumerate(zip(answer.passes, old_ways, strict=True)):
+        offset, parent, child, number = columns([trees[at] for _, _, trees in found])
+        taken = Taken(*_ends(change, part, parent, child), number, np.repeat(size, np.diff(offset)))
+        path = taken.led(ways, change)
+        stays = np.repeat(np.isin(np.arange(len(part)), which), np.diff(part.edge_offset))
+        parts.append((ways, ways.gone(change), taken.told(ways, change, path.moved, stays)))
+        tree = (root, units, unit_bytes, offset, place[parent], place[child])
+        passes.append(TreePacking(changed.sha256, part.kind, *tree, path.offset, path.links))
+    served = served_trees(answer, set(np.flatnonzero(place < 0).tolist()), tuple(gone for _, gone, _ in parts))
+    if answer.reduction is None:
+        return passes[0], parts, served
+    return replace(passes[1], kind=TreeKind.BOTH, reduction=passes[0]), parts, served
+
+
+def _ways(change: Change, part: TreePacking, size: Floats) -> Ways:
+    """Ways of the edges of trees."""
+    return Ways(*_ends(change, part, part.parent, part.child), part.path_offset, part.path_links, size)
+
+
+def _ends(change: Change, part: TreePacking, parent: Ints, child: Ints) -> tuple[Ints, Ints]:
+    """Nodes from which and to which edges lead."""
+    nodes = np.array(change.old.tree_nodes, dtype=np.int64)
+    ends = nodes[parent], nodes[child]
+    return ends if part.kind is not TreeKind.IN else (ends[1], ends[0])
 
 
 def _seconds(instance: Instance, answer: StepSchedule | Schedule | TreePacking, pieces: int | None) -> float:
@@ -164,16 +252,6 @@ def _links(instance: Instance) -> Topology:
     if not isinstance(instance.network, Topology):
         raise Unsupported("the network has no links")
     return instance.network
-
-
-def _ends(changed: Instance, part: Rerouted) -> list[str]:
-    """Names of the nodes at the ends of paths that have moved."""
-    network = _links(changed)
-    found: list[str] = []
-    for path in np.flatnonzero(part.moved).tolist():
-        first, last = part.links[part.offset[path]], part.links[part.offset[path + 1] - 1]
-        found += [network.nodes[network.link_ends[first][0]].name, network.nodes[network.link_ends[last][1]].name]
-    return found
 
 
 def _bound(changed: Instance) -> tuple[Fraction, Certificate]:

@@ -150,6 +150,4 @@ def _ranks(network: Topology) -> Iterator[tuple[tuple[str, ...], list[Edit]]]:
 def _switches(network: Topology) -> Iterator[tuple[tuple[str, ...], list[Edit]]]:
     for node in network.nodes:
         if node.kind is NodeKind.SWITCH:
-            into = [link.source for link in network.links if link.target == node.name]
-            out = [link.target for link in network.links if link.source == node.name]
-            yield (node.name,), [Edit("--without-link", f"{node.name}:{end}") for end in dict.fromkeys(into + out)]
+            yield (node.name,), [Edit("--without-node", node.name)]

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ..core.collective import Demand
+from ..core.collective import CollectiveKind, Demand
 from ..core.errors import InputError, located, shown
 from ..core.instance import Instance
 from ..core.network_views import links_of
 from ..core.topology import Link, NodeKind, Topology
 from ..core.units import UnitKind, parse
+
+#: Links are changed first, then nodes are lost, then ranks left out.
+ORDER = {"--without-node": 1, "--ranks": 2}
+
+#: Collectives of which each rank has a part of its own, whose size others keep when a rank is lost.
+IN_PARTS = (
+    CollectiveKind.ALL_GATHER,
+    CollectiveKind.REDUCE_SCATTER,
+    CollectiveKind.ALL_TO_ALL,
+    CollectiveKind.GATHER,
+    CollectiveKind.SCATTER,
+)
+
+#: Collectives that a rank cannot be taken out of, since its data, or what it has summed, is nowhere else.
+WHOLE = (CollectiveKind.LATE_ALL_REDUCE, CollectiveKind.POINT_TO_POINT)
+
+#: Collectives that all but their first rank can be taken out of.
+ROOTED = (CollectiveKind.BROADCAST, CollectiveKind.REDUCE, CollectiveKind.GATHER, CollectiveKind.SCATTER)
 
 
 @dataclass(frozen=True)
@@ -23,7 +41,8 @@ class Edit:
     option : str
         ``--ranks`` keeps the ranks of a text such as ``0-3,8``; ``--without-link`` takes all links between two nodes away,
         ``a:b``; ``--link`` gives them a bandwidth, and a latency if there is one, ``a:b=25GB/s,1us``, or adds a link in
-        each direction where there is none.
+        each direction where there is none; ``--without-node`` takes a node away with its links, a rank out of the
+        collective too.
     text : str
         What is given for it. Nodes are named, or told by their rank.
     """
@@ -39,7 +58,8 @@ def edited(instance: Instance, edits: Iterable[Edit]) -> Instance:
     """Change the network of an instance; a fabric is expanded into links first.
 
     Links are changed before ranks are left out, whatever the order. What is left of the ranks is numbered anew, and
-    switches without links are left out, too.
+    switches without links are left out, too. Ranks that are kept share the whole size of the collective; those that are
+    left when a rank is lost with its node keep the sizes of their parts.
 
     Parameters
     ----------
@@ -58,28 +78,30 @@ def edited(instance: Instance, edits: Iterable[Edit]) -> Instance:
     InputError
         If a change names nothing of the network, or the instance belongs to a fabric.
     """
-    edits = sorted(edits, key=lambda edit: edit.option == "--ranks")
+    edits = sorted(edits, key=lambda edit: ORDER.get(edit.option, 0))
     if not edits:
         return instance
     if instance.workloads or instance.transformers or instance.cost_model or instance.design:
         raise InputError(
             "an instance with workloads, prices or a design; expected one of links", source=edits[0].option
         )
-    network = instance.network if isinstance(instance.network, Topology) else links_of(instance.network)
-    demand, also = instance.demand, instance.also
+    network = whole = instance.network if isinstance(instance.network, Topology) else links_of(instance.network)
+    demands = () if instance.demand is None else (instance.demand, *instance.also)
     for edit in edits:
         with located(source=edit.option):
             if edit.option == "--ranks":
-                kept = _ranks(edit.text, len(network.ranks))
-                demand = None if demand is None else _of_ranks(demand, kept)
-                also = tuple(_of_ranks(each, kept) for each in also)
-                network = _restricted(network, kept)
+                names = {whole.ranks[rank] for rank in _ranks(edit.text, len(whole.ranks))}
+                network, demands = _restricted(network, demands, names)
+            elif edit.option == "--without-node":
+                node = _known(whole, edit.text)
+                demands = _without_rank(network, demands, node)
+                network, demands = _restricted(_without_node(network, node), demands, {*network.ranks} - {node})
             elif edit.option == "--without-link":
                 network = _without(network, edit.text)
             else:
                 network = _with(network, edit.text)
     name = " ".join([instance.name, *map(str, edits)])
-    return replace(instance, name=name, network=network, demand=demand, also=also)
+    return replace(instance, name=name, network=network, demand=demands[0] if demands else None, also=demands[1:])
 
 
 def _ranks(text: str, count: int) -> list[int]:
@@ -111,13 +133,44 @@ def _of_ranks(demand: Demand, kept: Sequence[int]) -> Demand:
     return replace(demand, ranks=tuple(number[rank] for rank in demand.ranks))
 
 
-def _restricted(network: Topology, kept: Sequence[int]) -> Topology:
-    """These ranks, and the switches that still have links."""
-    away = set(network.ranks) - {network.ranks[rank] for rank in kept}
+def _restricted(
+    network: Topology, demands: tuple[Demand, ...], names: Collection[str]
+) -> tuple[Topology, tuple[Demand, ...]]:
+    """Keep these ranks, and the switches that still have links; number the ranks of demands anew."""
+    kept = [rank for rank, name in enumerate(network.ranks) if name in names]
+    if len(kept) < 2:
+        raise InputError("leaves fewer than two ranks; expected at least 2")
+    away = {*network.ranks} - {*names}
     links = tuple(link for link in network.links if link.source not in away and link.target not in away)
     used = {end for link in links for end in (link.source, link.target)}
     nodes = (n for n in network.nodes if n.name not in away and (n.kind is NodeKind.COMPUTE or n.name in used))
-    return Topology(tuple(nodes), links)
+    return Topology(tuple(nodes), links), tuple(_of_ranks(each, kept) for each in demands)
+
+
+def _without_node(network: Topology, name: str) -> Topology:
+    """All links of a node taken away."""
+    return Topology(network.nodes, tuple(link for link in network.links if name not in (link.source, link.target)))
+
+
+def _without_rank(network: Topology, demands: tuple[Demand, ...], name: str) -> tuple[Demand, ...]:
+    """What the other ranks exchange when one is lost; each keeps the size of its part."""
+    if name not in network.ranks:
+        return demands
+    lost = network.ranks.index(name)
+    return tuple(_left_over(each, lost, len(network.ranks)) for each in demands)
+
+
+def _left_over(demand: Demand, lost: int, count: int) -> Demand:
+    """A demand without one of its ranks."""
+    group = tuple(range(count)) if demand.ranks is None else demand.ranks
+    if lost not in group:
+        return demand
+    kind = demand.collective
+    if kind in WHOLE or (kind in ROOTED and lost == group[0]):
+        raise InputError(f"rank {lost} has data of the {kind.value} that are nowhere else; expected another rank")
+    left = tuple(rank for rank in group if rank != lost)
+    size = demand.size_bytes * Fraction(len(left), len(group)) if kind in IN_PARTS else demand.size_bytes
+    return replace(demand, size_bytes=size, ranks=None if demand.ranks is None else left)
 
 
 def _without(network: Topology, text: str) -> Topology:
@@ -157,6 +210,15 @@ def _ends(network: Topology, text: str) -> set[str]:
         if one is not None and other is not None and one != other:
             return {one, other}
     raise InputError(f"{shown(text)} does not name two nodes; expected such as {_example(network)}")
+
+
+def _known(network: Topology, text: str) -> str:
+    """A node by its name, or by its rank."""
+    node = _node(network, text)
+    if node is None:
+        expected = shown(network.nodes[-1].name)
+        raise InputError(f"{shown(text)} names no node; expected a rank or a name such as {expected}")
+    return node
 
 
 def _node(network: Topology, text: str) -> str | None:

@@ -34,7 +34,7 @@ class Rerouted:
     moved: Bools
 
 
-def reroute(old: Topology, new: Topology, offset: Ints, links: Ints, size: Floats) -> Rerouted:
+def reroute(new: Topology, source: Ints, target: Ints, offset: Ints, links: Ints, size: Floats) -> Rerouted:
     """Keep paths whose links are all there, and lead the others around.
 
     A path that has lost a link gets one on which the busiest link, with what it carries already, is done first; of
@@ -42,10 +42,12 @@ def reroute(old: Topology, new: Topology, offset: Ints, links: Ints, size: Float
 
     Parameters
     ----------
-    old, new : Topology
-        The network before and after; nodes are the same.
+    new : Topology
+        The network.
+    source, target : array of int, shape (paths,)
+        Nodes at the ends of each path.
     offset, links : array of int
-        The paths in the old network.
+        The paths; a link that is gone is -1, and a path without links has to be found.
     size : array of float, shape (paths,)
         Bytes over each path.
 
@@ -54,25 +56,23 @@ def reroute(old: Topology, new: Topology, offset: Ints, links: Ints, size: Float
     InputError
         If no path leads from a sender to a receiver any more.
     """
-    image = _images(old, new)
     hops = np.diff(offset)
-    lost = np.zeros(len(size), dtype=np.bool_)
-    np.logical_or.at(lost, np.repeat(np.arange(len(size)), hops), image[links] < 0)
+    lost = hops == 0
+    np.logical_or.at(lost, np.repeat(np.arange(len(size)), hops), links < 0)
     busy = np.zeros(len(new.links))
     kept = np.repeat(~lost, hops)
-    np.add.at(busy, image[links[kept]], np.repeat(size, hops)[kept])
+    np.add.at(busy, links[kept], np.repeat(size, hops)[kept])
     rate = np.array([float(link.bandwidth_Bps) for link in new.links])
-    paths = [image[links[a:b]] for a, b in pairwise(offset.tolist())]
+    paths = [links[a:b] for a, b in pairwise(offset.tolist())]
     groups: dict[tuple[int, int], list[int]] = defaultdict(list)
     for path in np.flatnonzero(lost).tolist():
-        first, last = links[offset[path]], links[offset[path + 1] - 1]
-        groups[old.link_ends[first][0], old.link_ends[last][1]].append(path)
-    out = _out(new)
-    for (source, target), members in groups.items():
+        groups[int(source[path]), int(target[path])].append(path)
+    out = links_out(new)
+    for (first, last), members in groups.items():
         for part in np.array_split(np.array(members), min(len(members), MOST_PARTS)):
-            found = _path(out, busy, rate, source, target, float(size[part].sum()))
+            found = best_path(out, busy, rate, first, last, float(size[part].sum()))
             if found is None:
-                ends = f"{new.nodes[source].name} to {new.nodes[target].name}"
+                ends = f"{new.nodes[first].name} to {new.nodes[last].name}"
                 raise InputError(f"no path leads from {ends} any more", place="network.links")
             busy[found] += size[part].sum()
             for path in part.tolist():
@@ -80,16 +80,16 @@ def reroute(old: Topology, new: Topology, offset: Ints, links: Ints, size: Float
     return Rerouted(np.cumsum([0, *map(len, paths)]), np.concatenate(paths or [links[:0]]), lost)
 
 
-def _images(old: Topology, new: Topology) -> Ints:
+def images(old: Topology, new: Topology) -> Ints:
     """The link in the new network for every old one, parallel links in order; -1 where it is gone."""
-    left: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for link, ends in enumerate(new.link_ends):
-        left[ends].append(link)
-    found = [left[ends].pop(0) if left[ends] else -1 for ends in old.link_ends]
+    left: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, link in enumerate(new.links):
+        left[link.source, link.target].append(number)
+    found = [left[ends].pop(0) if left[ends] else -1 for ends in ((link.source, link.target) for link in old.links)]
     return np.array(found, dtype=np.int64)
 
 
-def _out(network: Topology) -> list[list[tuple[int, int]]]:
+def links_out(network: Topology) -> list[list[tuple[int, int]]]:
     """Links out of every node, with the nodes that they lead to."""
     out: list[list[tuple[int, int]]] = [[] for _ in network.nodes]
     for link, (a, b) in enumerate(network.link_ends):
@@ -97,7 +97,7 @@ def _out(network: Topology) -> list[list[tuple[int, int]]]:
     return out
 
 
-def _path(
+def best_path(
     out: list[list[tuple[int, int]]], busy: Floats, rate: Floats, source: int, target: int, size: float
 ) -> Ints | None:
     """Find the path whose busiest link is done first, of those the shortest; None if there is none."""

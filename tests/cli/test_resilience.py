@@ -52,12 +52,14 @@ def test_wrong_input_is_one_line(capsys, words, line):
 
 
 def test_a_schedule_is_repaired(capsys, tmp_path, monkeypatch):
-    """``cwb repair --without-link`` writes a schedule that ``cwb check`` finds right."""
+    """``cwb repair`` without a link, then without a rank, writes schedules that ``cwb check`` finds right."""
     monkeypatch.chdir(tmp_path)
     for words, text in (
         (["solve", "--model", "ring", "ring(5)", "--collective", "all_reduce", "-o", "s.json", "-q"], "ring"),
-        (["repair", "s.json", "--without-link", "0:1", "-o", "new.json"], "that used a lost link"),
+        (["repair", "s.json", "--without-link", "0:1", "-o", "new.json"], "that used what is lost"),
         (["check", "new.json"], "right, a schedule of all_reduce of 5 ranks"),
+        (["repair", "s.json", "--without-rank", "2", "-o", "less.json"], "what the old schedule still brings"),
+        (["check", "less.json"], "right, a schedule of all_reduce of 4 ranks"),
     ):
         with pytest.raises(SystemExit) as ended:
             run(words)

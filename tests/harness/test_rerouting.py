@@ -42,12 +42,56 @@ def test_what_has_lost_nothing_stays():
 
 def test_paths_take_what_is_free():
     """Two sends that have lost their link are spread over two ways around it."""
-    whole = cwb.load("complete(4)").network
     gone = edited(cwb.load("complete(4)"), [Edit("--without-link", "0:1")]).network
-    link = whole.link_ends.index((0, 1))
-    found = reroute(whole, gone, np.array([0, 1, 2]), np.array([link, link]), np.array([1e9, 1e9]))
+    ends = np.array([0, 0]), np.array([1, 1])
+    found = reroute(gone, *ends, np.array([0, 1, 2]), np.array([-1, -1]), np.array([1e9, 1e9]))
     assert found.moved.all()
     assert len(set(found.links.tolist())) == 4
+
+
+LOST = [
+    ("ring", "ring(6)", "all_reduce", ["2"]),
+    ("ring", "ring(6)", "reduce_scatter", ["0"]),
+    ("rhd", "complete(8)", "all_reduce", ["3"]),
+    ("bruck", "complete(7)", "all_to_all", ["6"]),
+    ("direct", "complete(5)", "all_reduce", ["1", "4"]),
+    ("dbt", "complete(8)", "all_reduce", ["3"]),
+    ("pccl", "torus(3,3)", "all_reduce", ["4"]),
+    ("tacos", "torus(3,3)", "all_gather", ["8"]),
+    ("forestcoll", "dgx_a100(boxes=2)", "all_reduce", ["1", "9"]),
+    ("forestcoll", "dgx_a100(boxes=2)", "broadcast", ["3"]),
+    ("forestcoll", "a100(boxes=2)", "all_gather", ["ib0"]),
+    ("multitree", "torus(3,3)", "all_reduce", ["0"]),
+]
+
+
+@pytest.mark.parametrize(("method", "spec", "collective", "nodes"), LOST)
+def test_others_stand_in_for_a_lost_node(method, spec, collective, nodes):
+    """Without some ranks, or a switch, every form of schedule is right for those that are left, and none is told twice."""
+    run = cwb.solve(spec, method, collective=collective, size="1 GiB")
+    changed = edited(run.problem, [Edit("--without-node", node) for node in nodes])
+    found = repaired(run.problem, run.schedule, changed)
+    assert found.report.ok, found.report.violations
+    assert 0 < found.lost < found.transfers
+    assert 0 <= found.served < 1
+    assert found.after_s >= float(found.bound_s) * (1 - 1e-9)
+    assert set(found.nodes) <= set(changed.network.node_index)
+    assert len(set(found.nodes)) == len(found.nodes)
+
+
+def test_few_are_told_of_a_lost_rank():
+    """In a ring only the two ranks beside the lost one have another partner; half of an all_gather still comes."""
+    run = cwb.solve("ring(6)", "ring", collective="all_gather", size="1 GiB")
+    found = repaired(run.problem, run.schedule, edited(run.problem, [Edit("--without-node", "3")]))
+    assert found.nodes == ("2", "4")
+    assert found.served == pytest.approx(0.5)
+
+
+def test_a_rank_that_passes_nothing_on_is_not_missed():
+    """Sends straight from rank to rank stay as they are, and nobody is told."""
+    run = cwb.solve("complete(5)", "direct", collective="all_to_all", size="1 GiB")
+    found = repaired(run.problem, run.schedule, edited(run.problem, [Edit("--without-node", "4")]))
+    assert (found.nodes, found.served, found.report.ok) == ((), 1.0, True)
 
 
 def test_what_cannot_be_reached_is_said():

@@ -60,6 +60,27 @@ def test_links_come_before_ranks():
     assert changed("complete(5)", *reversed(edits)) == changed("complete(5)", *edits)
 
 
+def test_a_lost_rank_leaves_its_part():
+    """The others keep the sizes of their parts, and their numbers count up; a switch is lost with its links."""
+    whole = instances.load("a100(2)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(16)))
+    left = edited(whole, [Edit("--without-node", "3"), Edit("--without-node", "box1.gpu0"), Edit("--ranks", "0-4,9")])
+    assert left.demand.size_bytes == 14
+    assert left.network.ranks == ("box0.gpu0", "box0.gpu1", "box0.gpu2", "box0.gpu4", "box1.gpu1")
+    network = edited(whole, [Edit("--without-node", "ib0")]).network
+    assert "ib0" not in network.node_index
+    assert len(network.ranks) == 16
+    reduce = whole.with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(16), 1, (2, 4, 6)))
+    demand = edited(reduce, [Edit("--without-node", "4")]).demand
+    assert (demand.size_bytes, demand.ranks) == (16, (2, 5))
+
+
+def test_data_that_are_nowhere_else_are_not_given_up():
+    """Without the root of a broadcast nothing is left of it."""
+    root = instances.load("ring(4)").with_changes(demand=Demand(CollectiveKind.BROADCAST, Fraction(16)))
+    with pytest.raises(InputError, match="rank 0 has data of the broadcast that are nowhere else"):
+        edited(root, [Edit("--without-node", "0")])
+
+
 def test_a_fabric_is_expanded_and_the_name_says_it():
     """Changes of a fabric are those of its links; the name has them, and the digest differs."""
     instance = changed("RI(4)_FC(2)", ("--without-link", "npu0:npu1"))
@@ -92,6 +113,7 @@ def test_process_groups_are_numbered_anew():
         (("--without-link", "0-1"), "--without-link: '0-1' does not name two nodes; expected such as '0:1'"),
         (("--without-link", "0:0"), "--without-link: '0:0' does not name two nodes"),
         (("--without-link", "0:nobody"), "does not name two nodes"),
+        (("--without-node", "7"), "--without-node: '7' names no node; expected a rank or a name such as '3'"),
         (("--link", "0:1"), "--link: '0:1' has no bandwidth; expected such as a:b=25GB/s or a:b=25GB/s,1us"),
         (("--link", "0:1=25"), "--link: '25' has no unit; expected a bandwidth with its unit"),
         (("--link", "0:1=0GB/s"), "--link: '0GB/s' must be greater than zero"),

@@ -1,0 +1,128 @@
+"""What a change of a network leaves of the ways that bytes take: of sends, or of the edges of trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.schedule import Bools, Floats, Ints
+from ...core.topology import Topology
+from .reroute import Rerouted, images, reroute
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What is gone of a network.
+
+    Parameters
+    ----------
+    old, new : Topology
+        The network before and after.
+    lost : list of int
+        Nodes of the old network that are gone.
+    node, link : array of int
+        The place in the new network of every old node and link; -1 where it is gone.
+    """
+
+    old: Topology
+    new: Topology
+    lost: list[int]
+    node: Ints
+    link: Ints
+
+    @classmethod
+    def of(cls, old: Topology, new: Topology) -> Change:
+        """Compare networks by the names of their nodes."""
+        node = np.array([new.node_index.get(each.name, -1) for each in old.nodes], dtype=np.int64)
+        return cls(old, new, np.flatnonzero(node < 0).tolist(), node, images(old, new))
+
+    @property
+    def rank(self) -> Ints:
+        """The new number of every old rank; -1 where it is gone."""
+        place = {name: rank for rank, name in enumerate(self.new.ranks)}
+        return np.array([place.get(name, -1) for name in self.old.ranks], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """From which node to which so many bytes go, and over which links; of sends, or of edges of trees.
+
+    Parameters
+    ----------
+    source, target : array of int, shape (ways,)
+        Nodes.
+    offset, links : array of int
+        Where the links of each way begin in ``links``, and the links of all.
+    size : array of float, shape (ways,)
+        Bytes.
+    """
+
+    source: Ints
+    target: Ints
+    offset: Ints
+    links: Ints
+    size: Floats
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def carried(self) -> Floats:
+        """Bytes of each way on all of its links."""
+        return np.diff(self.offset) * self.size
+
+    def gone(self, change: Change) -> Bools:
+        """Which ways have lost a link or an end."""
+        found: Bools = (change.node[self.source] < 0) | (change.node[self.target] < 0)
+        np.logical_or.at(found, np.repeat(np.arange(len(self)), np.diff(self.offset)), change.link[self.links] < 0)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """Ways in place of others, between nodes of the old network.
+
+    Parameters
+    ----------
+    source, target : array of int, shape (ways,)
+        Nodes.
+    number : array of int, shape (ways,)
+        The old way of each, which it keeps if the ends are the same; -1 for none.
+    size : array of float, shape (ways,)
+        Bytes.
+    """
+
+    source: Ints
+    target: Ints
+    number: Ints
+    size: Floats
+
+    def led(self, ways: Ways, change: Change) -> Rerouted:
+        """Lead them over the links of the new network."""
+        old = self.number
+        same = (old >= 0) & (self.source == ways.source[old]) & (self.target == ways.target[old])
+        hops = np.where(same, np.diff(ways.offset)[old], 0)
+        offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+        within = np.arange(offset[-1]) - np.repeat(offset[:-1], hops)
+        links = change.link[ways.links[np.repeat(ways.offset[:-1][old], hops) + within]]
+        return reroute(change.new, change.node[self.source], change.node[self.target], offset, links, self.size)
+
+    def told(self, ways: Ways, change: Change, other: Bools, stays: Bools) -> list[str]:
+        """Names of those that send or receive anything else.
+
+        Parameters
+        ----------
+        ways : Ways
+            The old ones.
+        change : Change
+            Of the network.
+        other : array of bool
+            Which of the new ways are not as they were.
+        stays : array of bool
+            Which of the old ones are of data that are still sent.
+        """
+        left_out = np.setdiff1d(np.flatnonzero(stays), self.number)
+        ends = self.source[other], self.target[other], ways.source[left_out], ways.target[left_out]
+        nodes = np.unique(np.concatenate(ends))
+        return [change.old.nodes[node].name for node in nodes.tolist() if change.node[node] >= 0]
