@@ -48,6 +48,19 @@ def test_concept_figures_are_what_their_script_draws() -> None:
         assert (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8") == draw(), name
 
 
+def test_charts_are_what_their_script_draws() -> None:
+    """Every file of results whose chart is shown has the chart that its script draws of it."""
+    for name, draw in runpy.run_path(str(DOCS / "images" / "charts.py"))["CHARTS"].items():
+        assert (DOCS / "benchmarks" / f"{name}.svg").read_text(encoding="utf-8") == draw(), name
+
+
+def test_tables_become_files_of_results() -> None:
+    """Tables in Markdown are read with empty cells filled, and without marks and commas in numbers."""
+    script = runpy.run_path(str(DOCS / "tables.py"))
+    text = "| a | b, s |\n|---|---:|\n| `x(1,2)` | 1,024 |\n| | **2** |\n"
+    assert list(script["tables"](text)) == [[["a", "b, s"], ["x(1,2)", "1024"], ["x(1,2)", "2"]]]
+
+
 def test_the_figure_leads_to_methods() -> None:
     """Every method that the figure names is there, and no text is wider than its box."""
     figure = runpy.run_path(str(DOCS / "images" / "choose.py"))
