@@ -30,7 +30,7 @@ _PARTS, _CELLS = 200, 20_000_000
 
 
 class Picture:
-    """A picture, drawn in the format in which it is asked for.
+    """A plot, drawn in the requested format.
 
     Parameters
     ----------

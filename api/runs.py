@@ -1,4 +1,4 @@
-"""What is asked of instances: one run, a suite, explanations; and what came of it."""
+"""One run, a suite or explanations of instances, and their results."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def records(*paths: str | Path) -> Any:
     Returns
     -------
     pandas.DataFrame
-        Columns are the fields of records; those with names of their own are told apart by a dot: ``seconds.total``,
+        Columns are the fields of records; those of nested objects have a dot: ``seconds.total``,
         ``options.chunks``, ``metrics.busbw_GBps``; ``size_bytes`` is the size of the collective.
 
     Raises

@@ -1,4 +1,4 @@
-"""``cwb check``: verify a schedule file, an MSCCL algorithm, an MSCCL++ plan or Chakra traces, whoever made it."""
+"""``cwb check``: verify a schedule file, an MSCCL algorithm, an MSCCL++ plan or Chakra traces, of any origin."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _has_traces(folder: Path) -> bool:
 
 
 def _same_instance(file: Path, found: Instance, spec: str) -> None:
-    """Refuse a schedule for another instance than the one that the user names."""
+    """Reject a schedule for another instance than the one that the user names."""
     from ..instances import load
     from .options import telling_on_stderr
 

@@ -210,7 +210,7 @@ def summary(comparison: SuiteResult, ledger: Path) -> str:
     if comparison.interrupted:
         kept = len(records) + comparison.skipped + comparison.others
         lines.append(
-            f"interrupted: {kept} records are kept; the runs at hand have none, and the same command makes them"
+            f"interrupted: {kept} records are kept; runs in progress have none, and the same command makes them"
         )
     lines.append(f"records: {ledger}")
     return "\n".join(lines)

@@ -22,7 +22,7 @@ _PERCENT = 1e-4
 
 
 def show_record(instance: Instance | None, record: RunRecord, size: str | None = None) -> None:
-    """Print a record: the answer, its measures, and what is proved of it. Why there is none is told on stderr.
+    """Print a record: the answer, its measures, and what is proved. The reason for no answer goes to stderr.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ def find_topology(**given: Any) -> int:
 
 
 def _check_outputs(given: dict[str, Any]) -> None:
-    """Refuse what cannot be written before anything is computed."""
+    """Reject what cannot be written before anything is computed."""
     for option in ("output", "schedule_file", "picture"):
         if given[option] is not None and not given[option].parent.is_dir():
             raise InputError("its folder does not exist", source=str(given[option]))

@@ -11,7 +11,7 @@ from ..core.errors import InputError, located
 
 
 def check_new(folder: Path) -> None:
-    """Refuse a folder that cannot be made, before anything is computed.
+    """Reject a folder that cannot be made, before anything is computed.
 
     Raises
     ------

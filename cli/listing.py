@@ -1,4 +1,4 @@
-"""``cwb list``: what there is, by name; imports no modelling and no solver library."""
+"""``cwb list``: everything that has a name; imports no modelling and no solver library."""
 
 from __future__ import annotations
 

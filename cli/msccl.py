@@ -149,7 +149,7 @@ def import_msccl(file: Path, topology: str, size: str, name: str | None, output:
         instance, schedule = lift(algorithm, network, size_bytes, name or file.stem)
         report = verify(instance, schedule)
         if not report.ok:
-            raise InputError(f"is not what a schedule in steps can tell: {report.violations[0]}")
+            raise InputError(f"cannot be expressed as a schedule in steps: {report.violations[0]}")
     write_schedule(output, instance, schedule, extra={"source": f"{file.name}, an MSCCL algorithm"})
     echo(f"{output}: {algorithm.coll}, {len(schedule.sends):,} sends in {schedule.steps:,} steps", err=True)
 

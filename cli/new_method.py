@@ -47,7 +47,7 @@ def new_method(name: str, folder: Path | None) -> None:
 
 
 def _check_name(name: str) -> None:
-    """Refuse a name that is none for a method, or none for the module that declares it."""
+    """Reject a name that is none for a method, or none for the module that declares it."""
     from ..harness import registry
 
     module = name.replace("-", "_")

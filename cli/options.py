@@ -90,7 +90,7 @@ def parse_solver_options(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def not_nan(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """Refuse NaN, which is in no range and out of none."""
+    """Reject NaN, which is in no range and out of none."""
     if value is not None and isnan(value):
         raise click.BadParameter("nan is wrong; expected a number", ctx=ctx, param=param)
     return value

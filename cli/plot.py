@@ -1,4 +1,4 @@
-"""``cwb plot``: records, a schedule, or a network, to a picture."""
+"""``cwb plot``: draw records, a schedule, or a network."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def plot(
         plot_network(name, output, edits)
         return
     if edits:
-        raise InputError("only for the picture of a network", source=edits[0][0])
+        raise InputError("only for the plot of a network", source=edits[0][0])
     if name is not None and name.endswith((".json", *_SCHEDULES)):
         if records:
             raise InputError("a schedule is drawn from its own file alone; expected no records", source=str(records[0]))
@@ -102,7 +102,7 @@ def plot(
 
 
 def refuse(given: Iterable[tuple[str, object]]) -> None:
-    """Refuse options that are those of the picture of a schedule alone.
+    """Reject options that apply only to the plot of a schedule.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def refuse(given: Iterable[tuple[str, object]]) -> None:
     """
     for option, value in given:
         if value is not None:
-            raise InputError("only for the picture of a schedule, a .json, .json.gz or .npz file", source=option)
+            raise InputError("only for the plot of a schedule, a .json, .json.gz or .npz file", source=option)
 
 
 def is_network(name: str) -> bool:

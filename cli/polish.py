@@ -1,4 +1,4 @@
-"""``cwb polish``: a schedule in time, made shorter if it can be, whoever made it."""
+"""``cwb polish``: a schedule in time, made shorter if it can be, of any origin."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def _reserved(
 def measures(
     instance: Instance, mode: SimulationMode, sends: int, time: float | None, busy_s: Floats
 ) -> dict[str, Any]:
-    """Results of a simulation, as plain data; None where something cannot be told.
+    """Results of a simulation, as plain data; None where something is unknown.
 
     Bandwidth bounds a schedule from below only where links are not used twice at once and never faster than their own:
     the congestion-unaware model, and links that are faster at times, are held against latency alone.

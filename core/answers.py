@@ -68,7 +68,7 @@ class BoundOnly:
     """No schedule: how long the collective takes at least is all that is answered.
 
     What the verifier recomputes from the certificate is objective and bound at once; of a bound that a solver attests
-    there is nothing to judge.
+    there is nothing to verify.
     """
 
 

@@ -39,7 +39,7 @@ class NotByArrays(BaseException):
 
 
 def refuse(self: Any, *_: Any) -> Any:
-    """Refuse what would need to know one row."""
+    """Reject what would need to know one row."""
     raise NotByArrays
 
 

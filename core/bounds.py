@@ -92,7 +92,7 @@ class SweepCertificate(Shown):
 
 @dataclass(frozen=True, repr=False)
 class CutCertificate(Shown):
-    """A set of nodes whose outgoing links must carry what the others need of it.
+    """A set of nodes whose outgoing links must carry the data that the others need from it.
 
     The time is at least the bytes that ranks outside need and only ranks inside can give (data that only they have, or
     sums that need their contributions), over the bandwidth of the links that leave the set. One node alone bounds its

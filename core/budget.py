@@ -1,4 +1,4 @@
-"""What a run may use, and how it tells where it is: limits, seed, clock, progress, and the request to stop."""
+"""What a run may use and how it reports its state: limits, seed, clock, progress, and the request to stop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Lap:
 
 
 class Clock(Protocol):
-    """The clock that a run is handed; methods and solvers have none of their own."""
+    """The clock that is passed to a run; methods and solvers have none of their own."""
 
     def phase(self, name: str) -> AbstractContextManager[Lap]:
         """Time a phase; the seconds of phases of the same name add up."""
@@ -36,7 +36,7 @@ class Clock(Protocol):
 
 
 class Progress(Protocol):
-    """Where a run tells what it is doing."""
+    """Where a run reports its progress."""
 
     def __call__(self, message: str, /) -> None:
         """Show one short line."""
@@ -165,9 +165,9 @@ class Budget:
         Keeps so many seconds of the limit for what comes after the method; gives what was left with those that are
         kept, None without a limit.
     spare_bytes : callable
-        Gives the memory that the machine has left, None where nobody tells.
+        Gives the memory that the machine has left, None where it is unknown.
     stop : threading.Event
-        Set when the user asks to stop (Ctrl-C): finish with the best answer at hand.
+        Set when the user asks to stop (Ctrl-C): finish with the best answer so far.
     """
 
     time_limit_s: float | None = None

@@ -24,7 +24,7 @@ class Objective(Enum):
 
 
 class PartialUse(Enum):
-    """How much of a fully connected dimension a group can use that spans only a part of it.
+    """How much of a fully connected dimension a group can use if it spans only a part of the dimension.
 
     ``FULL`` gives it the dimension's whole bandwidth, as the original does; ``DIRECT_LINKS`` only that of the links
     between its members, (g - 1) of (n - 1).

@@ -64,7 +64,7 @@ def too_large(columns: int, what: str, column_s: float = COLUMN_S, most: int = M
 
 
 def require_buildable(columns: int, what: str, column_s: float = COLUMN_S, most: int = MOST_COLUMNS) -> None:
-    """Refuse a model by the size of its index sets, before it is built; parameters are those of :func:`too_large`.
+    """Reject a model by the size of its index sets, before it is built; parameters are those of :func:`too_large`.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def too_long(sends: int, hops: int | None = None) -> str:
 
 
 def require_schedulable(sends: int, hops: int | None = None) -> None:
-    """Refuse a schedule by its size, before it is made; parameters are those of :func:`too_long`.
+    """Reject a schedule by its size, before it is made; parameters are those of :func:`too_long`.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def require_schedulable(sends: int, hops: int | None = None) -> None:
 
 
 def require_streamable(sends: int, size_bytes: int) -> None:
-    """Refuse a schedule whose sends are not kept, before its steps are made; time is kept for verifying it.
+    """Reject a schedule whose sends are not kept, before its steps are made; time is kept for verifying it.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from .errors import InputError
 
-#: Refuse a link where a file is opened; not every system can.
+#: Follow no link where a file is opened; not every system can.
 NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 
 

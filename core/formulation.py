@@ -323,12 +323,14 @@ class Formulation:
             return self._outcome(model, index, result)
 
     def _require_choices(self, solver: Solver) -> None:
-        """Refuse to look for several solutions of a model whose solutions cannot be told apart, or are no answers."""
+        """Reject a search for several solutions where they cannot be distinguished, or are no answers."""
         pooling(solver)
         if not self.answers:
             raise Unsupported(f"{self.name} gives a bound alone: there are no answers for a pool")
         if "integers" not in self.needs:
-            raise Unsupported(f"{self.name} has no integer variables, by which solutions of a pool could be told apart")
+            raise Unsupported(
+                f"{self.name} has no integer variables, by which solutions of a pool could be distinguished"
+            )
 
     def _pooled(self, results: Iterable[SolverResult], model: Any, index: Any, wanted: int) -> Outcome:
         """The outcome of the best solution, with as many as are wanted whose answers differ, each proved to be next."""

@@ -28,7 +28,7 @@ from .workload import Workload
 
 @dataclass(frozen=True, repr=False)
 class Instance(Shown):
-    """A network and what is asked of it.
+    """A network and a task on it.
 
     Parameters
     ----------

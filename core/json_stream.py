@@ -1,6 +1,6 @@
 """JSON of any length, read piece by piece: columns of numbers become arrays, and everything else is counted.
 
-The whole text is never in memory, a number of a column takes 8 bytes, and what would take more is refused as it comes.
+The whole text is never in memory, a number of a column takes 8 bytes, and what would take more is rejected as it comes.
 Between two pieces Ctrl-C is heard and the budget is asked.
 """
 
@@ -188,7 +188,7 @@ class _Reader:
         return values
 
     def _check(self, text: str, depth: int) -> None:
-        """Count the values of a text that was read at once, and refuse what it may not have."""
+        """Count the values of a text that was read at once, and reject what it may not have."""
         lists, objects = text.count("["), text.count("{")
         self._count(text.count(",") + 2 * lists + _OBJECT * objects)
         if lists + objects > depth and _depth(text) > depth:

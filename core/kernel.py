@@ -64,7 +64,7 @@ def interpreted_first(allowance: Allowance, clock: Seconds) -> Iterator[None]:
 
 @contextmanager
 def compilation_observed(observer: Callable[[], AbstractContextManager[object]]) -> Iterator[None]:
-    """Enter a context, made anew by ``observer``, for as long as something is compiled."""
+    """Enter a context, made again by ``observer``, for as long as something is compiled."""
     token = _observer.set(observer)
     try:
         yield

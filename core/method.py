@@ -77,7 +77,7 @@ class Outcome:
     reports : tuple of SolverResult
         Every solve, in order.
     size : ModelSize
-        The largest model that a solver was handed.
+        The largest model that was passed to a solver.
     iterations : int
         Steps of the method's own algorithm.
     metrics : mapping of str to object
@@ -153,7 +153,7 @@ class Method:
         ``restricted_to(options) -> str``: of an exact method, what options ask of the answers that its optimum is the
         best of, in words; empty where these are all answers to the posed instance.
     needs_solver : bool
-        Whether it calls the solver that it is handed.
+        Whether it calls the solver that is passed to it.
     proved : callable or str, optional
         ``proved(instance, options) -> Fraction or None``, or where it is: the bound in seconds that the method proves of
         a posed instance, in exact arithmetic and without a search, for sensitivities; None where options ask for more.
@@ -233,7 +233,7 @@ class Method:
         return outcome
 
     def proved_bound(self, instance: Instance, options: Any) -> Fraction | None:
-        """The bound of a posed instance in exact arithmetic, where the method tells it without being run."""
+        """The bound of a posed instance in exact arithmetic, where the method reports it without being run."""
         if self.proved is None:
             return None
         bound: Fraction | None = _called(self.proved)(instance, options)

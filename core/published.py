@@ -1,4 +1,4 @@
-"""Published numbers: where a paper prints them, what of cwb they are compared with, and what came of it."""
+"""Published numbers: where a paper prints them, what they are compared with, and the outcome."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What more bandwidth is worth: the derivative of an optimum in the bandwidth of links, dimensions and limits.
 
-Of an optimum T and a bandwidth B the two one-sided derivatives are told, since they may differ: where several cuts are
+Of an optimum T and a bandwidth B both one-sided derivatives are reported, since they may differ: where several cuts are
 narrowest, more bandwidth on one of them gains nothing, and less costs.
 """
 

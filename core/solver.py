@@ -1,6 +1,6 @@
 """The contract of a solver adapter: what it can do, what it is asked, and what it answers.
 
-An adapter is handed a Pyomo model and loads values into it; it decides nothing else. Why a solve stopped
+An adapter receives a Pyomo model and loads values into it; it decides nothing else. Why a solve stopped
 (:class:`Termination`) and what it has found (:attr:`SolverResult.has_solution`) are two answers.
 """
 
@@ -16,7 +16,7 @@ from .errors import Unsupported
 
 
 class Capability(Flag):
-    """What a solver can do; a model that needs more is refused before anything is transferred."""
+    """What a solver can do; a model that needs more is rejected before anything is transferred."""
 
     LP = auto()
     MIP = auto()
@@ -110,7 +110,7 @@ class SolverResult:
     transfer_s, solve_s : float
         Seconds to hand the model over and to solve it, by the clock of the budget.
     size : ModelSize
-        Size of what was handed over.
+        Size of what was passed on.
     message : str
         The solver's own words where they help.
     """
@@ -265,4 +265,4 @@ def resolving(solver: Solver) -> ResolvingSolver:
     """
     if isinstance(solver, ResolvingSolver) and Capability.RESOLVE | Capability.DUALS in solver.capabilities:
         return solver
-    raise Unsupported(f"{solver.name} does not keep a linear model between solves and tell its dual values")
+    raise Unsupported(f"{solver.name} does not keep a linear model between solves or report its dual values")

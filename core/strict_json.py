@@ -32,7 +32,7 @@ def parse_json(
     max_keys : int
         Keys that one object may have: each that is wrong costs memory before the first is reported.
     max_values : int
-        Values that it may have in all; refused before they are in memory.
+        Values that it may have in all; rejected before they are in memory.
     made : callable, optional
         What is kept of an object, as soon as it is read.
 
@@ -83,7 +83,7 @@ def _few_digits(text: str) -> int:
 
 
 def refuse_surrogates(value: Any) -> None:
-    """Refuse halves of surrogate pairs, which are no characters and cannot be written.
+    """Reject halves of surrogate pairs, which are no characters and cannot be written.
 
     Raises
     ------
@@ -102,5 +102,5 @@ def refuse_surrogates(value: Any) -> None:
 
 
 def no_constant(name: str) -> Any:
-    """Refuse NaN and infinities."""
+    """Reject NaN and infinities."""
     raise InputError(f"{name} is not a number that JSON allows")

@@ -82,7 +82,7 @@ class TreePacking(Shown):
             self._check_reduction(self.reduction)
 
     def _check_reduction(self, reduction: TreePacking) -> None:
-        """Refuse a reduction that is not the first half of this packing."""
+        """Reject a reduction that is not the first half of this packing."""
         if reduction.kind is not TreeKind.IN:
             raise InputError(f"expected in-trees, not {reduction.kind.value}-trees", place="trees.reduction.kind")
         if reduction.instance_sha256 != self.instance_sha256:

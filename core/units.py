@@ -65,7 +65,7 @@ class UnitKind(Enum):
         self.units = units
 
 
-#: Quantities beyond this, or below its inverse, in base units are refused: products of a few of them still fit in a
+#: Quantities beyond this, or below its inverse, in base units are rejected: products of a few of them still fit in a
 #: float.
 _LARGEST = Fraction(10**30)
 
@@ -86,7 +86,7 @@ def parse(text: object, kind: UnitKind, *, allow_zero: bool = True) -> Fraction:
     Parameters
     ----------
     text : object
-        What the user wrote; anything but a string is refused, since a bare number has no unit.
+        Text of the user; anything but a string is rejected, since a bare number has no unit.
     kind : UnitKind
         What the quantity must measure.
     allow_zero : bool

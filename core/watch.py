@@ -1,6 +1,6 @@
 """What takes long and is no method: making networks, reading files, digests.
 
-It asks the budget of whoever waits for it.
+It asks the budget of its caller.
 
 Generators of networks and what they call have arguments that users write, and no budget among them. Who waits sets it
 with :func:`watched`; nobody else has to, and then there is no limit and nothing is reported. Threads have their own.
@@ -33,7 +33,7 @@ _ticks = count(1)
 
 @contextmanager
 def watched(budget: Budget) -> Iterator[None]:
-    """Let what the block calls ask this budget, and tell its progress."""
+    """Let what the block calls ask this budget, and report its progress."""
     token = _BUDGET.set(budget)
     try:
         yield
@@ -71,7 +71,7 @@ def tick(doing: str) -> None:
 
 
 def counted(items: Iterable[_T], total: int, what: str) -> Iterator[_T]:
-    """Pass items on; ask now and then whether to, and tell how far it is.
+    """Pass items on; ask now and then whether to stop, and report the progress.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ def value(record: RunRecord) -> str:
 def cell(record: RunRecord, first: RunRecord) -> str:
     """Time of a run that has the status and the value of the first, or why there is none."""
     if record.status == "unsupported":
-        return "refused"
+        return "rejected"
     same = isclose(record.objective or 0.0, first.objective or 0.0, rel_tol=AGREE)
     if record.status != first.status or not same:
         raise SystemExit(f"{record.model} on {record.solver}: {record.status} {record.objective}: {record.message}")

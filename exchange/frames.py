@@ -103,7 +103,7 @@ def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
 
 
 def _check_network(sends: Sends, instance: Instance | None) -> None:
-    """Refuse a schedule of a larger network."""
+    """Reject a schedule of a larger network."""
     if instance is None or not len(sends):
         return
     network = network_of(instance)

@@ -41,7 +41,7 @@ class Defaults:
         Latency of links without one whose length is not known, or not used.
     lengths : bool
         Whether latencies that are not said come from lengths. If not, and no latency is given here, it is 0 of links
-        without length, and those with one are refused.
+        without length, and those with one are rejected.
     switches : sequence of str
         Patterns of the names of switches, with ``*`` and ``?`` as in file names. They only pass on.
     """

@@ -107,7 +107,7 @@ def read_graph(path: Path) -> Graph:
 
 
 def checked(graph: Graph) -> Graph:
-    """Refuse graphs that have no link, or links of sites that do not exist."""
+    """Reject graphs that have no link, or links of sites that do not exist."""
     keys = {site.key for site in graph.sites}
     if len(keys) < len(graph.sites):
         raise InputError("two nodes have the same id")

@@ -237,7 +237,7 @@ def tier_name(name: str) -> str:
 
 
 def _expect_keys(data: Mapping[str, Any], keys: tuple[str, ...]) -> None:
-    """Refuse a mapping that has other keys than these."""
+    """Reject a mapping that has other keys than these."""
     for key in keys:
         if key not in data:
             raise InputError("missing, but required", place=key)

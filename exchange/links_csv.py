@@ -117,7 +117,7 @@ def _read(text: str, defaults: Defaults) -> list[dict[str, Any]]:
 
 
 def _counted(links: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Refuse no links, and too many."""
+    """Reject no links, and too many."""
     if sum(link.get("count", 1) for link in links) > MAX_LINKS:
         raise InputError(f"more than {MAX_LINKS:,} links, parallel ones counted")
     if not links:

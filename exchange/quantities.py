@@ -8,7 +8,7 @@ either         ``weight``, where its text has a unit
 
 A value is a text with its unit, such as ``"25 GB/s"``, or a number whose unit is in the name: ``bandwidth_GBps``,
 ``bandwidth (Gb/s)``, ``latency_us``. A float is the decimal that it is written as, so 0.7 is seven tenths. What says
-nothing certain is refused: a number without a unit, ``bandwidth_gbps`` (bytes or bits), two values that differ.
+nothing certain is rejected: a number without a unit, ``bandwidth_gbps`` (bytes or bits), two values that differ.
 """
 
 from __future__ import annotations

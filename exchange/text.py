@@ -23,7 +23,7 @@ def read_text(path: Path, max_bytes: int) -> str:
     path : Path
         The file.
     max_bytes : int
-        A larger file is refused before it is read.
+        A larger file is rejected before it is read.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 class _PlainLoader(yaml.BaseLoader):
-    """A loader that knows text, lists and mappings, and refuses aliases and deep nesting.
+    """A loader that knows text, lists and mappings, and rejects aliases and deep nesting.
 
     A few lines of aliases can stand for gigabytes, and a few thousand brackets take minutes.
     """

@@ -1,8 +1,8 @@
 """XML of other programs: parsed in one pass, without entities, no deeper and no larger than it may be.
 
-A document type may name a file, which is not loaded; one that declares anything itself is refused where it begins, and
+A document type may name a file, which is not loaded; one that declares anything itself is rejected where it begins, and
 with it entities that expand to gigabytes or name other files. Every element is counted as it opens, so that what is
-too deep or too much is refused before it is in memory. The parser is the standard library's expat.
+too deep or too much is rejected before it is in memory. The parser is the standard library's expat.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def feed_xml(text: str | bytes, target: Target, max_elements: int = MAX_ELEMENTS
 
 
 class _Reader:
-    """Tells of the elements, and refuses those that are too deep or too many."""
+    """Tells of the elements, and rejects those that are too deep or too many."""
 
     def __init__(self, max_elements: int, target: Target, data: Callable[[str], object] | None = None) -> None:
         self._most, self._count, self._depth = max_elements, 0, 0

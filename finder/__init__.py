@@ -3,7 +3,7 @@
 Source: Zhao et al., "Efficient Direct-Connect Topologies for Collective Communications", sections 5 and 6.2. Small
 networks with good schedules are expanded, schedule and all, to larger ones; what that takes is known by formula, so
 that all ways to reach a size are tried without building any network. Those of them that none beats in both latency and
-bandwidth by these formulas are built, and valued anew: a breadth-first all-gather of the network itself may take less.
+bandwidth by these formulas are built, and valued again: a breadth-first all-gather of the network itself may take less.
 They are the best of the families searched; other networks may be better. Offsets of circulants, two-way and directed,
 are searched one set after the other.
 

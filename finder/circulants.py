@@ -34,7 +34,7 @@ Tried = Callable[[Offsets, int], tuple[int, int]]
 ALL_SETS = 20_000
 WITH_ONE = 4_000
 
-#: Sets that a climb tries, and how many in a row that are no better make it start anew.
+#: Sets that a climb tries, and how many in a row that are no better make it start again.
 TRIALS = 20_000
 PATIENCE = 300
 
@@ -198,7 +198,7 @@ def _normal(nodes: int, largest: int, width: int) -> Iterator[Offsets]:
 
 
 def _climb(tried: Tried, trials: int, largest: int, width: int, middle: Offsets, random: Random) -> None:
-    """Replace one offset at a time, and keep what is no worse; start anew where nothing gets better for long."""
+    """Replace one offset at a time, and keep what is no worse; start again where nothing gets better for long."""
     best, fails = _spread(largest, width), 0
     score: tuple[int, int] | None = None
     for _ in range(trials):

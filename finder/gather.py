@@ -88,7 +88,7 @@ def expand(first: Ints, count: Ints) -> tuple[Ints, Ints]:
 
 
 def check_size(sends: int) -> None:
-    """Refuse what would not fit, before memory is taken.
+    """Reject what would not fit, before memory is taken.
 
     Raises
     ------

@@ -185,7 +185,7 @@ def _record(future: Future[dict[str, Any]], task: Task) -> RunRecord:
     try:
         return RunRecord.from_json(future.result(), source="executor", place="record")
     except (CancelledError, asyncio.CancelledError):
-        raise ExecutorGoneError("the executor has gone away with the runs at hand; start again to go on") from None
+        raise ExecutorGoneError("the executor has ended with runs in progress; start again to resume") from None
     except Exception as error:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return failure(task, f"the run was lost: {type(error).__name__}: {error}", now)

@@ -57,7 +57,7 @@ class LocalExecutor(RunExecutor):
         return self._threads.submit(fn, *args, stop=self._stop, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End; the processes of the runs at hand are killed if futures are to be cancelled."""
+        """End; the processes of runs in progress are killed if futures are to be cancelled."""
         if cancel_futures:
             self._stop.set()
         self._threads.shutdown(wait, cancel_futures=cancel_futures)

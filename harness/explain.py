@@ -74,7 +74,9 @@ def explain(instance: Instance, request: Request, progress: Progress = silent) -
             return tried[-1]
     if len(tried) == 1:
         return tried[0]
-    message = "; ".join(f"{one.model}: {one.message}" for one in tried) or "it has no declared model that could tell"
+    message = (
+        "; ".join(f"{one.model}: {one.message}" for one in tried) or "it has no declared model that could explain it"
+    )
     return Explanation(request.model, adapter.name, message=message)
 
 
@@ -82,7 +84,7 @@ def explaining(model: str) -> list[Formulation]:
     """The formulations whose having no solution is why a method has no answer."""
     if model in registry.formulation_names():
         return [registry.formulation(model)]
-    registry.get(model)  # an unknown name is refused
+    registry.get(model)  # an unknown name is rejected
     every = map(registry.formulation, registry.formulation_names())
     return [formulation for formulation in every if model in formulation.explains]
 

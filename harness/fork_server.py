@@ -113,7 +113,7 @@ class ForkServer:
             os.close(told)
 
     def _end(self) -> NoReturn:
-        """Kill the runs at hand, with all that they have started, and end."""
+        """Kill the runs in progress, with all processes that they have started, and end."""
         for process in self._told:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process, signal.SIGKILL)

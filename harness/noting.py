@@ -67,6 +67,6 @@ class Noting:
         return self.solver.pool(model, budget, self.solver.with_own(options, self.own), count)
 
     def check_options(self) -> None:
-        """Refuse options that the solver does not take, before anything runs."""
+        """Reject options that the solver does not take, before anything runs."""
         if self.own:
             self.solver.check_options(self.own)

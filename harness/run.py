@@ -157,7 +157,7 @@ def run(
         outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
         listener.answered()
         outcome, verdict = _judged(posed, outcome, _after_stop(limits, clock))
-    # What was refused or failed, was so with this solver, even if that was before it was handed a model.
+    # What was rejected or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
     named = solver if solver is not None and (solver.called or failed) else None
     outcome = _restricted(outcome, method, options)
@@ -211,7 +211,7 @@ def _pool_row(rank: int, each: Alternative, posed: Instance, limits: Budget) -> 
 
 
 def _with_pool(record: RunRecord, pool: list[dict[str, Any]]) -> RunRecord:
-    """A record with its pool; an answer that the verifier refuses is a failure, whichever it is."""
+    """A record with its pool; an answer that the verifier rejects is a failure, whichever it is."""
     if any(each["verified"] is False for each in pool):
         record = replace(record, verified=False, exit_status=int(ExitStatus.VERIFICATION_FAILED))
         record = replace(record, message=record.message or "an answer of the pool failed verification")

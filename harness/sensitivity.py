@@ -2,7 +2,7 @@
 
 Of a network, the bandwidth between two nodes is changed in both directions at once. Of links that symmetries of the
 network exchange, one is tried, and all of them together. Of a fabric with given bandwidths these are its dimensions. Of
-a design they are its limits, after which all bandwidths are chosen anew, and the dimensions of the plan, where the
+a design they are its limits, after which all bandwidths are chosen again, and the dimensions of the plan, where the
 others are kept.
 """
 
@@ -250,7 +250,7 @@ class _Study:
             yield Entry(f"dimension {d + 1}, {fabric.dimensions[d]}", float(at) / 1e9), value, at
 
     def limits(self, design: Design, plan: BandwidthPlan) -> Iterator[tuple[Entry, Value, Fraction]]:
-        """Limits of a design, after which all is planned anew; then the dimensions of the plan, the others kept."""
+        """Limits of a design, after which all is planned again; then the dimensions of the plan, the others kept."""
         for name, at, changed in limits_of(design, len(plan.bandwidth_Bps)):
 
             def planned(limit: Fraction, changed: Callable[[Fraction], Design] = changed) -> Number | None:

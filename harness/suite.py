@@ -99,7 +99,7 @@ def run_cells(
 ) -> SuiteResult:
     """Run the cells that have no record yet, each in its own process, and append each record as soon as it is made.
 
-    Ctrl-C ends the comparison and the runs at hand, which are made when it is started again. Several comparisons may
+    Ctrl-C ends the comparison and runs in progress, which are made when it is started again. Several comparisons may
     work on the same ledger at once: what one does the others leave.
 
     Parameters

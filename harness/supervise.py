@@ -96,7 +96,7 @@ class _RunWatch:
                 return self._stopped(child, *reason)
 
     def _take_in(self, event: dict[str, Any]) -> None:
-        """Keep what the run tells; a phase that begins has the time of the run anew."""
+        """Keep what the run tells; a phase that begins has the time of the run again."""
         limit_s = self.task.cell.request.time_limit_s
         match event.pop("event", None):
             case "incumbent":

@@ -86,7 +86,7 @@ def build_instance(file: InstanceFile, name: str, find: FindWorkload, network: M
         with located("cost_model"):
             fabric = _fabric(built)
         cost_model = build_cost_model(file.cost_model)
-        cost_model.price_per_Bps(fabric)  # refuses a missing entry now, not in the middle of a run
+        cost_model.price_per_Bps(fabric)  # rejects a missing entry now, not in the middle of a run
     design = None
     if file.design is not None:
         with located("design"):
@@ -313,7 +313,7 @@ def build_transformer(training: TrainingFile, file: TransformerFile, fabric: Fab
             loop=training.loop,
             weight=Fraction(training.weight),
         )
-        transformer.workload(fabric)  # refuses degrees that do not fit
+        transformer.workload(fabric)  # rejects degrees that do not fit
     return transformer
 
 

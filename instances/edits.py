@@ -57,7 +57,7 @@ class Edit:
 def edited(instance: Instance, edits: Iterable[Edit]) -> Instance:
     """Change the network of an instance; a fabric is expanded into links first.
 
-    Links are changed before ranks are left out, whatever the order. What is left of the ranks is numbered anew, and
+    Links are changed before ranks are left out, whatever the order. What is left of the ranks is numbered again, and
     switches without links are left out, too. Ranks that are kept share the whole size of the collective; those that are
     left when a rank is lost with its node keep the sizes of their parts.
 
@@ -123,7 +123,7 @@ def _ranks(text: str, count: int) -> list[int]:
 
 
 def _of_ranks(demand: Demand, kept: Sequence[int]) -> Demand:
-    """The demand with its ranks numbered anew."""
+    """The demand with its ranks numbered again."""
     if demand.ranks is None:
         return demand
     number = {rank: place for place, rank in enumerate(kept)}
@@ -136,7 +136,7 @@ def _of_ranks(demand: Demand, kept: Sequence[int]) -> Demand:
 def _restricted(
     network: Topology, demands: tuple[Demand, ...], names: Collection[str]
 ) -> tuple[Topology, tuple[Demand, ...]]:
-    """Keep these ranks, and the switches that still have links; number the ranks of demands anew."""
+    """Keep these ranks, and the switches that still have links; number the ranks of demands again."""
     kept = [rank for rank, name in enumerate(network.ranks) if name in names]
     if len(kept) < 2:
         raise InputError("leaves fewer than two ranks; expected at least 2")

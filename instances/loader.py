@@ -24,7 +24,7 @@ from .generators import GENERATORS, generate
 from .schema import InstanceFile, WorkloadFile
 from .training import libra_instance
 
-#: A file larger than this is refused before it is read.
+#: A file larger than this is rejected before it is read.
 MAX_FILE_BYTES = 64 * 2**20
 
 #: Keys in one object: each that is wrong costs memory before the first is reported.

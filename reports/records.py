@@ -91,7 +91,7 @@ def _records(file: Path) -> Iterable[RunRecord]:
 
 
 def _check(record: RunRecord, file: Path, line: int) -> None:
-    """Refuse a record whose fields are not of the types that reports rely on."""
+    """Reject a record whose fields are not of the types that reports rely on."""
     for name, types, expected in _FIELDS:
         value = getattr(record, name)
         if not isinstance(value, types):

@@ -167,7 +167,7 @@ def reason(record: RunRecord) -> str:
     said = [record.message, *map(str, record.violations)]
     if record.incumbent:
         told = ", ".join(f"{name} {value}" for name, value in record.incumbent.items() if value is not None)
-        said.append(f"before it was stopped it told: {told} (not verified)")
+        said.append(f"reported before it was stopped: {told} (not verified)")
     return "; ".join(part for part in said if part) or "no reason was recorded"
 
 

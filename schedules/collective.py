@@ -134,7 +134,7 @@ def _busiest(completion: Completion) -> list[object]:
 def measures_of_trees(
     instance: Instance, answer: TreePacking | TreeOrbits
 ) -> tuple[Fraction, Completion, dict[str, object]]:
-    """Measure trees that are right: ForestColl's exact flow time, and what cutting the data into pieces makes of it.
+    """Measure trees that are right: ForestColl's exact flow time, and the completion time in pieces.
 
     In the flow model (ForestColl, section 3.2 and appendix B) data comes in infinitely small pieces, every tree runs at
     a constant rate, and latency is left out: the time is that of the most loaded link.
@@ -305,7 +305,7 @@ def _measured(
 def held_against(
     instance: Instance, answer: Answer, certificate: Certificate | None, objective: Fraction | float
 ) -> tuple[Fraction | None, list[str]]:
-    """Hold an objective against what the certificate proves of it.
+    """Compare an objective with what the certificate proves.
 
     Parameters
     ----------

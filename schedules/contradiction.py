@@ -1,4 +1,4 @@
-"""An answer that is better than what its own certificate proves: one of the two is wrong, whoever made them."""
+"""An answer that is better than what its own certificate proves: one of the two is wrong."""
 
 from __future__ import annotations
 

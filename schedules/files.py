@@ -113,7 +113,7 @@ def write_schedule(
     Raises
     ------
     InputError
-        If the answer is for another instance, the instance is more than a file can tell, or the file cannot be written.
+        If the answer is for another instance, the instance has more than a file can hold, or the file cannot be written.
     """
     if answer.instance_sha256 != instance.sha256:
         raise InputError("the schedule is for another instance", source=str(path))
@@ -349,7 +349,7 @@ def read_schedule(path: Path) -> ScheduleFile:
 
 
 def _check_extra(extra: Any) -> None:
-    """Refuse what is no object, or whose claimed bound is no number of seconds."""
+    """Reject what is no object, or whose claimed bound is no number of seconds."""
     Fields(extra, "extra")
     bound = extra.get("bound_s")
     if bound is not None and (type(bound) not in (int, float) or not abs(bound) <= float_info.max):

@@ -26,7 +26,7 @@ class Proof:
     bound_s : Fraction or None
         What the certificate proves.
     time_s : Fraction or None
-        What trees take: the seconds of their most loaded link. None for other schedules, whose time a simulation tells.
+        What trees take: the seconds of their most loaded link. None for other schedules, whose time is simulated.
     """
 
     bound_s: Fraction | None = None

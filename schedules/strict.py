@@ -19,7 +19,7 @@ from ..core.errors import InputError, shown
 from ..core.json_stream import read_stream
 from ..core.schedule import Floats, Ints
 
-#: Text of a file, after decompression; a larger one is refused before it is in memory.
+#: Text of a file, after decompression; a larger one is rejected before it is in memory.
 MAX_BYTES = 2**29
 
 #: Keys in one object: each that is wrong costs memory before the first is reported.
@@ -95,7 +95,7 @@ class Fields:
         return self._data[name]
 
     def done(self) -> None:
-        """Refuse fields that nobody has asked for."""
+        """Reject fields that were never read."""
         for name in sorted(self._left)[:1]:
             raise InputError("unknown field", place=self.at(name[:60]))
 

@@ -87,7 +87,7 @@ def _problem(instance: Instance) -> tuple[Topology, Fraction]:
 
 
 def _check(topology: Topology, certificate: TreePrices) -> None:
-    """Refuse numbers that mean nothing, or sums beyond 64 bits."""
+    """Reject numbers that mean nothing, or sums beyond 64 bits."""
     prices = certificate.prices
     if len(prices) != len(topology.links) or min(prices, default=0) < 0 or sum(prices) >= _MOST:
         raise InputError(

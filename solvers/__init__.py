@@ -5,7 +5,7 @@ All adapters pass the same exam, ``tests/solvers/exam.py``.
 
 ===================  =====================================================================
 ``matrix``           a Pyomo model as arrays: one compilation serves every adapter
-``support``          refuses a model that a solver cannot solve, before anything is handed over
+``support``          rejects a model that a solver cannot solve, before anything is passed on
 ``convexity``        whether a quadratic objective is convex
 ``guard``            keeps time limits and interruptions even when a solver does not
 ``base``             what the adapters share: the way from a Pyomo model to a result
@@ -13,7 +13,7 @@ All adapters pass the same exam, ``tests/solvers/exam.py``.
 ``pool``             the best solutions of a model, one after another
 ``model_file``       a compiled model as an MPS or LP file
 ``highs``            HiGHS, and re-solves of a compiled linear model
-``first_order``      HiGHS's PDLP, a first-order method of which nothing is believed
+``first_order``      HiGHS's PDLP, a first-order method whose results are all checked
 ``dual_bounds``      an exact bound of a linear program from any multipliers
 ``gurobi``, ``scip`` the optional ones
 ``pyomo_driven``     ``pyomo:NAME``: every solver that Pyomo can drive
@@ -60,7 +60,7 @@ def get(name: str = DEFAULT) -> Adapter:
     ------
     InputError
         If there is no such adapter; the message lists the ones that there are. Whether Pyomo knows the solver of
-        ``pyomo:NAME`` is told by ``installed``.
+        ``installed`` says whether ``pyomo:NAME`` is available.
     """
     if name.startswith("pyomo:"):
         from .pyomo_driven import PyomoDriven

@@ -42,7 +42,7 @@ DEFAULT_OPTIONS = SolverOptions()
 #: What sets options that are the same for every solver, as errors say it.
 TIME_LIMIT = "the budget's time limit (--time-limit)"
 THREADS = "the budget's threads (--threads)"
-COEFFICIENTS = "cwb, which refuses smaller coefficients"
+COEFFICIENTS = "cwb, which rejects smaller coefficients"
 COSTS = "cwb, which scales costs itself"
 SEED = "the budget's seed (--seed)"
 LOG_FILE = "the budget's log file (--log-file)"
@@ -123,7 +123,7 @@ class SessionResult:
     """What a session found: as in :class:`~cwb.core.solver.SolverResult`, minimized, values not loaded yet.
 
     ``duals`` are those of the rows of a linear program, times the factor of the costs: changes of the optimum per unit
-    of a right-hand side. ``conflict`` is why the model is infeasible, where that was asked and the solver tells.
+    of a right-hand side. ``conflict`` is why the model is infeasible, where the solver was asked and reports it.
     ``pool`` has the best points, the best first, where several were asked for.
     """
 
@@ -429,7 +429,7 @@ def _explain(guarded: Guarded[SessionResult], track: Track, budget: Budget) -> S
     why = Termination.TIME_LIMIT if guarded.asked is StopReason.TIME_IS_UP else Termination.INTERRUPTED
     outcome = guarded.value
     if outcome is None:
-        message = "the solver did not stop when it was asked to; it was left behind with what it had told"
+        message = "the solver did not stop when it was asked to; it was abandoned, with what it had reported"
         return SessionResult(why, track.values, track.bound, track.nodes, message=message)
     if outcome.termination is not Termination.INTERRUPTED:
         return outcome

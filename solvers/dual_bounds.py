@@ -1,4 +1,4 @@
-"""A lower bound of a linear program from any multipliers of its rows, whoever found them.
+"""A lower bound of a linear program from any multipliers of its rows.
 
 Weak duality: for every y whose sign fits the sides of the rows, and every feasible x,
 

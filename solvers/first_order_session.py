@@ -1,4 +1,4 @@
-"""One linear program in PDLP, of which no status is believed.
+"""One linear program in PDLP, whose status is never relied on.
 
 * The multipliers that it ends with prove a bound, computed here by weak duality (``dual_bounds``).
 * The point is moved into its bounds and onto the rows that it violates; if it violates one by more than the tolerance
@@ -92,7 +92,7 @@ class FirstOrderSession(Session):
             raise not_taken(SOLVER.title, "solver", engine, " or ".join(_ENGINES))
 
     def load(self, matrix: MatrixModel, *, start: bool) -> None:
-        """Keep the model; it is handed over at every run."""
+        """Keep the model; it is passed on at every run."""
         del start
         refuse_lost_coefficients(matrix)
         self.matrix = matrix

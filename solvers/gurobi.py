@@ -45,7 +45,7 @@ class Gurobi(Adapter):
     }
 
     def means_of(self, name: str) -> str:
-        """What sets a parameter; Gurobi does not tell capital letters from small ones."""
+        """What sets a parameter; Gurobi does not distinguish capital letters from small ones."""
         return super().means_of(name.lower())
 
     def open(self, budget: Budget, options: SolverOptions) -> Session:

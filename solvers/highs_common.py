@@ -1,4 +1,4 @@
-"""What both ways of using HiGHS need: checked options, and models handed over with nothing lost."""
+"""What both ways of using HiGHS need: checked options, and models passed on with nothing lost."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def pass_model(highs: Any, matrix: MatrixModel, scale: float) -> None:
     Raises
     ------
     CwbError
-        If HiGHS refuses it.
+        If HiGHS rejects it.
     """
     A = matrix.A
     status = highs.passModel(
@@ -115,7 +115,7 @@ def pass_model(highs: Any, matrix: MatrixModel, scale: float) -> None:
         matrix.integer.astype(np.int32),
     )
     if status == highspy.HighsStatus.kError:
-        raise CwbError("HiGHS refuses the model: a coefficient or a bound is out of the range that it takes")
+        raise CwbError("HiGHS rejects the model: a coefficient or a bound is out of the range that it takes")
 
 
 def pass_hessian(highs: Any, matrix: MatrixModel, scale: float) -> None:
@@ -136,7 +136,7 @@ def pass_hessian(highs: Any, matrix: MatrixModel, scale: float) -> None:
 
 
 def refuse_lost_coefficients(matrix: MatrixModel) -> None:
-    """Refuse coefficients that HiGHS would take for zero, and drop those that are rounding dust."""
+    """Reject coefficients that HiGHS would take for zero, and drop those that are rounding dust."""
     small = np.flatnonzero(np.abs(matrix.A.data) <= SMALLEST_COEFFICIENT)
     if not small.size:
         return

@@ -91,4 +91,4 @@ class HighsCompiled(Compiled):
     @staticmethod
     def _require(status: Any) -> None:
         if status == highspy.HighsStatus.kError:
-            raise CwbError("HiGHS refuses the change: a number is out of the range that it takes")
+            raise CwbError("HiGHS rejects the change: a number is out of the range that it takes")

@@ -1,4 +1,4 @@
-"""Convex quadratic programs with HiGHS, believed only with a certificate.
+"""Convex quadratic programs with HiGHS, accepted only with a certificate.
 
 HiGHS's quadratic solver adds a small multiple of the identity to Q (``qp_regularization_value``). On random
 degenerate programs of a dozen variables it is right about 9 times in 10; else it calls an unbounded program
@@ -36,7 +36,7 @@ _REFINEMENTS = 4
 """How often the regularization is moved to the point just found."""
 
 _CERTIFIED = 1e-6
-"""Relative gap between objective and dual bound at which an answer is believed, if no larger gap is asked for."""
+"""Relative gap between objective and dual bound at which an answer is accepted, if no larger gap is requested."""
 
 _DESCENT = 1e-7
 
@@ -59,7 +59,7 @@ def solve_quadratic(
     options : SolverOptions
         ``rel_gap`` loosens the certificate; an own ``qp_regularization_value`` in ``extra`` is the only one tried.
     track : Track
-        Tells whether to stop.
+        Whether to stop.
     limit_s : float or None
         Seconds for everything together.
 

@@ -6,7 +6,7 @@ What HiGHS does that an adapter has to know (measured with 1.11 to 1.15):
 * it prunes a search where a bound comes within ``mip_feasibility_tolerance`` of the incumbent, *absolutely*, and then
   says that the bound is the incumbent. So the bound is reported that much weaker, and a search whose objective is
   too small for that to be within the gap is repeated with scaled costs;
-* small coefficients are dropped with a warning: one that may matter is refused;
+* small coefficients are dropped with a warning: one that may matter is rejected;
 * its scheduler belongs to the thread that first solved, with the number of threads of then;
 * PDLP prints to stdout unless all output is off, and never calls back;
 * its presolve calls some unbounded programs infeasible, and sometimes it says that it does not know: that is

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def binaries(matrix: MatrixModel) -> BoolArray:
-    """Columns by which solutions are told apart.
+    """Columns by which solutions are distinguished.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def binaries(matrix: MatrixModel) -> BoolArray:
     """
     found: BoolArray = matrix.integer & (matrix.lower >= 0.0) & (matrix.upper <= 1.0)
     if not found.any():
-        raise Unsupported("the model has no binary variables, by which solutions of a pool could be told apart")
+        raise Unsupported("the model has no binary variables, by which solutions of a pool could be distinguished")
     return found
 
 

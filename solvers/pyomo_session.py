@@ -97,7 +97,7 @@ class PyomoSession(Session):
         if options.node_limit is not None and not self.known.node_limit:
             budget.progress(f"{self.title}: no option is known for a limit of nodes; the search has none")
         if options.extra and self.known.options is None:
-            budget.progress(f"{self.title}: options are handed on as they are, nothing is known of them")
+            budget.progress(f"{self.title}: options are unknown, and are passed on unchanged")
         chosen = {
             self.known.tolerance: options.feasibility_tolerance,
             self.known.seed: budget.seed % 2**31,
@@ -177,7 +177,7 @@ class PyomoSession(Session):
                 _one_at_a_time.release()
 
     def _call(self) -> SessionResult:
-        """Solve once; the log, which Pyomo would begin anew, is appended to that of earlier solves."""
+        """Solve once; the log, which Pyomo would begin again, is appended to that of earlier solves."""
         if self._log_file is None:
             return self._called()
         with TemporaryDirectory(prefix="cwb-") as folder:

@@ -176,7 +176,7 @@ class ScipSession(Session):
 
     def _optimize(self, limit_s: float | None) -> None:
         if self.keeps_duals:
-            # Dual values are those of the linear program as it was handed over: nothing may change it first.
+            # Dual values are those of the linear program as it was passed on: nothing may change it first.
             self.model.setPresolve(SCIP_PARAMSETTING.OFF)
             self.model.setHeuristics(SCIP_PARAMSETTING.OFF)
             self.model.disablePropagation()

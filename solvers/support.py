@@ -1,4 +1,4 @@
-"""Refuse a model that a solver cannot solve, before anything is handed over."""
+"""Reject a model that a solver cannot solve, before anything is passed on."""
 
 from __future__ import annotations
 

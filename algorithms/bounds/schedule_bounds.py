@@ -77,7 +77,7 @@ def best_bound(instance: Instance, *, flow: bool = False) -> Bound:
     if instance.also:  # each of several collectives takes its time also without the others
         parts = (best_bound(instance.of_one(demand), flow=flow) for demand in instance.demands)
         return max(parts, key=itemgetter(0))
-    latency: Bound = latency_bound(instance)  # also refuses networks in which data cannot reach a rank
+    latency: Bound = latency_bound(instance)  # also rejects networks in which data cannot reach a rank
     found: list[Bound] = [rank_bound(instance)] if flow else [latency, rank_bound(instance)]
     kind = group_of(instance).kind
     if kind is CollectiveKind.ALL_REDUCE:

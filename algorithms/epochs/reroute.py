@@ -1,4 +1,4 @@
-"""Kernels of rip-up and re-route: a few chunks are withdrawn and inserted anew until all arrive by the target."""
+"""Kernels of rip-up and re-route: a few chunks are withdrawn and inserted again until all arrive by the target."""
 
 from __future__ import annotations
 

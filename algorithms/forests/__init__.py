@@ -6,7 +6,7 @@
 ``splitting``   switches removed, by such a pairing or pair by pair, with a log of how
 ``packing``     all trees, grown inside known cuts and proved afterwards
 ``exact_tree``  a tree that is certain to leave room for all others
-``polish``      lower trees with the same or less load; pairs of trees that share their edges anew
+``polish``      lower trees with the same or less load; pairs of trees that share their edges again
 ``expansion``   paths on the real links for every edge of every tree
 ``kernels``     the compiled loops of packing and polishing
 ==============  ==================================================================================

@@ -1,4 +1,4 @@
-"""Compiled loops over trees: growing one inside known cuts, making one lower, and letting two share their edges anew.
+"""Compiled loops over trees: growing one inside known cuts, making one lower, and letting two share their edges again.
 
 A tree is the edge into every node, -1 at its root; edges are numbered as in a :class:`~..graphs.network.Network` whose
 nodes are all to be spanned.

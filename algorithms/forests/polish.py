@@ -60,7 +60,7 @@ def lowered(forest: SpanningTrees) -> SpanningTrees:
 
 
 def exchanged(forest: SpanningTrees, rounds: int, seed: int, stop: Callable[[], bool] = lambda: False) -> SpanningTrees:
-    """Let pairs of trees share their edges anew where both together become lower.
+    """Let pairs of trees share their edges again where both together become lower.
 
     Without any test, since all trees exist, and stay so.
 

@@ -41,7 +41,7 @@ class Split:
     groups : tuple of Groups
         The groups that were found on the way, before each batch of switches, and at the end.
     counts : dict
-        How many switches went by pattern, how many pair by pair, and how many patterns were refused.
+        How many switches went by pattern, how many pair by pair, and how many patterns were rejected.
     """
 
     graph: Network

@@ -78,7 +78,7 @@ class RootedFlow:
         self._grown[self.sinks[:position]] = True
 
     def ask(self, capacity: Exact, demand: Exact) -> None:
-        """Start anew with these capacities of the edges and this demand, neither larger than before."""
+        """Start again with these capacities of the edges and this demand, neither larger than before."""
         self.capacity[self.arc_of_edge] = capacity
         self.demand[:] = demand
         self.wanted = int(sum(demand.tolist()))

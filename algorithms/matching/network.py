@@ -18,7 +18,7 @@ from ...core.topology import NodeKind, Topology
 from ..graphs.components import components
 from ..graphs.network import edges_by
 
-#: Arcs beyond which a network of switches is refused.
+#: Arcs beyond which a network of switches is rejected.
 MAX_ARCS = 4_000_000
 
 

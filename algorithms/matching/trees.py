@@ -93,7 +93,7 @@ def grow(cayley: Cayley, chunks: int, seed: int) -> tuple[Ints, Ints, Ints, Ints
     n = cayley.after.shape[1]
     edges = np.empty((4, (n - 1) * chunks), dtype=np.int64)
     count = _grow(cayley.after, cayley.before, chunks, seed, edges)
-    assert count == edges.shape[1]  # noqa: S101 (a network that is not connected is refused before)
+    assert count == edges.shape[1]  # noqa: S101 (a network that is not connected is rejected before)
     return edges[0], edges[1], edges[2], edges[3]
 
 

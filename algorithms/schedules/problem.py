@@ -15,7 +15,7 @@ from ...core.instance import Instance
 from ...core.schedule import Ints
 from ...core.topology import Topology
 
-#: A schedule with more sends than this is refused before memory is taken for it: each takes some 50 bytes, more while
+#: A schedule with more sends than this is rejected before memory is taken for it: each takes some 50 bytes, more while
 #: it is made.
 MAX_SENDS = 50_000_000
 
@@ -132,7 +132,7 @@ def fewest_sends(problem: GroupProblem, parts: int | None = None) -> int:
 
 
 def check_size(sends: int, hops: int | None = None) -> None:
-    """Refuse a schedule that is too large, or takes more time or memory than is left.
+    """Reject a schedule that is too large, or takes more time or memory than is left.
 
     Parameters
     ----------

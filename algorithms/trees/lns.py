@@ -1,4 +1,4 @@
-"""Large neighbourhood search for K trees (compiled): some are taken out and grown anew, again and again."""
+"""Large neighbourhood search for K trees (compiled): some are taken out and grown again, again and again."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from ...core.topology import Topology
 from ..bounds.schedule_bounds import network_of
 from ..graphs.components import components
 
-#: Networks beyond this are refused before memory is taken.
+#: Networks beyond this are rejected before memory is taken.
 MAX_NODES, MAX_LINKS = 2000, 20_000
 
 #: Sums of capacities stay below this, so that 64-bit integers and floats hold them exactly.
@@ -194,7 +194,7 @@ def _pairs(topology: Topology) -> list[tuple[int, int]]:
 
 
 def _check_connected(wan: Wan) -> None:
-    """Refuse a network in which no tree spans all sites."""
+    """Reject a network in which no tree spans all sites."""
     label = components(wan.nodes, wan.tail, wan.head)
     if label.any():
         alone = int(np.flatnonzero(label)[0])

@@ -66,7 +66,7 @@ class Checked:
 
     @property
     def notes(self) -> list[str]:
-        """What is worth knowing: what a dialect refuses that others take, and what is not wrong."""
+        """What is worth knowing: what a dialect rejects that others take, and what is not wrong."""
         found: list[str] = []
         for name, findings in self.rules.items():
             told: list[Finding] = findings.kept if self.runs_on else [one for one in findings.kept if not one.wrong]

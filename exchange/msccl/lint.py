@@ -1,4 +1,4 @@
-"""The static rules of a runtime: what it refuses, and what it takes and breaks on, each with the runtime's reason.
+"""The static rules of a runtime: what it rejects, and what it takes and breaks on, each with the runtime's reason.
 
 A rule is a function that yields findings for a program and a dialect. Findings that are not wrong are worth knowing.
 """
@@ -40,14 +40,14 @@ def proto(algorithm: Algorithm, dialect: Dialect) -> Found:
     """The protocol is known."""
     del dialect
     if algorithm.proto not in PROTOCOLS:
-        yield f"proto {algorithm.proto!r} is refused; expected {', '.join(PROTOCOLS)}", "", True
+        yield f"proto {algorithm.proto!r} is rejected; expected {', '.join(PROTOCOLS)}", "", True
 
 
 def coll(algorithm: Algorithm, dialect: Dialect) -> Found:
     """The collective is known."""
     known = {*dialect.collectives.values(), *dialect.also}
     if algorithm.coll not in known:
-        yield f"coll {algorithm.coll!r} is refused; expected one of {', '.join(sorted(known))}", "", True
+        yield f"coll {algorithm.coll!r} is rejected; expected one of {', '.join(sorted(known))}", "", True
     elif meaning_of(algorithm).kind in ROOTED:
         yield f"a file does not name a root; the runtime takes it for every root of {algorithm.coll}", "", False
 
@@ -63,7 +63,7 @@ def required(algorithm: Algorithm, dialect: Dialect) -> Found:
         }
     for name, value in needed.items():
         if value is None:
-            yield f"has no {name}, without which the file is refused", "", True
+            yield f"has no {name}, without which the file is rejected", "", True
 
 
 def placement(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -78,7 +78,7 @@ def sizes(algorithm: Algorithm, dialect: Dialect) -> Found:
     if dialect.checked:
         high = DEFAULT_MAX_BYTES if high is None else high
         if low < 0 or high < 0 or low > high:
-            yield f"sizes from {low:,} to {high:,} are refused", "", True
+            yield f"sizes from {low:,} to {high:,} are rejected", "", True
         elif low == high:
             yield f"sizes from {low:,} to less than {high:,} are none: it is never selected", "", True
     elif high is not None and high != 0 and (low > high or high < 0):
@@ -88,7 +88,7 @@ def sizes(algorithm: Algorithm, dialect: Dialect) -> Found:
 def threads(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Threads are whole warps."""
     if dialect.checked and algorithm.nthreads is not None and algorithm.nthreads % 32:
-        yield f"nthreads {algorithm.nthreads} is refused; expected a multiple of 32", "", True
+        yield f"nthreads {algorithm.nthreads} is rejected; expected a multiple of 32", "", True
 
 
 def loop(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -142,7 +142,7 @@ def channel(algorithm: Algorithm, dialect: Dialect) -> Found:
         for block in gpu.blocks:
             place = at(gpu.id, block.id)
             if not 0 <= block.chan <= dialect.channels:
-                yield f"chan {block.chan} is refused; expected 0 to {dialect.channels - 1}", place, True
+                yield f"chan {block.chan} is rejected; expected 0 to {dialect.channels - 1}", place, True
             elif block.chan == dialect.channels:
                 yield f"chan {block.chan} is taken, and written past the end of the {block.chan} channels", place, True
             elif block.chan >= max(algorithm.nchannels, 1) and (block.send >= 0 or block.recv >= 0):
@@ -156,15 +156,15 @@ def blocks(algorithm: Algorithm, dialect: Dialect) -> Found:
         ids = Counter(block.id for block in gpu.blocks)
         for number, times in ids.items():
             if number < 0:
-                yield "a thread block's id is negative: refused", at(gpu.id, number), True
+                yield "a thread block's id is negative: rejected", at(gpu.id, number), True
             elif number >= dialect.blocks:
                 text = f"too many thread blocks: {dialect.name} takes ids below {dialect.blocks}"
                 yield text, at(gpu.id, number), True
             elif times > 1:
-                yield "two thread blocks have this id: refused", at(gpu.id, number), True
+                yield "two thread blocks have this id: rejected", at(gpu.id, number), True
         gap = next((number for number in sorted(ids) if number > 0 and number - 1 not in ids), None)
         if gap is not None:
-            yield f"thread block {gap - 1} is missing: refused", at(gpu.id, gap), True
+            yield f"thread block {gap - 1} is missing: rejected", at(gpu.id, gap), True
 
 
 def peers(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -174,11 +174,11 @@ def peers(algorithm: Algorithm, dialect: Dialect) -> Found:
             for name, peer in (("send", block.send), ("recv", block.recv)):
                 place = at(gpu.id, block.id)
                 if peer == gpu.id:
-                    yield f"{name} is the GPU itself: refused", place, True
+                    yield f"{name} is the GPU itself: rejected", place, True
                 elif peer < -1:
-                    yield f"{name} is {peer}: refused; -1 is none", place, True
+                    yield f"{name} is {peer}: rejected; -1 is none", place, True
                 elif peer >= algorithm.ngpus:
-                    how = "refused" if dialect.checked else "not checked, and connected to nobody"
+                    how = "rejected" if dialect.checked else "not checked, and connected to nobody"
                     yield f"{name} is {peer} of {algorithm.ngpus} GPUs: {how}", place, True
 
 
@@ -202,7 +202,7 @@ def connections(algorithm: Algorithm, dialect: Dialect) -> Found:
                     yield f"{text} overwrite one another's place in the connection", at(gpu.id, block.id), True
         for (name, chan), count in per.items():
             if count > BLOCKS_PER_CHANNEL:
-                text = f"{count} thread blocks {name} over channel {chan}; more than {BLOCKS_PER_CHANNEL} are refused"
+                text = f"{count} thread blocks {name} over channel {chan}; more than {BLOCKS_PER_CHANNEL} are rejected"
                 yield text, f"gpu {gpu.id}", True
 
 
@@ -224,7 +224,7 @@ def buffers(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Sizes of buffers agree with the chunks of the data."""
     for gpu in algorithm.gpus:
         if gpu.s_chunks < 0:
-            yield f"s_chunks is {gpu.s_chunks}: refused", f"gpu {gpu.id}", True
+            yield f"s_chunks is {gpu.s_chunks}: rejected", f"gpu {gpu.id}", True
         if not dialect.checked or algorithm.nchunksperloop < 1:
             continue
         before = algorithm.ngpus if algorithm.coll == "allgather" else 1
@@ -232,7 +232,7 @@ def buffers(algorithm: Algorithm, dialect: Dialect) -> Found:
         for name, size, times in (("i_chunks", gpu.i_chunks, before), ("o_chunks", gpu.o_chunks, after)):
             if size > 0 and size * times != algorithm.nchunksperloop:
                 expected = algorithm.nchunksperloop // times
-                yield f"{name} is {size}, but nchunksperloop means {expected}: refused", f"gpu {gpu.id}", True
+                yield f"{name} is {size}, but nchunksperloop means {expected}: rejected", f"gpu {gpu.id}", True
 
 
 def scratch(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -272,7 +272,7 @@ def fused(algorithm: Algorithm, dialect: Dialect) -> Found:
         return
     used = {step.type for gpu in algorithm.gpus for block in gpu.blocks for step in block.steps} & FUSED
     if used:
-        text = f"uses {', '.join(sorted(used))}, which {dialect.name} refuses as it is built by default"
+        text = f"uses {', '.join(sorted(used))}, which {dialect.name} rejects as it is built by default"
         yield text, "", False
 
 

@@ -38,7 +38,7 @@ def steps(algorithm: Algorithm, dialect: Dialect) -> Found:
     """Steps have numbers below the limit."""
     for gpu, block, position, step in _steps(algorithm):
         if step.s < 0:
-            yield f"s is {step.s}: refused", at(gpu.id, block.id, position), True
+            yield f"s is {step.s}: rejected", at(gpu.id, block.id, position), True
         elif step.s >= dialect.steps or position >= dialect.steps:
             text = f"too many steps: {dialect.name} takes {dialect.steps} in a thread block"
             yield text, at(gpu.id, block.id, position), True
@@ -63,7 +63,7 @@ def types(algorithm: Algorithm, dialect: Dialect) -> Found:
         if step.type == "ra" and dialect.residual_add:
             yield "ra is taken but not executed: the thread block ends there", place, True
         else:
-            yield f"type {step.type!r} is refused", place, True
+            yield f"type {step.type!r} is rejected", place, True
 
 
 def counts(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -74,7 +74,7 @@ def counts(algorithm: Algorithm, dialect: Dialect) -> Found:
             continue
         place = at(gpu.id, block.id, position)
         if step.cnt:
-            yield f"cnt {step.cnt} is refused; expected 1 to {MAX_COUNT - 1}", place, True
+            yield f"cnt {step.cnt} is rejected; expected 1 to {MAX_COUNT - 1}", place, True
         else:
             yield "cnt 0 moves nothing, and is counted before the first of the counts", place, True
 
@@ -85,7 +85,7 @@ def peerless(algorithm: Algorithm, dialect: Dialect) -> Found:
     for gpu, block, position, step in _steps(algorithm):
         for name, peer, kinds in (("send", block.send, SENDS), ("recv", block.recv, RECEIVES)):
             if step.type in kinds and peer == -1:
-                yield f"{step.type} in a thread block without {name}: refused", at(gpu.id, block.id, position), True
+                yield f"{step.type} in a thread block without {name}: rejected", at(gpu.id, block.id, position), True
 
 
 def buffer_names(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -94,7 +94,7 @@ def buffer_names(algorithm: Algorithm, dialect: Dialect) -> Found:
     for gpu, block, position, step in _steps(algorithm):
         for name in (step.srcbuf, step.dstbuf):
             if name not in ("i", "o", "s"):
-                yield f"buffer {name!r} is refused; expected i, o or s", at(gpu.id, block.id, position), True
+                yield f"buffer {name!r} is rejected; expected i, o or s", at(gpu.id, block.id, position), True
 
 
 def offsets(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -119,7 +119,7 @@ def _offsets(step: Step, said: Mapping[str, int], real: Mapping[str, int]) -> It
         if buffer not in said:
             continue
         if not -1 <= offset < said[buffer] and name in _CHECKED.get(step.type, ""):
-            yield f"{name}off {offset} of buffer {buffer} with {said[buffer]} chunks: refused"
+            yield f"{name}off {offset} of buffer {buffer} with {said[buffer]} chunks: rejected"
         elif step.type not in uses:
             continue
         elif offset < 0 or offset + max(step.cnt, 1) > real[buffer]:
@@ -140,7 +140,7 @@ def flags(algorithm: Algorithm, dialect: Dialect) -> Found:
         if step.type == "nop":
             yield "a nop has hasdep, but is not executed and sets no flag", place, True
         else:
-            yield f"hasdep {step.hasdep} is refused; expected 0 or 1", place, True
+            yield f"hasdep {step.hasdep} is rejected; expected 0 or 1", place, True
 
 
 def nops(algorithm: Algorithm, dialect: Dialect) -> Found:
@@ -161,7 +161,7 @@ def nops(algorithm: Algorithm, dialect: Dialect) -> Found:
                     pending = True
                 elif pending:
                     if step.depid < 0:
-                        yield "a step after nops that wait has no depid itself: refused", place, True
+                        yield "a step after nops that wait has no depid itself: rejected", place, True
                     pending = False
             if pending:
                 yield "the last steps are nops: nothing waits", at(gpu.id, block.id, len(block.steps) - 1), True

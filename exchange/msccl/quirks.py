@@ -29,7 +29,7 @@ def quirks(raw: bytes) -> Findings:
 
 def _declaration(text: bytes) -> Iterator[tuple[int, str]]:
     for found in re.finditer(rb"<\?", text):
-        yield found.start(), "a declaration or instruction; the reader expects '>' and refuses the file"
+        yield found.start(), "a declaration or instruction; the reader expects '>' and rejects the file"
 
 
 def _tab(text: bytes) -> Iterator[tuple[int, str]]:
@@ -59,7 +59,7 @@ def _entity(text: bytes) -> Iterator[tuple[int, str]]:
 
 def _text(text: bytes) -> Iterator[tuple[int, str]]:
     for found in re.finditer(rb">([^<>]*[^<>\s][^<>]*)(?=<)", text):
-        yield found.start(1), "text between elements; the reader expects '<' and refuses the file"
+        yield found.start(1), "text between elements; the reader expects '<' and rejects the file"
 
 
 def _encoding(text: bytes) -> Iterator[tuple[int, str]]:

@@ -1,6 +1,6 @@
 """Thread blocks as a runtime executes them.
 
-A runtime leaves out every ``nop`` and joins chains of ``re``; it counts steps anew, which is what waits are compared
+A runtime leaves out every ``nop`` and joins chains of ``re``; it counts steps again, which is what waits are compared
 with, whatever numbers the file has. See ``mscclGetAlgoFromXMLAndSetAlgo`` and ``runInterpreter`` in microsoft/msccl.
 """
 

@@ -183,7 +183,7 @@ def _channel(data: dict[str, Any], notes: dict[str, None]) -> Channel:
     if kind != SWITCH:
         return Channel(kind, _numbers(data, "connected_to"))
     if "buffer_type" not in data and "buff" in data:
-        notes["a switch channel has buff, which is buffer_type today: refused"] = None
+        notes["a switch channel has buff, which is buffer_type today: rejected"] = None
         data = {**data, "buffer_type": data["buff"]}
     groups = tuple(_numbers(_object(one), "ranks") for one in _list(data, "rank_groups"))
     return Channel(SWITCH, (), _text(data, "buffer_type"), groups)

@@ -1,4 +1,4 @@
-"""Static rules of plans: what the executor has room for, what it refuses, and what it does not look at.
+"""Static rules of plans: what the executor has room for, what it rejects, and what it does not look at.
 
 The executor checks that a thread block has at most 64 operations, that names are known, that sizes divide and that GPUs
 are in order; everything else is used as it is, so that memory beyond an array is read.
@@ -64,7 +64,7 @@ def gpus(plan: Plan) -> Found:
     """GPUs are in order, and each has something to run."""
     for place, gpu in enumerate(plan.gpus):
         if gpu.id != place:
-            yield f"GPU {place} of the file has id {gpu.id}: refused", "", True
+            yield f"GPU {place} of the file has id {gpu.id}: rejected", "", True
         if not gpu.blocks:
             yield "no thread block: nothing can be launched", f"gpu {gpu.id}", True
         if len(gpu.blocks) > RESIDENT:
@@ -107,7 +107,7 @@ def names(plan: Plan) -> Found:
     """Every operation is known."""
     for gpu, block, place, op in plan.operations():
         if op.name not in MOVES and op.name not in OTHERS:
-            yield f"operation {op.name[:40]!r} is unknown: refused", at(gpu.id, block.id, place), True
+            yield f"operation {op.name[:40]!r} is unknown: rejected", at(gpu.id, block.id, place), True
 
 
 def operations(plan: Plan) -> Found:
@@ -116,7 +116,7 @@ def operations(plan: Plan) -> Found:
         for block in gpu.blocks:
             count = sum(1 + len(op.ops) for op in block.ops)
             if count > MAX_OPERATIONS:
-                yield f"{count:,} operations; there is room for {MAX_OPERATIONS}: refused", at(gpu.id, block.id), True
+                yield f"{count:,} operations; there is room for {MAX_OPERATIONS}: rejected", at(gpu.id, block.id), True
 
 
 def room(plan: Plan) -> Found:
@@ -160,12 +160,12 @@ def peers(plan: Plan) -> Found:
                         True,
                     )
             if one.type == SWITCH and one.buffer not in ("i", "o", "s"):
-                yield f"a switch channel of buffer {one.buffer!r}; expected i, o or s: refused", f"gpu {gpu.id}", True
+                yield f"a switch channel of buffer {one.buffer!r}; expected i, o or s: rejected", f"gpu {gpu.id}", True
         for remote in gpu.remote:
             if remote.rank not in everyone or remote.rank == gpu.id:
                 yield f"a buffer of GPU {remote.rank}; expected another one of {plan.ngpus}", f"gpu {gpu.id}", True
             if remote.type not in ("i", "o", "s"):
-                yield f"a remote buffer of type {remote.type!r}; expected i, o or s: refused", f"gpu {gpu.id}", True
+                yield f"a remote buffer of type {remote.type!r}; expected i, o or s: rejected", f"gpu {gpu.id}", True
 
 
 def references(plan: Plan) -> Found:

@@ -50,7 +50,7 @@ def run_themis(instance: Instance, solver: Solver, budget: Budget, options: Them
 
 
 def _refuse_many(instance: Instance) -> None:
-    """Refuse a mesh on which the orders would be too many sends, by which alone their time is told.
+    """Reject a mesh on which the orders would be too many sends, by which alone their time is told.
 
     Raises
     ------

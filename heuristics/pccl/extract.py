@@ -13,7 +13,7 @@ from ...algorithms.paths.search import SOURCE, Jobs, SendPool
 from ...core.kernel import kernel
 from ...core.schedule import Bools, Chunks, Ints, Schedule, Sends
 
-#: Times that starts are computed anew at most.
+#: Times that starts are computed again at most.
 _ROUNDS = 50
 
 

@@ -21,7 +21,7 @@ from ...core.schedule import Chunks, Ints
 from ...core.topology import NodeKind, Topology
 from .method import ranks_of
 
-#: A schedule with more sends than this is refused before memory is taken for it; each takes some 60 bytes, three times
+#: A schedule with more sends than this is rejected before memory is taken for it; each takes some 60 bytes, three times
 #: that while it is made.
 MAX_SENDS = 40_000_000
 
@@ -104,7 +104,7 @@ def conditions_of(instance: Instance, topology: Topology) -> PathProblem:
 
 
 def _check(demand: Demand, npus: int, place: str) -> None:
-    """Refuse a group of what are no compute nodes."""
+    """Reject a group of what are no compute nodes."""
     for rank in demand.ranks or ():
         if not 0 <= rank < npus:
             raise InputError(f"rank {rank}; expected compute nodes, 0 to {npus - 1}", place=f"{place}.ranks")

@@ -342,7 +342,7 @@ def _better(best: StageResult | None, found: StageResult) -> StageResult:
 
 
 def ruin_and_recreate(state: Attempt, steps: SearchEffort, rng: np.random.Generator, budget: Budget) -> None:
-    """Take out the jobs that end last and some others, place them anew, longest first; keep what is no worse.
+    """Take out the jobs that end last and some others, place them again, longest first; keep what is no worse.
 
     Worse is what ends later, or at the same time with more jobs. It is over when the bound is met, the steps are used
     up, or nothing has become better for long.

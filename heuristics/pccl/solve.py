@@ -232,7 +232,7 @@ def _stage(
 
 
 def _check(topology: Topology, jobs: Jobs, dist: DistanceTables) -> None:
-    """Refuse targets that cannot be reached, and what would not fit into memory."""
+    """Reject targets that cannot be reached, and what would not fit into memory."""
     owner = np.repeat(np.arange(jobs.number), np.diff(jobs.target_first))
     hops = dist.hops[jobs.target, jobs.source[owner]]
     if (lost := np.flatnonzero(hops >= 2**20)).size:

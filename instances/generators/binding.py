@@ -23,7 +23,7 @@ def call(generator: Generator, expression: Expression) -> Topology:
     Raises
     ------
     InputError
-        If an argument is unknown, missing, given twice or of the wrong type, or the generator refuses its value;
+        If an argument is unknown, missing, given twice or of the wrong type, or the generator rejects its value;
         the place is the argument's name.
     """
     bound = _bind(generator, expression)
@@ -133,7 +133,7 @@ def _text(value: Value) -> str:
 
 
 def _quantity(value: Value) -> str:
-    # The generator reads the text. Anything else is shown to it as text, for it to refuse with the same words.
+    # The generator reads the text. Anything else is shown to it as text, for it to reject with the same words.
     return value if isinstance(value, str) else show(value)
 
 

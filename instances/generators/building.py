@@ -127,7 +127,7 @@ class Nested:
 
 
 def check_size(*, nodes: int, links: int) -> None:
-    """Refuse a network that is too large, before memory is allocated, and report the size of one that takes seconds."""
+    """Reject a network that is too large, before memory is allocated, and report the size of one that takes seconds."""
     if nodes > MAX_NODES or links > MAX_LINKS:
         raise InputError(
             f"{nodes:,} nodes and {links:,} links are too many; expected at most {MAX_NODES:,} and {MAX_LINKS:,}"

@@ -2,7 +2,7 @@
 
 Its text mentions them only as names of figures.
 
-They were found by search for graphs with the properties that tables 7 and 9 state; the tests check these anew:
+They were found by search for graphs with the properties that tables 7 and 9 state; the tests check these again:
 
 - The *diamond*: a random search found 256 digraphs (up to isomorphism) with 8 nodes, two links from and to every node,
   no parallel links and diameter 3. For 20 of them there is an all-gather of 3 steps, in halves of shards, that is

@@ -1,7 +1,7 @@
 """LP (1), integer program (13) and LP (14), each as one Pyomo model for all nodes and steps.
 
 The paper solves a program for every node and step. They have nothing in common, so that the sum of their objectives has
-the same optimum in one model, which is made and handed over once. The sum is not T_B, which is the sum over the steps
+the same optimum in one model, which is made and passed on once. The sum is not T_B, which is the sum over the steps
 of the largest value.
 """
 

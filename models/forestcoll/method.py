@@ -33,7 +33,7 @@ BOUNDED = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveK
 
 
 def _trees(value: object) -> object:
-    """Refuse what is no number of trees, saying all that may stand here."""
+    """Reject what is no number of trees, saying all that may stand here."""
     if value not in ("optimal", "smallest") and not re.fullmatch("0*[1-9][0-9]{0,99}", str(value)):
         raise ValueError(f"{shown(value)} is wrong; expected optimal, smallest, or a number of at least 1")
     return value

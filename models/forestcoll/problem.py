@@ -173,7 +173,7 @@ def from_all_ranks(topology: Topology) -> ForestProblem:
 
 
 def check_balance(topology: Topology, demand: Demand) -> None:
-    """Refuse nodes that only pass on, but have not the same bandwidth in and out.
+    """Reject nodes that only pass on, but have not the same bandwidth in and out.
 
     Splitting needs it there (appendix C, assumption (b)); where ranks send and receive at different rates, trees exist
     all the same.

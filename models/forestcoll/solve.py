@@ -37,7 +37,7 @@ from .optimum import Optimum, fixed_k, optimum, smallest_k, unbalanced
 from .problem import ForestProblem, pose, unreachable
 from .symmetric import busiest_of_orbits, orbit_forest, parts_of
 
-#: More trees than this from all roots together are refused before memory is taken: a tree takes some 60 bytes for every
+#: More trees than this from all roots together are rejected before memory is taken: a tree takes some 60 bytes for every
 #: rank.
 MAX_EDGES = 200_000_000
 

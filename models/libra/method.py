@@ -130,7 +130,7 @@ def supports(instance: Instance) -> str | None:
 
 
 def codesign_supports(instance: Instance) -> str | None:
-    """What LIBRA supports, and of that only described transformers, which can be parallelized anew."""
+    """What LIBRA supports, and of that only described transformers, which can be parallelized again."""
     if (reason := supports(instance)) is not None:
         return reason
     if not instance.transformers or instance.workloads:

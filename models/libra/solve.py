@@ -290,7 +290,7 @@ def strategies(instance: Instance, options: CodesignOptions) -> list[tuple[int, 
         for tensor in wanted:
             if npus % tensor:
                 raise InputError(f"TP-{tensor} does not divide {npus:,} NPUs", source="-O tensor_parallel")
-            instance.with_parallelism(tensor, npus // tensor).training()  # refuses what does not fit
+            instance.with_parallelism(tensor, npus // tensor).training()  # rejects what does not fit
         return [(tensor, npus // tensor) for tensor in wanted]
     return [pair for pair in _powers_of_two(npus) if _fits(instance, *pair)]
 

@@ -123,7 +123,7 @@ def cheapest_low_tree(
 
 
 def pattern_trees(model: Any, wan: Wan, solver: Solver, budget: Budget) -> tuple[Ints | None, SolverResult]:
-    """Solve a model of patterns, and read the trees of its best solution; the rates are found anew, exactly."""
+    """Solve a model of patterns, and read the trees of its best solution; the rates are found again, exactly."""
     result = solver.solve(model, budget, SolverOptions(rel_gap=1e-7, node_limit=NODES))
     if not result.has_solution:
         return None, result

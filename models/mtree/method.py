@@ -95,7 +95,7 @@ class MtreeOptions(ChunkOptions):
         4000,
         ge=0,
         le=10**7,
-        description="How often some of K trees are taken out and grown anew, on networks that are not solved exactly.",
+        description="How often some of K trees are taken out and grown again, on networks that are not solved exactly.",
     )
     nodes: int = Field(
         50,
@@ -150,7 +150,7 @@ class RepairOptions(ChunkOptions):
     exact: bool = Field(
         True, description="Whether a small network is solved exactly, by link patterns of the new trees."
     )
-    resolve: bool = Field(True, description="Whether mtree also plans anew, to compare with and to take trees from.")
+    resolve: bool = Field(True, description="Whether mtree also plans again, to compare with and to take trees from.")
 
 
 def pose(instance: Instance, options: RepairOptions | RepairPatternOptions) -> Instance:
@@ -213,7 +213,7 @@ REPAIR_METRICS = CHUNK_METRICS | {
         "rate of the trees that are left, if the data stays split among them as it was", "B/s"
     ),
     "old_plan_rate_Bps": Metric("the best rate of the trees that are left", "B/s"),
-    "new_plan_rate_Bps": Metric("rate of the plan that is made anew", "B/s"),
+    "new_plan_rate_Bps": Metric("rate of the plan that is made again", "B/s"),
     "new_plan_bound_Bps": Metric("bound on the rate of any new plan", "B/s"),
     "kept_trees": Metric("trees of the older plan in the answer; those without a rate are not counted"),
     "new_trees": Metric("new trees in the answer"),

@@ -1,7 +1,7 @@
 """``mtree-repair``: what old trees still carry, and the best plan that keeps most of them.
 
 The old trees that are left get the best rates (a linear program). New ones are chosen by a MILP over the old trees
-and a pool: many starts of algorithm 1, the trees of a plan made anew, and those that column generation with at most m
+and a pool: many starts of algorithm 1, the trees of a plan made again, and those that column generation with at most m
 new trees asks for, whose prices prove a bound; then trees grafted where their links are gone or full.
 """
 
@@ -86,7 +86,7 @@ class _Repair:
         self.prover = EXACT_ARITHMETIC
 
     def run(self) -> Outcome:
-        """Measure the old plan, plan anew, then repair."""
+        """Measure the old plan, plan again, then repair."""
         best = self.old_plan()
         made_anew = self.resolved()
         if self.options.new_trees:
@@ -113,7 +113,7 @@ class _Repair:
         return None if self.floor or many else best
 
     def resolved(self) -> Ints:
-        """Plan anew, without regard to the old trees; give the new plan's trees."""
+        """Plan again, without regard to the old trees; give the new plan's trees."""
         wan = self.wan
         if not self.options.resolve:
             return np.empty((0, wan.nodes - 1), dtype=np.int64)

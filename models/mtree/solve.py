@@ -43,7 +43,7 @@ from .problem import TreeProblem, tree_problem, wan_problem
 #: Trees of the pool that MILP (1) is given; if these are all there are, its bound is one on all.
 _SELECTED = 60
 
-#: So many trees at most are searched for, by taking some out and growing them anew; with more, their number is no
+#: So many trees at most are searched for, by taking some out and growing them again; with more, their number is no
 #: limit to speak of.
 _SEARCHED = 64
 

@@ -277,7 +277,7 @@ def index_sets(problem: EpochProblem, epochs: int, *, hyper_edges: bool = False,
 
 
 def _require_ways(sets: IndexSets) -> None:
-    """Refuse a network in which more switches are in a row than a way may have."""
+    """Reject a network in which more switches are in a row than a way may have."""
     names = [node.name for node in sets.problem.topology.nodes]
     for source, targets, summed in {(c.source, c.targets, c.summed) for c in sets.problem.commodities}:
         arcs = [sets.arcs[a] for a in sets.usable[summed]]

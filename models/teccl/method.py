@@ -412,7 +412,7 @@ def pose_model(instance: Instance, options: ModelOptions, *, fluid: bool = False
 
 
 def _require_sums(instance: Instance, options: ModelOptions) -> None:
-    """Refuse what says nothing without sums, or is not meant with them."""
+    """Reject what says nothing without sums, or is not meant with them."""
     sums = any(demand.collective in SUMS for demand in instance.demands)
     if sums and getattr(options, "relays", "store") == "pass":
         raise InputError("pass is for data that is copied, but a sum waits for its parts", source="-O", place="relays")

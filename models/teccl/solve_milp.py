@@ -279,7 +279,7 @@ def _by_one_model(search: MilpSearch, options: MilpOptions) -> dict[str, object]
 
 
 def require_room(problem: EpochProblem) -> None:
-    """Refuse buffers that do not hold what a rank has at the start or needs in the end, where all chunks count.
+    """Reject buffers that do not hold what a rank has at the start or needs in the end, where all chunks count.
 
     Raises
     ------

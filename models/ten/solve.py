@@ -191,7 +191,7 @@ def search_for(
     found(best)
     if search.high > MAX_TICKS:
         raise Unsupported(
-            f"{search.high:,} ticks, of which no more than {MAX_TICKS:,} are told apart: links differ too much"
+            f"{search.high:,} ticks, of which no more than {MAX_TICKS:,} are distinguished: links differ too much"
         )
     if horizon is not None:
         if search.high > search.low:

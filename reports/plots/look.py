@@ -45,7 +45,7 @@ _LOOK: Any = {
     "text.parse_math": False,  # a name with a dollar is a name
     "svg.hashsalt": "cwb",  # identifiers that do not change from run to run
     "svg.fonttype": "path",  # looks the same where a font is missing
-    "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
+    "pdf.fonttype": 42,  # TrueType: publishers reject Type 3
     "savefig.dpi": 300,
 }
 

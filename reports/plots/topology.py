@@ -85,7 +85,7 @@ def draw(title: str, topology: Topology) -> Figure:
 
 
 def check_size(nodes: int, pairs: int) -> None:
-    """Refuse a network that is too large to be looked at.
+    """Reject a network that is too large to be looked at.
 
     Raises
     ------

@@ -102,7 +102,7 @@ def _entry(model: str, solver: str, record: RunRecord, times: dict[str, float | 
         **{"win": 0.0, "tie": 0.0, "loss": 0.0},
     }
     if len(times) == 1:
-        pass  # all others refuse the model
+        pass  # all others reject the model
     elif mine is None:
         facts["loss"] = 1.0
     elif not others or mine < min(others) * (1 - TIE):
@@ -138,13 +138,13 @@ SPEC = TableSpec(
         Column("loss", "Loss", fact("loss"), COUNT, over=total, every=True),
         Column(
             "unsupported",
-            "Refused",
+            "Rejected",
             fact("unsupported"),
             COUNT,
             over=total,
             every=True,
             optional=True,
-            note="Refused are tasks that the method does not support, or not with that solver; they count for none.",
+            note="Rejected are tasks that the method does not support, or not with that solver; they count for none.",
         ),
     ),
     notes=(

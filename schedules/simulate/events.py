@@ -54,7 +54,7 @@ def simulate_by_events(transfers: Transfers, wires: Wires, rules: Rules) -> Time
 
 
 def simulate_in_order(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline:
-    """Simulate one send after the other: links serve them in the order of the transfers, whoever is ready first."""
+    """Simulate one send after the other: links serve them in the order of the transfers, ready or not."""
     sends = transfers.sends
     offset = sends.path_offset.tolist()
     gates = gates_of(transfers)
@@ -139,6 +139,6 @@ class _Arrivals:
         return found
 
     def require_all(self) -> None:
-        """Refuse schedules in which sends that take no time wait for each other."""
+        """Reject schedules in which sends that take no time wait for each other."""
         self._gates.missing[:] = self._missing
         self._gates.require_all_open()

@@ -51,7 +51,7 @@ class Gates:
         return self._open(gates[self.missing[gates] == 0])
 
     def require_all_open(self) -> None:
-        """Refuse schedules in which sends that take no time wait for each other."""
+        """Reject schedules in which sends that take no time wait for each other."""
         if (waiting := np.flatnonzero(self.missing)).size:
             send = int(self.members[self.member_offset[waiting[0]]])
             raise InputError("waits for itself, by way of sends that take no time", place=f"sends[{send}]")

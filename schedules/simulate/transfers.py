@@ -49,7 +49,7 @@ class Transfers:
     place : array of int or None
         Position of each send in the answer; None if they are in the same order.
     fixed_order : bool
-        Whether links serve the sends in this order, whoever is ready first.
+        Whether links serve the sends in this order, not in that of their readiness.
     units : array of int or None
         Size of each chunk in units, where it is known exactly.
     unit_bytes : Fraction
@@ -152,7 +152,7 @@ def _columns(instance: Instance, answer: object, pieces: int | Ints) -> tuple[Se
 
 
 def _check(sends: Sends, chunks: int, topology: Topology) -> None:
-    """Refuse numbers out of range; what a schedule means is the verifier's business."""
+    """Reject numbers out of range; what a schedule means is the verifier's business."""
     for name, column, count in (
         ("chunk", sends.chunk, chunks),
         ("source", sends.source, len(topology.nodes)),

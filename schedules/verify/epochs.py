@@ -58,7 +58,7 @@ def verify_epochs(instance: Instance, network: Network, schedule: Schedule, find
     end = start + np.add.reduceat(grid.delay[sends.path_links], sends.path_offset[:-1]) if len(sends) else start
     _check_passing(network, schedule, start, end, at_send, findings)
     check_rank_buffers(grid, network, schedule, start, end, at_send, findings)
-    # At one index, what takes time has arrived first; then switches hand over what takes none; then everybody else
+    # At one index, what takes time has arrived first; then switches pass on what takes none; then everybody else
     # starts.
     at_once = start == end
     stores = {node: limit for node, limit in network.buffer_bytes.items() if limit}

@@ -132,7 +132,7 @@ def _circuits(topology: Topology, timing: Timing, chunk: Fraction, *, at_least: 
 
 
 def _require_countable(topology: Topology, *columns: Sequence[int]) -> None:
-    """Refuse links that take more epochs than sums of them can be counted in."""
+    """Reject links that take more epochs than sums of them can be counted in."""
     for column in columns:
         for link, epochs in zip(topology.links, column, strict=True):
             if epochs > MAX_EPOCHS:

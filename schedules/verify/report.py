@@ -85,7 +85,7 @@ class Findings:
             self.violations.append(violation)
 
     def add_each(self, kind: str, found: Ints | Bools, make: Callable[[int], Violation]) -> bool:
-        """Add a violation for every entry of an index or mask; tell whether there is one."""
+        """Add a violation for every entry of an index or mask; return whether there is one."""
         index = found.nonzero()[0] if found.dtype == bool else found
         if not len(index):
             return False

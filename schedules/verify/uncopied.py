@@ -3,7 +3,7 @@
 Chunks that may be split are a flow to every target by itself.
 
 In the fluid problem (TE-CCL, section 4.1) a part of a chunk that two ranks need is sent twice over every link that both
-ways have in common. A schedule may name such a link once. So the way of every target is found anew, over the sends of
+ways have in common. A schedule may name such a link once. So the way of every target is found again, over the sends of
 the part, and what all ways together put on a link in an epoch must fit. Sums are no such flows: contributions merge.
 
 Where a part comes to a node several times, it may have gone on from any of them. First the earliest takes all but one

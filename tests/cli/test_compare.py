@@ -154,7 +154,7 @@ def test_ctrl_c(tmp_path: Path) -> None:
         assert "Traceback" not in err
         kept = len(list(read_records(tmp_path)))
         assert (
-            f"interrupted: {kept} records are kept; the runs at hand have none, and the same command makes them" in out
+            f"interrupted: {kept} records are kept; runs in progress have none, and the same command makes them" in out
         )
     records = list(read_records(tmp_path))
     assert len({record.key for record in records}) == len(records) >= 4

@@ -134,21 +134,21 @@ def test_the_page_in_every_mode(mode, schedule, tmp_path):
         (("{s}", "--kind", "trees", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
         (("{s}", "--kind", "network", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
         (("{s}", "--kind", "network", "--places", "{other}", "-o", "{tmp}/x.svg"), "--places: only for --kind map"),
-        (("libra-speedup", "--places", "{other}", "-o", "{tmp}/x.svg"), "--places: only for the picture of a schedule"),
+        (("libra-speedup", "--places", "{other}", "-o", "{tmp}/x.svg"), "--places: only for the plot of a schedule"),
         (
             ("{s}", "--kind", "map", "--places", "{other}", "-o", "{tmp}/x.svg"),
             "other.json: schema: expected [longitude",
         ),
         (("{s}", "--kind", "map", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
         (("{s}", "--kind", "gantt", "--tree", "0", "-o", "{tmp}/x.svg"), "--tree: only for --kind trees, network, map"),
-        (("libra-speedup", "--tree", "0", "-o", "{tmp}/x.svg"), "--tree: only for the picture of a schedule"),
+        (("libra-speedup", "--tree", "0", "-o", "{tmp}/x.svg"), "--tree: only for the plot of a schedule"),
         (("{s}", "--kind", "utilization", "-o", "{tmp}/x.html"), "the page shows heatmap and gantt"),
         (("{s}", "{s}", "-o", "{tmp}/x.svg"), "expected no records"),
         (("{tmp}/none.json", "-o", "{tmp}/x.svg"), "none.json: no such file"),
         (("{other}", "-o", "{tmp}/x.svg"), "other.json"),
         (("{cut}", "-o", "{tmp}/x.svg"), "cut.json"),
-        (("libra-speedup", "--kind", "gantt", "-o", "{tmp}/x.svg"), "--kind: only for the picture of a schedule"),
-        (("libra-speedup", "--mode", "fair-share", "-o", "{tmp}/x.svg"), "--mode: only for the picture of a schedule"),
+        (("libra-speedup", "--kind", "gantt", "-o", "{tmp}/x.svg"), "--kind: only for the plot of a schedule"),
+        (("libra-speedup", "--mode", "fair-share", "-o", "{tmp}/x.svg"), "--mode: only for the plot of a schedule"),
     ],
 )
 def test_bad_input(arguments, problem, schedule, tmp_path):
@@ -213,11 +213,11 @@ def test_a_network(tmp_path):
     ("arguments", "message"),
     [
         (["torus(4,4)"], "-o: give the file to write: a .svg, .pdf or .png"),
-        (["torus(4,4)", "--kind", "gantt", "-o", "t.svg"], "--kind: only for the picture of a schedule"),
+        (["torus(4,4)", "--kind", "gantt", "-o", "t.svg"], "--kind: only for the plot of a schedule"),
         (["torus(4,4)", "-o", "t.txt"], "t.txt: no picture has this suffix"),
         (["trus(4,4)", "-o", "t.svg"], "unknown topology 'trus'; did you mean 'torus'?"),
         (["FC(100)_FC(1000)", "-o", "t.svg"], "100,000 nodes with 54,900,000 linked pairs; expected at most 640"),
-        (["gap-time", "--ranks", "0-3"], "--ranks: only for the picture of a network"),
+        (["gap-time", "--ranks", "0-3"], "--ranks: only for the plot of a network"),
     ],
 )
 def test_a_network_that_is_refused(arguments, message):

@@ -164,7 +164,7 @@ def stated() -> dict[tuple[str, str], tuple[str, float]]:
     lines = [line.strip("| ").split(" | ") for line in MATRIX.read_text(encoding="utf-8").splitlines() if "|" in line]
     names = [heading.strip("`") for heading in lines[0][5:]]
     return {
-        (cells[0].strip("`"), solver): (text if text == "refused" else cells[3], float(cells[4].split()[0]))
+        (cells[0].strip("`"), solver): (text if text == "rejected" else cells[3], float(cells[4].split()[0]))
         for cells in lines[2:]
         for solver, text in zip(names, cells[5:], strict=True)
     }

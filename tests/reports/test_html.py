@@ -106,7 +106,7 @@ def test_the_report_is_whole(page: str, wide: list[RunRecord]) -> None:
         if record.status not in ("optimal", "feasible") and record.message:
             assert record.message in text
     assert "rank 3 lacks chunk 2" in text
-    assert "before it was stopped it told: objective 1.0, of solver (not verified)" in text
+    assert "reported before it was stopped: objective 1.0, of solver (not verified)" in text
     assert "a CPU" in text
     assert "3.11.7" in text
 

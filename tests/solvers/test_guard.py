@@ -92,7 +92,7 @@ def test_limit_is_kept_by_a_deaf_solver(deaf: Deaf) -> None:
     assert result.has_solution
     assert (result.objective, result.bound, result.nodes) == (2.0, 1.0, 3)
     assert m.x.value == 2.0
-    assert "left behind" in result.message
+    assert "abandoned" in result.message
 
 
 def test_abandoned_solver_is_closed_when_it_returns(deaf: Deaf) -> None:

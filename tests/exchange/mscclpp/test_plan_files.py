@@ -48,7 +48,7 @@ def test_an_older_field_is_read_and_told():
     data = data_of(pipelined())
     for gpu in data["gpus"]:
         gpu["channels"][1]["buff"] = gpu["channels"][1].pop("buffer_type")
-    assert parsed(data).old == ("a switch channel has buff, which is buffer_type today: refused",)
+    assert parsed(data).old == ("a switch channel has buff, which is buffer_type today: rejected",)
 
 
 @pytest.mark.parametrize(
