@@ -1,6 +1,6 @@
 """Proof before search: seconds per reference row of all-gathers, scale beyond the paper, chunks per GPU.
 
-    python benchmarks/teccl.py rows REFERENCE.csv
+    python benchmarks/teccl.py rows
     python benchmarks/teccl.py scale [--large]
     python benchmarks/teccl.py chunks
     python benchmarks/teccl.py random FIRST LAST [EFFORT]
@@ -22,6 +22,8 @@ from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.record import RunRecord
 from cwb.harness import Request, run_one
 from cwb.instances import load
+
+ROWS = Path(__file__).parent.parent / "tests" / "reference" / "teccl-allgather.csv"
 
 #: Networks by the names of the reference; of NDv2 with two chassis the published files have GPU 0 as a switch.
 NETWORKS = {
@@ -58,18 +60,16 @@ def head(*more: str) -> None:
     print("| " + " | ".join(cells) + " |\n" + "|---" * len(cells) + "|")
 
 
-def rows(path: str) -> None:
-    """Print every all-gather of a file of reference results."""
+def rows() -> None:
+    """Print every all-gather of the reference."""
     head("reference", "reference's seconds")
     total, theirs = 0.0, 0.0
     solve("ndv2(chassis=4)", Fraction(10**9))  # compiles
-    for row in csv.DictReader(Path(path).read_text().splitlines()):
-        if row["collective"] != "AllGather":
-            continue
+    for row in csv.DictReader(ROWS.read_text().splitlines()):
         spec, gpus = NETWORKS[row["topology"], row["chassis"]]
         if row["topology"] == "DGX2" and row["epoch_type"] == "Fast_Early_Stop":
             gpus = 16  # the published inputs have eight GPUs a chassis there, and so chunks of twice the size
-        chunk = Fraction(row["output_bytes_GB"]) * 10**9 / gpus
+        chunk = Fraction(row["output_bytes"]) / gpus
         record, seconds = solve(
             spec,
             chunk * int(row["gpus_in_model"]),
@@ -132,8 +132,8 @@ def random_problems(seeds: range, effort: int) -> None:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["rows", path]:
-            rows(path)
+        case ["rows"]:
+            rows()
         case ["scale"]:
             scale(SCALE)
         case ["scale", "--large"]:

@@ -56,7 +56,7 @@ from .simulate.pipeline import pipeline
 from .tree_bounds import fault_of_trees, recomputed_tree_bound
 from .verify import verify
 from .verify.epochs import finish_epochs
-from .verify.grid import grid_of, whole_ticks
+from .verify.grid import whole_ticks
 from .verify.orbits import heaviest_of_orbits
 from .verify.streamed import streamed_epochs
 from .verify.translated import translated_epochs
@@ -191,7 +191,7 @@ def _judge_epochs(
     if verdict.bound is None:  # the method's own claim stands, as one of its metrics
         return verdict
     more: dict[str, object] = {"lower_bound_epochs": round(verdict.bound / float(epoch_s))}
-    if (unrounded := exact_bound(instance, certificate)) is not None and whole_ticks(instance):
+    if whole_ticks(instance) and (unrounded := exact_bound(instance, certificate)) is not None:
         more["network_bound_s"] = float(unrounded)  # what holds off the grid as well
     return replace(verdict, metrics={**verdict.metrics, **more})
 
@@ -413,7 +413,9 @@ def exact_bound(
         If the certificate names what the instance does not have, or speaks of other trees.
     """
     if isinstance(certificate, EpochBound):
-        return recomputed_epochs(instance, certificate) * grid_of(instance).timing.epoch_s
+        epochs = recomputed_epochs(instance, certificate)
+        assert instance.timing is not None  # noqa: S101 (epochs have been counted)
+        return epochs * instance.timing.epoch_s
     proved: Fraction | None = None
     physical = (Semantics.STORE_AND_FORWARD, Semantics.CIRCUIT)
     if instance.timing is not None and instance.timing.semantics not in physical:

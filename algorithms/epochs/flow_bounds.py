@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,13 +83,16 @@ class StaticBound:
         """
         network = self.network
         last = epochs - network.delay - network.distance[network.head, sink]
-        capacity = np.zeros(network.links, dtype=np.int64)
-        order = np.argsort(self._kind_of, kind="stable")
-        first = np.searchsorted(self._kind_of[order], np.arange(len(self._kinds) + 1))
-        for kind, row in enumerate(starts):
-            links = order[first[kind] : first[kind + 1]]
-            capacity[links] = np.searchsorted(row, last[links], side="right")
+        capacity: Ints = counted_starts(starts, self._kind_of, last)
         return capacity
+
+    @cached_property
+    def _releases(self) -> tuple[Ints, Ints]:
+        """The chunks in the order in which they can be at every node, and when; both of shape (nodes, chunks)."""
+        network = self.network
+        when = np.ascontiguousarray(network.distance[network.source].T)
+        nearest = np.argsort(when, axis=1, kind="stable")
+        return nearest, np.take_along_axis(when, nearest, axis=1)
 
     def improve(self, at_least: int, sinks: Ints) -> tuple[int, StaticCut | None]:
         """Raise a bound by tests of some nodes; give it with the last cut that raised it."""
@@ -119,8 +123,10 @@ class StaticBound:
 
     def _raise(self, at_least: int, sink: int, chunks: Ints, threshold: int) -> tuple[int, StaticCut | None]:
         network = self.network
-        releases = np.sort(network.distance[network.source[chunks]], axis=0).T
-        starts = start_times(np.ascontiguousarray(releases), self._kinds, FAR)
+        among = np.zeros(network.chunks, dtype=np.bool_)
+        among[chunks] = True
+        nearest, releases = self._releases
+        starts = start_times(releases[among[nearest]].reshape(-1, len(chunks)), self._kinds, FAR)
         supply = np.bincount(network.source[chunks], minlength=network.nodes)
         self._flow.sinks = np.array([sink])
 
@@ -229,6 +235,15 @@ def _blocks(network: EpochNetwork, sink: int, epochs: int, release: Ints) -> tup
     number = np.arange(len(link)) - np.repeat(np.cumsum(count) - count, count)
     begin = first[link] + number * network.window[link]
     return link, begin, np.minimum(begin + network.window[link] - 1, last[link])
+
+
+@kernel
+def counted_starts(starts: Any, kind_of: Any, last: Any) -> Any:
+    """How many of the starts of its kind each link has up to its last one; shape (links,)."""
+    counts = np.empty(len(kind_of), np.int64)
+    for link in range(len(kind_of)):
+        counts[link] = np.searchsorted(starts[kind_of[link]], last[link], side="right")
+    return counts
 
 
 @kernel

@@ -15,7 +15,7 @@ from .flow_bounds import ExpandedCut, StaticBound, StaticCut
 from .price_bounds import WindowPrices
 from .problem import EpochNetwork
 from .search import EpochPlan, EpochSearch
-from .symmetries import examples, improve_by_symmetry
+from .symmetries import SymmetricSearch, examples
 
 #: Edges of the largest network over time that is tried.
 EXPANDED_EDGES = 200_000
@@ -120,12 +120,15 @@ def solve(
         bound, cut = static.improve(proof.epochs, sinks)
     with clock.phase("construct"):
         search = EpochSearch(network, bound, budget, effort, on_improvement=on_improvement)
+        symmetric = SymmetricSearch(search)
+        symmetric.construct()
         search.construct(1)
-        improve_by_symmetry(search)
-        search.construct()
     result = LadderResult(cut or proof, search)
     with clock.phase("bound"):
         _over_time(relaxed, result, sinks)
+    with clock.phase("construct"):
+        symmetric.improve()
+        search.construct()
     with clock.phase("search"):
         search.improve(FIRST_SEARCH)
     with clock.phase("bound"):

@@ -35,17 +35,6 @@ def lateness(state: SearchState, lacking: Any, chunk: int, target: int) -> int:
 
 
 @kernel
-def makespan(state: SearchState, lacking: Any) -> int:
-    """The last arrival that somebody needs."""
-    last = 0
-    for chunk in range(lacking.shape[0]):
-        for node in range(lacking.shape[1]):
-            if lacking[chunk, node]:
-                last = max(last, state.arrival[chunk, node])
-    return last
-
-
-@kernel
 def drawn_late(late: Any, total: int, draw: float) -> int:
     """Draw a late chunk, the later the likelier."""
     at = draw * total

@@ -13,7 +13,7 @@ from ...core.budget import Budget
 from ...core.schedule import Bools, Ints
 from .insertion import Heap, KeyWeights, empty_heap, insert, prune, spread_prices
 from .problem import ArcTable, EpochNetwork, arc_table
-from .reroute import MOST, makespan, walk
+from .reroute import MOST, walk
 from .state import ABSENT, SearchState, empty_state, retrace
 
 #: Weights of the prices, of the rest of the way and of the link's own delay, in the order in which they are tried.
@@ -41,14 +41,22 @@ class EpochPlan:
         Last arrival that somebody needs.
     chunk, start : array of int, shape (moves,)
         What goes, and when.
-    paths : list of tuple of int
-        Links of every move, started on as soon as the chunk is there.
+    offset : array of int, shape (moves + 1,)
+        Where the links of every move begin.
+    links : array of int, shape (hops,)
+        Links of all moves, each started on as soon as the chunk is there.
     """
 
     makespan: int
     chunk: Ints
     start: Ints
-    paths: list[tuple[int, ...]]
+    offset: Ints
+    links: Ints
+
+    @property
+    def paths(self) -> list[tuple[int, ...]]:
+        """Links of every move."""
+        return [tuple(path.tolist()) for path in np.split(self.links, self.offset[1:-1])] if len(self.chunk) else []
 
 
 @dataclass(eq=False)
@@ -158,14 +166,14 @@ class EpochSearch:
                 return
             for chunk in group[self._partial[group]]:
                 prune(arcs, state, self._lacking, chunk)
-        self._keep(state)
+        self._keep(state.arrival, state.arc, state.start)
 
-    def _keep(self, state: SearchState) -> bool:
-        epochs = int(makespan(state, self._lacking))
+    def _keep(self, arrival: np.ndarray, arc: np.ndarray, start: np.ndarray) -> bool:
+        epochs = int(arrival.max(where=self._lacking, initial=0))
         if self.best is not None and epochs >= self.best:
             return False
         self.best = epochs
-        self._best = (state.arrival.copy(), state.arc.copy(), state.start.copy())
+        self._best = (arrival.copy(), arc.copy(), start.copy())
         self.budget.progress(f"schedule of {epochs} epochs, bound {self.bound}")
         self.on_improvement(self)
         return True
@@ -181,16 +189,14 @@ class EpochSearch:
         """Go on from a schedule, if it is better; see :meth:`rows`."""
         longest = int(self.arcs.arc_delay.max()) + int(self.network.window.max())
         self._reach = max(self._reach, int(start.max()) + longest + 1)
-        state = self._fresh()
-        arcs, starts = arc.astype(np.int32), start.astype(np.int32)
-        for chunk in range(self.network.chunks):
-            retrace(self.arcs, state, chunk, arcs[chunk], starts[chunk])
-        if self._keep(state):
+        held = np.where(self.network.held, np.int32(0), ABSENT)
+        arrival = np.where(arc >= 0, start + self.arcs.arc_delay[arc], held).astype(np.int32)
+        if self._keep(arrival, arc.astype(np.int32), start.astype(np.int32)):
             self._state = None
 
     def improve(self, part: float = 1.0) -> None:
         """Rip up and re-route until the bound is met or a part of the effort is spent."""
-        if self._best is None or self.best is None:
+        if self._best is None or self.best is None or self.done:
             return
         arcs = self.arcs
         heap = empty_heap((MOST + 1) * max(len(arcs.arc_head), 1))
@@ -211,7 +217,7 @@ class EpochSearch:
             )
             self.work += work
             if met:
-                self._keep(state)
+                self._keep(state.arrival, state.arc, state.start)
 
     def state(self) -> SearchState:
         """The state that the walk is in, or the best schedule's before the first move; there must be one."""
@@ -231,11 +237,15 @@ class EpochSearch:
         """The best schedule without what nobody needs."""
         if self._best is None or self.best is None:
             return None
-        state = self._restored()
-        for one in np.flatnonzero(self._partial).tolist():
-            prune(self.arcs, state, self._lacking, one)
-        chunk, node = np.nonzero((state.arc >= 0) & (state.arrival < ABSENT))
-        arc = state.arc[chunk, node].astype(np.int64)
-        arcs = self.arcs
-        paths = [tuple(arcs.hop_link[arcs.hop_first[a] : arcs.hop_first[a + 1]].tolist()) for a in arc.tolist()]
-        return EpochPlan(self.best, chunk.astype(np.int64), state.start[chunk, node].astype(np.int64), paths)
+        arrival, taken, start = self._best
+        if self._partial.any():
+            state = self._restored()
+            for one in np.flatnonzero(self._partial).tolist():
+                prune(self.arcs, state, self._lacking, one)
+            arrival, taken, start = state.arrival, state.arc, state.start
+        chunk, node = np.nonzero((taken >= 0) & (arrival < ABSENT))
+        arc = taken[chunk, node].astype(np.int64)
+        first, hops = self.arcs.hop_first[arc], np.diff(self.arcs.hop_first)[arc]
+        offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+        links = self.arcs.hop_link[np.repeat(first - offset[:-1], hops) + np.arange(offset[-1])].astype(np.int64)
+        return EpochPlan(self.best, chunk, start[chunk, node].astype(np.int64), offset, links)

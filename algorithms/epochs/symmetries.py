@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -195,58 +196,93 @@ class _SymmetrySearch:
             into = np.zeros(len(colour), dtype=np.uint64)
             np.add.at(out, self._tail, _scattered(colour[self._head], self._label))
             np.add.at(into, self._head, _scattered(colour[self._tail], self._label))
-            columns = np.stack([colour.astype(np.uint64), out, into], axis=1)
-            finer = np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+            together = _scattered(colour, _scattered(out, into))
+            finer = np.unique(together, return_inverse=True)[1].reshape(-1).astype(np.int64)
             if finer.max() == colour.max() or finer.max() + 1 == len(np.unique(colour)):
                 return finer
             colour = finer
 
 
-def _scattered(colour: Ints, label: Ints) -> Any:
+def _scattered(colour: Any, label: Any) -> Any:
     x = (colour.astype(np.uint64) << np.uint64(20)) + label.astype(np.uint64) + np.uint64(1)
     for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
         x = (x ^ (x >> np.uint64(30))) * np.uint64(factor)
     return x ^ (x >> np.uint64(31))
 
 
-def improve_by_symmetry(search: EpochSearch) -> None:
-    """Look for schedules that are symmetric under groups, the largest first, each from the last one.
+class SymmetricSearch:
+    """Searches for schedules that are symmetric under groups, the largest first; the whole search adopts the best.
 
-    The best is adopted by the search.
+    A search under a group has the chunks of one source of every orbit, on links that have reservations together with
+    those of their orbit. It goes on from the schedule that was found under the larger group.
+
+    Parameters
+    ----------
+    whole : EpochSearch
+        The search of the whole network.
     """
-    known = None
-    for group in reversed(groups(search.network)):
-        if search.done or search.budget.exhausted:
-            return
-        known = _improve_under(search, group, known) or known
 
+    def __init__(self, whole: EpochSearch) -> None:
+        self._whole = whole
+        self._folded: list[tuple[SymmetryGroup, Ints, EpochSearch]] = []
 
-def _improve_under(
-    search: EpochSearch, group: SymmetryGroup, known: tuple[Ints, Ints] | None
-) -> tuple[Ints, Ints] | None:
-    """Search under one group from a schedule that is symmetric under a larger one.
+    def construct(self) -> None:
+        """Make the constructions under every group."""
+        whole, known = self._whole, None
+        for group in reversed(groups(whole.network)):
+            if whole.done or whole.budget.exhausted:
+                return
+            if (folded := self._folded_by(group)) is not None:
+                known = self._carried_on(*folded, known, EpochSearch.construct) or known
+                self._folded.append(folded)
 
-    Give the best as arcs and starts of all chunks.
-    """
-    network, row, arcs = search.network, group.rows(), search.arcs
-    arc = np.repeat(np.arange(len(arcs.arc_head)), np.diff(arcs.hop_first))
-    if len(np.unique(arc * (row.max() + 1) + row[arcs.hop_link])) < len(arc):
-        return None  # an arc would be in its own way
-    bases = np.flatnonzero(group.nodes.min(axis=0)[network.source] == network.source)
-    part = replace(network, source=network.source[bases], need=network.need[bases])
-    folded = EpochSearch(part, search.bound, search.budget, int(PART * search.effort), arcs._replace(row=row))
-    if known is not None:
-        folded.adopt(known[0][bases], known[1][bases])
-    folded.construct()
-    folded.improve()
-    search.work += folded.work
-    search.moves += folded.moves
-    search.constructions += folded.constructions
-    rows = folded.rows()
-    whole = None if rows is None else _unfolded(arcs, group, network.source, bases, *rows)
-    if whole is not None:
-        search.adopt(*whole)
-    return whole
+    def improve(self) -> None:
+        """Rip up and re-route under every group."""
+        known = None
+        for group, bases, search in self._folded:
+            if self._whole.done or self._whole.budget.exhausted:
+                return
+            search.bound = self._whole.bound
+            known = self._carried_on(group, bases, search, known, EpochSearch.improve) or known
+
+    def _folded_by(self, group: SymmetryGroup) -> tuple[SymmetryGroup, Ints, EpochSearch] | None:
+        """The search under a group, with its chunks; None if an arc would be in its own way."""
+        whole, row = self._whole, group.rows()
+        network, arcs = whole.network, whole.arcs
+        arc = np.repeat(np.arange(len(arcs.arc_head)), np.diff(arcs.hop_first))
+        if len(np.unique(arc * (row.max() + 1) + row[arcs.hop_link])) < len(arc):
+            return None
+        bases = np.flatnonzero(group.nodes.min(axis=0)[network.source] == network.source)
+        part = replace(network, source=network.source[bases], need=network.need[bases])
+        search = EpochSearch(part, whole.bound, whole.budget, int(PART * whole.effort), arcs._replace(row=row))
+        return group, bases, search
+
+    def _carried_on(
+        self,
+        group: SymmetryGroup,
+        bases: Ints,
+        search: EpochSearch,
+        known: tuple[Ints, Ints] | None,
+        step: Callable[[EpochSearch], None],
+    ) -> tuple[Ints, Ints] | None:
+        """Take a step of a search under a group, from a schedule that is symmetric under a larger one.
+
+        Give the best as arcs and starts of all chunks, if it is new.
+        """
+        whole, before = self._whole, (search.work, search.moves, search.constructions, search.best)
+        if known is not None:
+            search.adopt(known[0][bases], known[1][bases])
+        step(search)
+        whole.work += search.work - before[0]
+        whole.moves += search.moves - before[1]
+        whole.constructions += search.constructions - before[2]
+        rows = search.rows()
+        if rows is None or search.best == before[3]:
+            return None
+        unfolded = _unfolded(whole.arcs, group, whole.network.source, bases, *rows)
+        if unfolded is not None:
+            whole.adopt(*unfolded)
+        return unfolded
 
 
 def _unfolded(
@@ -256,22 +292,37 @@ def _unfolded(
 
     None if the image of an arc is not among the arcs.
     """
-    paths = [tuple(p.tolist()) for p in np.split(arcs.hop_link, arcs.hop_first[1:-1])]
-    number = {path: index for index, path in enumerate(paths)}
     order = np.argsort(source, kind="stable")
-    first = np.searchsorted(source[order], source)
     place = np.empty(len(source), dtype=np.int64)
     place[order] = np.arange(len(source))
-    place -= first  # which of its source's chunks each one is
-    used = np.unique(arc[arc >= 0])
-    shape = len(source), arc.shape[1]
-    whole = np.full(shape, -1, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    for nodes, links in zip(group.nodes, group.links, strict=True):
-        images = [number.get(tuple(links[list(paths[a])].tolist()), -1) for a in used.tolist()]
-        if -1 in images:
-            return None
-        chunks = order[np.searchsorted(source[order], nodes[source[bases]]) + place[bases]]
-        moved = np.where(arc >= 0, np.array(images)[np.searchsorted(used, np.maximum(arc, used[0]))], -1)
-        whole[0][chunks[:, None], nodes[None, :]] = moved
-        whole[1][chunks[:, None], nodes[None, :]] = start
+    place -= np.searchsorted(source[order], source)  # which of its source's chunks each one is
+    base, node = np.nonzero(arc >= 0)
+    used, which = np.unique(arc[base, node], return_inverse=True)
+    images = _images(arcs, used, group.links)
+    if images is None:
+        return None
+    chunk = order[np.searchsorted(source[order], group.nodes[:, source[bases[base]]]) + place[bases[base]]]
+    whole = np.full((len(source), arc.shape[1]), -1, dtype=np.int64), np.zeros((len(source), arc.shape[1]), np.int64)
+    to = group.nodes[:, node]
+    whole[0][chunk, to] = images[:, which.reshape(-1)]
+    whole[1][chunk, to] = start[base, node]
     return whole
+
+
+def _images(arcs: ArcTable, used: Ints, links: Ints) -> Ints | None:
+    """Where every element takes some arcs, shape (elements, arcs); None if not to arcs. ``links`` is where links go."""
+    hops = np.diff(arcs.hop_first)
+    images = np.empty((len(links), len(used)), dtype=np.int64)
+    for length in np.unique(hops[used]).tolist():
+        among, some = np.flatnonzero(hops == length), np.flatnonzero(hops[used] == length)
+        known, sought = np.zeros(len(among), np.int64), np.zeros((len(links), len(some)), np.int64)
+        for hop in range(length):
+            known = known * links.shape[1] + arcs.hop_link[arcs.hop_first[among] + hop]
+            sought = sought * links.shape[1] + links[:, arcs.hop_link[arcs.hop_first[used[some]] + hop]]
+            numbers, known = np.unique(known, return_inverse=True)
+            place = np.minimum(np.searchsorted(numbers, sought), len(numbers) - 1)
+            if (numbers[place] != sought).any():
+                return None
+            sought = place
+        images[:, some] = among[np.argsort(known)][sought]
+    return images

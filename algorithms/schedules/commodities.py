@@ -99,6 +99,7 @@ def commodities_of(instance: Instance, most: int = MAX_CHUNKS) -> tuple[Commodit
     assert isinstance(topology, Topology)  # noqa: S101 (callers have looked)
     node = topology.rank_nodes
     listed: list[Commodity] = []
+    nodes: dict[tuple[int, ...], tuple[int, ...]] = {}  # one for all chunks of a group, which may be large
     for index, chunk in enumerate(_chunks(instance, most)):
         before: list[int] = []
         if chunk.summed:
@@ -107,10 +108,24 @@ def commodities_of(instance: Instance, most: int = MAX_CHUNKS) -> tuple[Commodit
                 if rank != chunk.owner:
                     before.append(len(listed))
                     listed.append(Commodity(node[rank], owner, index, chunk.bytes, chunk.tenant, summed=True))
-        targets = tuple(node[rank] for rank in chunk.needed if rank != chunk.owner)
+        if chunk.needed not in nodes:
+            nodes[chunk.needed] = tuple(node[rank] for rank in chunk.needed)
+        targets = _without(nodes[chunk.needed], node[chunk.owner])
         if targets:
             listed.append(Commodity(node[chunk.owner], targets, index, chunk.bytes, chunk.tenant, tuple(before)))
     return tuple(listed)
+
+
+def chunk_sizes(instance: Instance, most: int = MAX_CHUNKS) -> set[Fraction]:
+    """Bytes of the chunks that :func:`commodities_of` lists; the same errors."""
+    return {chunk.bytes for chunk in _chunks(instance, most)}
+
+
+def _without(nodes: tuple[int, ...], one: int) -> tuple[int, ...]:
+    if one not in nodes:
+        return nodes
+    at = nodes.index(one)
+    return nodes[:at] + nodes[at + 1 :]
 
 
 def chunks_of(instance: Instance, most: int = MAX_CHUNKS) -> Chunks:

@@ -1,23 +1,18 @@
-"""From sends in epochs to a schedule in seconds."""
+"""Sends in epochs, from the values of models and to them."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from ...algorithms.schedules.commodities import chunks_of
-from ...core.instance import Instance
-from ...core.schedule import Chunks, Schedule, sends_from_lists
 from .formulations.lp import LpIndexSets
 from .index_sets import IndexSets
-from .problem import MAX_COMMODITIES, EpochProblem
+from .problem import EpochProblem
 
 #: Parts of a chunk are multiples of this.
 GRAIN = 2**40
@@ -90,36 +85,6 @@ def finish(problem: EpochProblem, sends: Iterable[EpochSend]) -> int:
     return max((arrival(problem, send) for send in sends), default=0)
 
 
-def schedule_of(problem: EpochProblem, instance: Instance, sends: Sequence[EpochSend]) -> Schedule:
-    """Make the schedule of whole chunks.
-
-    Data that is copied is written from node to node that copies, so that what a switch copies is on the link to it
-    once, even if several sends name it. Through a switch that does not copy a send keeps its path, and what ends at
-    one is there as often as it is sent. A contribution to a sum keeps its whole path, since what passes through a
-    switch is not added there.
-
-    Parameters
-    ----------
-    problem : EpochProblem
-        The grid.
-    instance : Instance
-        What it was made of.
-    sends : sequence of EpochSend
-        In any order.
-    """
-    rows = Counter[tuple[EpochSend, bool]]()
-    for send in sends:
-        commodity = problem.commodities[send.commodity]
-        for piece in [send] if commodity.summed else _pieces(problem, send):
-            rows[replace(piece, commodity=commodity.chunk), commodity.summed] += 1
-    flat: list[tuple[EpochSend, bool]] = []
-    for (send, summed), count in sorted(rows.items()):
-        flat += [(send, summed)] * (1 if problem.copies[problem.links[send.path[-1]].target] else count)
-    return _timed(
-        problem, chunks_of(instance, MAX_COMMODITIES), [send for send, _ in flat], [summed for _, summed in flat]
-    )
-
-
 def _pieces(problem: EpochProblem, send: EpochSend) -> list[EpochSend]:
     """Cut a send at the nodes that copy."""
     pieces: list[EpochSend] = []
@@ -130,37 +95,6 @@ def _pieces(problem: EpochProblem, send: EpochSend) -> list[EpochSend]:
             pieces.append(EpochSend(start, send.commodity, send.path[begin:index]))
             begin = index
     return pieces
-
-
-def fluid_schedule_of(problem: EpochProblem, instance: Instance, flows: Sequence[PathFlow]) -> Schedule:
-    """Make the schedule of parts of chunks: every flow is a chunk of its own.
-
-    The amounts of a commodity must sum to 1 exactly.
-    """
-    whole = chunks_of(instance, MAX_COMMODITIES)
-    unit = Fraction(1, int(np.lcm.reduce([flow.amount.denominator for flow in flows], dtype=object)))
-    of = np.array([problem.commodities[flow.commodity].chunk for flow in flows], dtype=np.int64)
-    units = np.array([int(flow.amount / unit) for flow in flows], dtype=np.int64)
-    chunks = Chunks(
-        units, whole.unit_bytes * unit, whole.groups, whole.held_by[of], whole.needed_by[of], whole.reduced[of]
-    )
-    sends = sorted(EpochSend(k, index, (e,)) for index, flow in enumerate(flows) for e, k in flow.hops)
-    return _timed(problem, chunks, sends, [False] * len(sends))
-
-
-def _timed(problem: EpochProblem, chunks: Chunks, sends: Sequence[EpochSend], summed: Sequence[bool]) -> Schedule:
-    """Make the columns; the second number of a send is a chunk here."""
-    links, epoch = problem.links, problem.timing.epoch_s
-    columns = sends_from_lists(
-        [send.commodity for send in sends],
-        [links[send.path[0]].source for send in sends],
-        [links[send.path[-1]].target for send in sends],
-        summed,
-        [send.path for send in sends],
-    )
-    start = np.array([float(send.start * epoch) for send in sends], dtype=np.float64)
-    end = np.array([float(arrival(problem, send) * epoch) for send in sends], dtype=np.float64)
-    return Schedule(problem.instance_sha256, chunks, columns, start, end)
 
 
 def needed_sends(problem: EpochProblem, sends: Iterable[EpochSend]) -> list[EpochSend]:

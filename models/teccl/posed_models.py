@@ -16,7 +16,8 @@ from ...core.schedule import Schedule
 from .all_to_all_extract import exact_flows, flow_schedule
 from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows, coarse, points_for, reduce
 from .bounds import best_cut, lower_bound
-from .extract import EpochSend, finish, fluid_schedule_of, needed_sends, path_flows, schedule_of, sends_of_model
+from .epoch_schedule import columns_of, fluid_schedule_of, schedule_of
+from .extract import EpochSend, finish, needed_sends, path_flows, sends_of_model
 from .formulations import all_to_all, astar, lp, milp
 from .formulations.astar import RoundIndexSets, RoundState, remaining, round_index_sets
 from .formulations.lp import LpIndexSets
@@ -150,7 +151,7 @@ def milp_value(index: MilpModel, objective: float) -> float | None:
 
 def milp_schedule(model: Any, index: MilpModel) -> Schedule:
     """Schedule of a solved model (``Formulation.extract``)."""
-    return schedule_of(index.problem, index.instance, sends_of_model(index.sets, model))
+    return schedule_of(index.problem, index.instance, columns_of(sends_of_model(index.sets, model)))
 
 
 def lp_model(instance: Instance, options: LpModelOptions) -> LpModel:
@@ -222,7 +223,7 @@ def round_schedule(model: Any, index: RoundModel) -> Schedule | None:
     needed = needed_sends(index.problem, sends)
     if index.most is not None and finish(index.problem, needed) > index.most:
         return None
-    return schedule_of(index.problem, index.instance, needed)
+    return schedule_of(index.problem, index.instance, columns_of(needed))
 
 
 def all_to_all_model(instance: Instance, options: AllToAllModelOptions) -> AllToAllModel:

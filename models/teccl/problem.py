@@ -11,7 +11,7 @@ from math import ceil, floor
 import numpy as np
 
 from ...algorithms.epochs.problem import FAR, epoch_distances
-from ...algorithms.schedules.commodities import Commodity, commodities_of
+from ...algorithms.schedules.commodities import Commodity, chunk_sizes, commodities_of
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Ints
@@ -179,12 +179,13 @@ def epoch_problem(instance: Instance) -> EpochProblem:
     if not isinstance(topology, Topology) or timing is None:
         raise InputError("expected a network of nodes and links, and a timing", place="instance")
     chunk = chunk_bytes(instance)
+    kinds: dict[tuple[int, int, bool], tuple[int, int, int, Fraction]] = {}  # by identity: links share their numbers
     switch = tuple(node.kind is NodeKind.SWITCH for node in topology.nodes)
     problem = EpochProblem(
         topology,
         timing,
         chunk,
-        tuple(_on_grid(topology, e, timing, chunk) for e in range(len(topology.links))),
+        tuple(_on_grid(topology, e, timing, chunk, kinds) for e in range(len(topology.links))),
         switch,
         tuple(not s or node.multicast for s, node in zip(switch, topology.nodes, strict=True)),
         tuple(_holds(topology, n, chunk) for n in range(len(switch))),
@@ -192,16 +193,16 @@ def epoch_problem(instance: Instance) -> EpochProblem:
         instance.sha256,
     )
     for commodity in problem.commodities:
-        for target in commodity.targets:
-            if problem.distance[commodity.source, target] >= FAR:
-                ends = (topology.nodes[commodity.source].name, topology.nodes[target].name)
-                raise InputError(f"no path leads from {ends[0]!r} to {ends[1]!r}", place="network.links")
+        far = np.flatnonzero(problem.distance[commodity.source, list(commodity.targets)] >= FAR)
+        for target in far[:1].tolist():
+            ends = (topology.nodes[commodity.source].name, topology.nodes[commodity.targets[target]].name)
+            raise InputError(f"no path leads from {ends[0]!r} to {ends[1]!r}", place="network.links")
     return problem
 
 
 def chunk_bytes(instance: Instance) -> Fraction:
     """Size of every chunk: a rank's part, or the whole message of a broadcast, over the number of chunks."""
-    sizes = {c.bytes for c in commodities_of(instance, MAX_COMMODITIES)}
+    sizes = chunk_sizes(instance, MAX_COMMODITIES)
     if len(sizes) != 1:
         raise Unsupported("epochs need chunks of one size; cut the collectives so that their chunks are equal")
     return sizes.pop()
@@ -216,15 +217,29 @@ def epoch_of(links: Sequence[Link], chunk: Fraction, epoch: str, multiplier: Fra
     return max(chunk / rate * multiplier, min(link.latency_s for link in links) / ratio)
 
 
-def _on_grid(topology: Topology, index: int, timing: Timing, chunk: Fraction) -> EpochLink:
-    """Count the epochs of a link under the timing's semantics."""
+def _on_grid(
+    topology: Topology,
+    index: int,
+    timing: Timing,
+    chunk: Fraction,
+    kinds: dict[tuple[int, int, bool], tuple[int, int, int, Fraction]],
+) -> EpochLink:
+    """Count the epochs of a link under the timing's semantics; once for all links of a kind."""
     link, (source, target) = topology.links[index], topology.link_ends[index]
+    hands_over = topology.nodes[source].kind is NodeKind.SWITCH and topology.nodes[target].kind is NodeKind.COMPUTE
+    key = id(link.bandwidth_Bps), id(link.latency_s), hands_over
+    if key not in kinds:
+        kinds[key] = _counted(link, hands_over, timing, chunk)
+    return EpochLink(source, target, *kinds[key])
+
+
+def _counted(link: Link, hands_over: bool, timing: Timing, chunk: Fraction) -> tuple[int, int, int, Fraction]:
+    """Delay, window, capacity and rate of a link."""
     rate = link.bandwidth_Bps * timing.epoch_s / chunk
     window = ceil(1 / rate)
     latency = link.latency_s / timing.epoch_s
     physical = timing.semantics is Semantics.STORE_AND_FORWARD
     waits = ceil(latency) if physical or latency > FREE_LATENCY else 0
-    hands_over = topology.nodes[source].kind is NodeKind.SWITCH and topology.nodes[target].kind is NodeKind.COMPUTE
     if timing.fluid:
         delay = 1 + waits
     elif timing.semantics is Semantics.TE_CCL and hands_over:
@@ -236,7 +251,7 @@ def _on_grid(topology: Topology, index: int, timing: Timing, chunk: Fraction) ->
             f"is too short: {link.source} -> {link.target} takes {max(delay, window):,} epochs; at most {MAX_DELAY:,}"
         )
         raise InputError(f"an epoch of {float(timing.epoch_s):.4g} s {text}", place="timing.epoch_s")
-    return EpochLink(source, target, delay, window, min(floor(window * rate), MAX_CAPACITY), rate)
+    return delay, window, min(floor(window * rate), MAX_CAPACITY), rate
 
 
 def _holds(topology: Topology, index: int, chunk: Fraction) -> int | None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ...algorithms.epochs.problem import FAR
 from ...algorithms.epochs.search import EpochSearch
-from ...algorithms.epochs.symmetries import improve_by_symmetry
+from ...algorithms.epochs.symmetries import SymmetricSearch
 from ...core.budget import Budget
 from .extract import EpochSend, needed_sends
 from .formulations.astar import RoundIndexSets, RoundState, remaining, round_index_sets
@@ -233,8 +233,10 @@ def schedule_to_begin_with(problem: EpochProblem, budget: Budget, enough: int) -
         if problem.timing.changes:
             return _by_rounds(problem, max(SHORT, *(link.delay for link in problem.links)), budget)
         search = EpochSearch(network_of(problem), enough, budget, EFFORT)
+        symmetric = SymmetricSearch(search)
+        symmetric.construct()
         search.construct(1)
-        improve_by_symmetry(search)
+        symmetric.improve()
         search.construct()
     plan = search.plan()
     return None if plan is None else sends_of(plan)

@@ -18,7 +18,8 @@ from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.schedule import Schedule
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
-from .extract import EpochSend, finish, schedule_of, sends_of_model
+from .epoch_schedule import SendColumns, columns_of, schedule_of
+from .extract import EpochSend, finish, sends_of_model
 from .formulations.milp import build
 from .index_sets import index_sets
 from .method import SearchOptions, is_all_to_all
@@ -84,15 +85,14 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SearchOptio
     plan = result.plan()
     if plan is None or result.makespan is None:
         return _nothing_found(problem, result)
-    last = ModelBisection(instance, problem, solver, budget, result.bound, result.makespan, sends_of(plan))
+    last = ModelBisection(instance, problem, solver, budget, result.bound, result.makespan, columns_of_plan(plan))
     if options.model_columns and result.open:
         last.run(options.model_columns)
     result.search.bound = last.low
     with budget.clock.phase("search"):
         result.search.improve()
-    plan = result.plan()
-    if plan is not None and plan.makespan < last.high:
-        last.high, last.sends = plan.makespan, sends_of(plan)
+    if result.makespan < last.high and (plan := result.plan()) is not None:
+        last.high, last.sends = plan.makespan, columns_of_plan(plan)
     return _outcome(instance, problem, last, result)
 
 
@@ -120,7 +120,7 @@ def _incumbent(instance: Instance, problem: EpochProblem, search: EpochSearch) -
 
     def answer() -> Schedule | None:
         plan = search.plan()
-        return None if plan is None else schedule_of(problem, instance, sends_of(plan))
+        return None if plan is None else schedule_of(problem, instance, columns_of_plan(plan))
 
     best = None if search.best is None else float(problem.seconds(search.best))
     return Incumbent(best, float(problem.seconds(search.bound)), answer=answer)
@@ -159,7 +159,7 @@ class ModelBisection:
         With what.
     low, high : int
         Epochs that are needed at least, and that the best schedule takes.
-    sends : list of EpochSend
+    sends : SendColumns
         The best schedule.
     """
 
@@ -169,7 +169,7 @@ class ModelBisection:
     budget: Budget
     low: int
     high: int
-    sends: list[EpochSend]
+    sends: SendColumns
     reports: list[SolverResult] = field(default_factory=list)
     raised: SolverResult | None = None
 
@@ -191,8 +191,8 @@ class ModelBisection:
         result = self.solver.solve(model, self.budget, SolverOptions(node_limit=NODE_LIMIT))
         self.reports.append(result)
         if result.has_solution:
-            self.sends = sends_of_model(sets, model)
-            self.high = finish(self.problem, self.sends)
+            sends = sends_of_model(sets, model)
+            self.sends, self.high = columns_of(sends), finish(self.problem, sends)
         elif result.termination is Termination.INFEASIBLE:
             self.low, self.raised = epochs + 1, result
         else:
@@ -222,6 +222,11 @@ def relaxed_of(problem: EpochProblem) -> EpochNetwork:
     holds = np.array([hold != 0 for hold in problem.holds], dtype=np.bool_)
     network = network_of(problem)
     return replace(network, stores=network.stores | holds)
+
+
+def columns_of_plan(plan: EpochPlan) -> SendColumns:
+    """What a plan sends."""
+    return SendColumns(plan.start, plan.chunk, plan.offset, plan.links)
 
 
 def sends_of(plan: EpochPlan) -> list[EpochSend]:

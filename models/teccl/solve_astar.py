@@ -13,7 +13,8 @@ from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult
 from .bounds import lower_bound
-from .extract import EpochSend, finish, hops, needed_sends, schedule_of
+from .epoch_schedule import columns_of, schedule_of
+from .extract import EpochSend, finish, hops, needed_sends
 from .formulations.astar import RoundState, build, remaining, round_index_sets
 from .index_sets import COLUMN_S
 from .method import AstarOptions
@@ -74,7 +75,9 @@ class AstarSearch:
         if plan is not None and self.within(plan):
             self.plan = plan
             seconds = float(self.problem.seconds(finish(self.problem, plan)))
-            self.budget.tell(Incumbent(seconds, answer=lambda: schedule_of(self.problem, self.instance, plan)))
+            self.budget.tell(
+                Incumbent(seconds, answer=lambda: schedule_of(self.problem, self.instance, columns_of(plan)))
+            )
 
     def run(self) -> bool:
         """Solve round after round; whether they came to an end."""
@@ -165,7 +168,7 @@ def _outcome(search: AstarSearch, sends: list[EpochSend], metrics: dict[str, obj
     high = finish(problem, sends)
     return Outcome(
         Status.OPTIMAL if certificate is not None and search.low >= high else Status.FEASIBLE,
-        schedule_of(problem, search.instance, sends),
+        schedule_of(problem, search.instance, columns_of(sends)),
         objective=float(problem.seconds(high)),
         bound=float(problem.seconds(search.low)) if certificate is not None else None,
         certificate=certificate,

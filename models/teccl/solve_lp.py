@@ -13,7 +13,8 @@ from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from .bounds import lower_bound
-from .extract import PathFlow, fluid_schedule_of, path_flows
+from .epoch_schedule import fluid_schedule_of
+from .extract import PathFlow, path_flows
 from .formulations.lp import LpIndexSets, build
 from .method import LpOptions
 from .problem import EpochProblem, epoch_problem

@@ -16,7 +16,8 @@ from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import ModelSize, Solver, SolverOptions, SolverResult, Termination
 from .bounds import lower_bound
-from .extract import EpochSend, finish, give_start, hops, schedule_of, sends_of_model
+from .epoch_schedule import columns_of, schedule_of
+from .extract import EpochSend, finish, give_start, hops, sends_of_model
 from .formulations.milp import build
 from .index_sets import COLUMN_S, MAX_HOPS, index_sets, switches_in_a_row
 from .method import MilpOptions
@@ -109,7 +110,7 @@ class MilpSearch:
             if not self.is_stage:
                 seconds = float(self.problem.seconds(epochs))
                 self.budget.tell(
-                    Incumbent(seconds, answer=lambda: schedule_of(self.problem, self.instance, list(sends)))
+                    Incumbent(seconds, answer=lambda: schedule_of(self.problem, self.instance, columns_of(sends)))
                 )
 
     def solve(
@@ -370,7 +371,7 @@ def _outcome(
         message += ("; " if message else "") + f"the schedule is made by teccl's constructions, and {made}"
     return Outcome(
         Status.OPTIMAL if proved else Status.FEASIBLE,
-        schedule_of(problem, search.instance, search.sends),
+        schedule_of(problem, search.instance, columns_of(search.sends)),
         objective=float(problem.seconds(search.high)),
         bound=float(problem.seconds(low)) if proof is not None else None,
         certificate=proof,

@@ -87,21 +87,27 @@ def grid_of(instance: Instance, *, at_least: bool = False) -> Grid:
         raise InputError("expected an epoch whose seconds a floating-point number holds", place="timing.epoch_s")
     if timing.semantics is Semantics.CIRCUIT:
         return _circuits(topology, timing, chunk, at_least=at_least)
-    seconds = [chunk / link.bandwidth_Bps for link in topology.links]
-    window = [_up(time / timing.epoch_s) for time in seconds]
-    latency = [_latency_epochs(link.latency_s / timing.epoch_s, timing) for link in topology.links]
-    delay = [
-        late + (1 if timing.fluid else 0 if _is_free(topology, e, timing) else busy)
-        for e, (busy, late) in enumerate(zip(window, latency, strict=True))
-    ]
-    capacity = [
-        min(int(busy * timing.epoch_s / time), MAX_CAPACITY) for busy, time in zip(window, seconds, strict=True)
-    ]
-    _require_countable(topology, window, delay)
+    # By identity, since links share their numbers and fractions are slow to compare.
+    known: dict[tuple[int, int], tuple[int, int, int, Fraction]] = {}
+    rows: list[tuple[int, int, int, Fraction]] = []
+    for e, link in enumerate(topology.links):
+        key = id(link.bandwidth_Bps), id(link.latency_s)
+        if key not in known:
+            time = chunk / link.bandwidth_Bps
+            busy = _up(time / timing.epoch_s)
+            late = _latency_epochs(link.latency_s / timing.epoch_s, timing)
+            known[key] = late, busy, min(int(busy * timing.epoch_s / time), MAX_CAPACITY), timing.epoch_s / time
+        late, busy, capacity, rate = known[key]
+        rows.append(
+            (late + (1 if timing.fluid else 0 if _is_free(topology, e, timing) else busy), busy, capacity, rate)
+        )
+    _require_countable(topology, [row[1] for row in rows], [row[0] for row in rows])
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
-    columns = np.array([delay, window, capacity], dtype=np.int64)
-    rate = tuple(timing.epoch_s / time for time in seconds)
-    return Grid(topology, timing, chunk, ends[:, 0].copy(), ends[:, 1].copy(), columns[0], columns[1], columns[2], rate)
+    columns = np.array([row[:3] for row in rows], dtype=np.int64).reshape(-1, 3).T.copy()
+    rates = tuple(row[3] for row in rows)
+    return Grid(
+        topology, timing, chunk, ends[:, 0].copy(), ends[:, 1].copy(), columns[0], columns[1], columns[2], rates
+    )
 
 
 def _circuits(topology: Topology, timing: Timing, chunk: Fraction, *, at_least: bool) -> Grid:

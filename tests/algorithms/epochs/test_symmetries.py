@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cwb.algorithms.epochs.search import EpochSearch
-from cwb.algorithms.epochs.symmetries import groups, improve_by_symmetry
+from cwb.algorithms.epochs.symmetries import SymmetricSearch, groups
 from cwb.core.budget import Budget
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.harness import Request, registry, run_one
@@ -80,7 +80,9 @@ def test_copied_schedules_are_right(seed):
     case = Case("torus", n, 0, tuple(wires), True, tuple(r for r in range(n) for _ in range(2)), tuple(others))
     assert groups(case.network())[-1].order == n
     search = EpochSearch(case.network(), 0, Budget(), 400_000)
-    improve_by_symmetry(search)
+    symmetric = SymmetricSearch(search)
+    symmetric.construct()
+    symmetric.improve()
     plan = search.plan()
     assert plan is not None
     found, makespan = faults(case, plan.chunk, plan.start, plan.paths)

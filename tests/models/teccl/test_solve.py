@@ -16,7 +16,12 @@ from cwb.instances import load
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from grids import network, on_grid
 
-ROWS = list(csv.DictReader((Path(__file__).parents[2] / "reference" / "teccl-allgather.csv").read_text().splitlines()))
+#: Of 99 published rows those of three sizes; ``benchmarks/teccl.py`` solves all.
+ROWS = [
+    row
+    for row in csv.DictReader((Path(__file__).parents[2] / "reference" / "teccl-allgather.csv").open())
+    if row["size"] in ("64KB", "1MB", "1GB")
+]
 NETWORKS = {
     ("NDv2", "2"): ("ndv2(chassis=2, variant=repo)", 16),
     ("NDv2", "4"): ("ndv2(chassis=4)", 32),

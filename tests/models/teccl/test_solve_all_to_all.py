@@ -159,7 +159,8 @@ def test_the_paper_s_16_gpus_need_64_chunks_over_one_link():
 def test_the_cut_bound_of_the_reference_rows(reference, row):
     """No reference value is below the bound, and the bound is what the method reaches
     (``benchmarks/teccl_alltoall.py``)."""
-    data = list(csv.DictReader((reference / "teccl-alltoall.csv").open()))[row]
+    rows = csv.DictReader((reference / "teccl-alltoall.csv").open())
+    data = [each for each in rows if each["size"] in ("64KB", "1MB", "1GB")][row]
     network = "ndv2(chassis=2, gpu0_switch=true)" if data["topology"] == "NDv2" else "dgx2(chassis=2)"
     part = Fraction(data["output_bytes"]) / (16 if data["topology"] == "NDv2" else 32)
     options = AllToAllOptions.model_validate(

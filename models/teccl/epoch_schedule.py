@@ -1,0 +1,144 @@
+"""Schedules in seconds, made of sends in epochs by whole columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ...algorithms.schedules.commodities import chunks_of
+from ...core.instance import Instance
+from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends
+from .extract import EpochSend, PathFlow
+from .problem import MAX_COMMODITIES, EpochProblem
+
+
+@dataclass(frozen=True, eq=False)
+class SendColumns:
+    """Sends in epochs (:class:`~.extract.EpochSend`) as columns.
+
+    Parameters
+    ----------
+    start : array of int, shape (sends,)
+        Epoch in which each starts over its first link.
+    commodity : array of int, shape (sends,)
+        Position in the problem's commodities.
+    offset : array of int, shape (sends + 1,)
+        Where the links of each begin.
+    links : array of int, shape (hops,)
+        All links, one send after the other.
+    """
+
+    start: Ints
+    commodity: Ints
+    offset: Ints
+    links: Ints
+
+
+def columns_of(sends: Sequence[EpochSend]) -> SendColumns:
+    """The columns of a list of sends."""
+    hops = [len(send.path) for send in sends]
+    return SendColumns(
+        np.array([send.start for send in sends], dtype=np.int64),
+        np.array([send.commodity for send in sends], dtype=np.int64),
+        _offsets(np.array(hops, dtype=np.int64)),
+        np.array([link for send in sends for link in send.path], dtype=np.int64),
+    )
+
+
+def schedule_of(problem: EpochProblem, instance: Instance, sends: SendColumns) -> Schedule:
+    """Make the schedule of whole chunks.
+
+    Data that is copied is written from node to node that copies, so that what a switch copies is on the link to it
+    once, even if several sends name it. Through a switch that does not copy a send keeps its path, and what ends at
+    one is there as often as it is sent. A contribution to a sum keeps its whole path, since what passes through a
+    switch is not added there.
+
+    Parameters
+    ----------
+    problem : EpochProblem
+        The grid.
+    instance : Instance
+        What it was made of.
+    sends : SendColumns
+        In any order.
+    """
+    rows, start = _pieces(problem, sends)
+    rank = _ranks(rows)
+    order = np.lexsort((rows.reduce, rank, rows.chunk, start))
+    keys = (start[order], rows.chunk[order], rank[order], rows.reduce[order])
+    repeated = np.concatenate([[False], np.logical_and.reduce([key[1:] == key[:-1] for key in keys])])
+    once = np.array(problem.copies, dtype=np.bool_)[rows.target[order]]
+    kept = order[~(repeated & once)]
+    return _timed(problem, chunks_of(instance, MAX_COMMODITIES), rows.take(kept), start[kept])
+
+
+def _pieces(problem: EpochProblem, sends: SendColumns) -> tuple[Sends, Ints]:
+    """Cut sends at the nodes that copy, but contributions to sums; the pieces, and the epochs in which they start."""
+    tail, head, delay = problem.columns[:3]
+    copies = np.array(problem.copies, dtype=np.bool_)
+    summed = np.array([commodity.summed for commodity in problem.commodities], dtype=np.bool_)
+    chunk = np.array([commodity.chunk for commodity in problem.commodities], dtype=np.int64)
+    of = np.repeat(np.arange(len(sends.start)), np.diff(sends.offset))
+    before = _offsets(delay[sends.links])
+    at = (sends.start - before[sends.offset[:-1]])[of] + before[:-1]
+    ends = copies[head[sends.links]] & ~summed[sends.commodity][of]
+    ends[sends.offset[1:] - 1] = True
+    last = np.flatnonzero(ends)
+    first = np.concatenate([[0], last[:-1] + 1])[: len(last)]
+    commodity = sends.commodity[of[first]]
+    source, target = tail[sends.links[first]], head[sends.links[last]]
+    offset = np.concatenate([first, [len(of)]])
+    return Sends(chunk[commodity], source, target, summed[commodity], offset, sends.links), at[first]
+
+
+def _ranks(sends: Sends) -> Ints:
+    """Number the paths in their order, link by link."""
+    rank = sends.path_links[sends.path_offset[:-1]]
+    for place in range(1, int(sends.hops.max(initial=0))):
+        there = np.flatnonzero(sends.hops > place)
+        link = np.zeros(len(rank), dtype=np.int64)
+        link[there] = sends.path_links[sends.path_offset[there] + place] + 1
+        rank = np.unique(rank * (int(link.max()) + 1) + link, return_inverse=True)[1].reshape(-1)
+    return rank
+
+
+def fluid_schedule_of(problem: EpochProblem, instance: Instance, flows: Sequence[PathFlow]) -> Schedule:
+    """Make the schedule of parts of chunks: every flow is a chunk of its own.
+
+    The amounts of a commodity must sum to 1 exactly.
+    """
+    whole = chunks_of(instance, MAX_COMMODITIES)
+    unit = Fraction(1, int(np.lcm.reduce([flow.amount.denominator for flow in flows], dtype=object)))
+    of = np.array([problem.commodities[flow.commodity].chunk for flow in flows], dtype=np.int64)
+    units = np.array([int(flow.amount / unit) for flow in flows], dtype=np.int64)
+    chunks = Chunks(
+        units, whole.unit_bytes * unit, whole.groups, whole.held_by[of], whole.needed_by[of], whole.reduced[of]
+    )
+    hops = np.array(
+        sorted((k, index, e) for index, flow in enumerate(flows) for e, k in flow.hops), dtype=np.int64
+    ).reshape(-1, 3)
+    start, index, link = hops.T
+    tail, head = problem.columns[:2]
+    summed = np.zeros(len(link), dtype=np.bool_)
+    rows = Sends(index, tail[link], head[link], summed, np.arange(len(link) + 1), link)
+    return _timed(problem, chunks, rows, start)
+
+
+def _timed(problem: EpochProblem, chunks: Chunks, rows: Sends, start: Ints) -> Schedule:
+    """Count in seconds, as near as floats are: every number of epochs that occurs is multiplied once."""
+    epoch_s, delay = problem.timing.epoch_s, problem.columns[2]
+    before = _offsets(delay[rows.path_links])
+    end = start + before[rows.path_offset[1:]] - before[rows.path_offset[:-1]]
+
+    def seconds(epochs: Ints) -> Floats:
+        values, which = np.unique(epochs, return_inverse=True)
+        return np.array([float(value * epoch_s) for value in values.tolist()], dtype=np.float64)[which.reshape(-1)]
+
+    return Schedule(problem.instance_sha256, chunks, rows, seconds(start), seconds(end))
+
+
+def _offsets(counts: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
