@@ -88,7 +88,7 @@ def add_rows(table: Table, ranks: int, where: str, groups: list[Ints]) -> None:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ranks", type=int, default=64, help="a power of two")
+    parser.add_argument("--ranks", type=int, default=64, help="any number; rhd and swing have powers of two")
     parser.add_argument("--allocations", type=int, default=20, help="random ones")
     parser.add_argument("--nodes", type=Path, help="a file of ranks and node names instead")
     parser.add_argument("--group", type=int, default=GROUP, help="nodes of a group")

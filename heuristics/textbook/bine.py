@@ -1,6 +1,6 @@
 """Bine trees: binomial trees and butterflies whose partners are at the distances 1, -1, 3, -5, 11, ...
 
-In step s, position r of a group of a power of two is joined with ``r + delta(s)`` if it is even and with
+In step s, position r of an even number of positions is joined with ``r + delta(s)`` if it is even and with
 ``r - delta(s)`` if it is odd, where ``delta(s) = (1 - (-2)^(s + 1)) / 3``: about two thirds as far as the partner at
 distance ``2^s``, so that fewer bytes leave the groups of nodes that ranks in order are placed in. All collectives are
 made of these partners, whatever the network: a reduce-scatter goes through them from the nearest, with which half of the
@@ -8,6 +8,12 @@ data is exchanged, to the furthest; an all-gather, a broadcast, an all-to-all an
 furthest. Source: De Sensi et al., "Bine Trees: Enhancing Collective Operations by Optimizing Communication Locality",
 SC 2025, arXiv 2508.17311. On a ring, which is where Swing has these distances from, the all-gathers of the two differ
 only in that Swing has a mirrored half.
+
+The distances are odd, so partners are partners of each other in any even number of positions; those that k steps reach
+are 2^k consecutive ones, so ceil(log2(n)) steps reach all. Where that is more than there are, nothing is sent to who has
+it. Of an odd number, the last position gives its data to the one before it first, and gets the result from there last,
+as for other butterflies (Thakur et al., "Optimization of collective communication operations in MPICH", 2005). What the
+paper itself does for other numbers than powers of two was not available.
 """
 
 from __future__ import annotations
@@ -19,77 +25,104 @@ from ...core.collective import CollectiveKind
 from ...core.formulation import NoOptions
 from ...core.schedule import Ints
 from .algorithm import GATHERS, SPREADS, Algorithm, define
-from .exchanges import fits_power_of_two
-from .moves import Moves, exchanges, joined, negabinary
+from .moves import Moves, joined, negabinary
 
 
 def bine(problem: GroupProblem, options: NoOptions) -> Algorithm:
     """The primitives for a group."""
     del options
-    far_first = partners(problem.n)[::-1]
+    odd = problem.n % 2
+    far_first = partners(problem.n - odd)[::-1]
     return Algorithm(
-        all_gather=lambda: exchanges(far_first),
-        broadcast=lambda: broadcast(far_first),
-        all_to_all=lambda: all_to_all(far_first),
-        gather=lambda: gather(far_first),
+        all_gather=lambda: all_gather(far_first, odd),
+        broadcast=lambda: broadcast(far_first, odd),
+        all_to_all=lambda: all_to_all(far_first, odd),
+        gather=lambda: gather(far_first, odd),
     )
 
 
 def partners(n: int) -> list[Ints]:
-    """The partner of every position in each step, the nearest first."""
+    """The partner of every one of an even number of positions in each step, the nearest first."""
     position = np.arange(n)
-    away = [negabinary(step) for step in range(n.bit_length() - 1)]
+    away = [negabinary(step) for step in range((n - 1).bit_length())]
     return [(position + np.where(position % 2 == 0, delta, -delta)) % n for delta in away]
 
 
-def broadcast(partner: list[Ints]) -> Moves:
-    """Everybody who has the data sends it to the partner of the step; log2(n) steps, n - 1 sends."""
+def all_gather(partner: list[Ints], odd: int) -> Moves:
+    """Everybody sends its partner what that one lacks; ceil(log2(n)) steps, n (n - 1) sends."""
+    n = len(partner[0])
+    has = np.eye(n, n + odd, dtype=np.bool_)
+    has[n - 1, n:] = True
+    steps = [_move([n], n, n - 1, 0)] if odd else []
+    for step, peer in enumerate(partner, odd):
+        new = has[peer] & ~has
+        target, block = np.nonzero(new)
+        steps.append(_move(block, peer[target], target, step))
+        has |= new
+    if odd:
+        steps.append(_move(np.arange(n), n - 1, n, len(partner) + 1))
+    return joined(steps)
+
+
+def broadcast(partner: list[Ints], odd: int) -> Moves:
+    """Everybody who has the data sends it to the partner of the step; ceil(log2(n)) steps, n - 1 sends."""
+    n = len(partner[0])
     having: Ints = np.zeros(1, dtype=np.int64)
     steps: list[Moves] = []
     for step, peer in enumerate(partner):
-        target = peer[having]
-        steps.append(Moves(np.zeros_like(having), having, target, np.full_like(having, step)))
-        having = np.concatenate([having, target])
+        source = having[~np.isin(peer[having], having)]
+        steps.append(_move(np.zeros_like(source), source, peer[source], step))
+        having = np.concatenate([having, peer[source]])
+    if odd:
+        steps.append(_move([0], n - 1, n, len(partner)))
     return joined(steps)
 
 
-def gather(partner: list[Ints]) -> Moves:
-    """The tree of the broadcast from its leaves: a position sends all it has collected; log2(n) steps."""
-    tree = broadcast(partner)
+def gather(partner: list[Ints], odd: int) -> Moves:
+    """The tree of the broadcast from its leaves: a position sends all it has collected; as many steps."""
+    tree = broadcast(partner, odd)
     collected: list[Ints] = [np.array([position]) for position in range(len(tree) + 1)]
     steps: list[Moves] = []
-    last = len(partner) - 1
+    last = int(tree.step[-1])
     for index in range(len(tree) - 1, -1, -1):
         parent, child = int(tree.source[index]), int(tree.target[index])
-        block = collected[child]
-        step = last - tree.step[index]
-        steps.append(Moves(block, np.full_like(block, child), np.full_like(block, parent), np.full_like(block, step)))
-        collected[parent] = np.concatenate([collected[parent], block])
+        steps.append(_move(collected[child], child, parent, last - int(tree.step[index])))
+        collected[parent] = np.concatenate([collected[parent], collected[child]])
     return joined(steps)
 
 
-def all_to_all(partner: list[Ints]) -> Moves:
-    """Half of what a position holds goes to its partner in every step, that which only the partner's side can deliver."""
+def all_to_all(partner: list[Ints], odd: int) -> Moves:
+    """What only the partner's side can still deliver goes to the partner; of n a power of two, half of what one has."""
     n = len(partner[0])
     reaches = [np.eye(n, dtype=np.bool_)]  # whom each position reaches from a step on
     for peer in reversed(partner):
         reaches.insert(0, reaches[0] | reaches[0][peer])
-    part = np.flatnonzero(~np.eye(n, dtype=np.bool_))
-    here, target = np.divmod(part, n)
-    steps: list[Moves] = []
+    part = np.flatnonzero(~np.eye(n + odd, dtype=np.bool_))
+    here, goal = np.divmod(part, n + odd)
+    from_odd, to_odd = part[here == n], part[goal == n]
+    here, target = np.minimum(here, n - 1), np.minimum(goal, n - 1)
+    steps = [_move(from_odd, n, n - 1, 0)] if odd else []
     for step, peer in enumerate(partner):
         moves = ~reaches[step + 1][here, target]
         source = here[moves]
-        steps.append(Moves(part[moves], source, peer[source], np.full_like(source, step)))
+        steps.append(_move(part[moves], source, peer[source], step + odd))
         here = np.where(moves, peer[here], here)
+    if odd:
+        steps.append(_move(to_odd, n - 1, n, len(partner) + 1))
     return joined(steps)
+
+
+def _move(block: Ints | list[int], source: Ints | int, target: Ints | int, step: int) -> Moves:
+    """Moves of one step."""
+    blocks = np.asarray(block, dtype=np.int64)
+    columns = [np.broadcast_to(column, blocks.shape).astype(np.int64) for column in (source, target, step)]
+    return Moves(blocks, *columns)
 
 
 BINE = define(
     name="bine",
-    summary="binomial trees and butterflies with near partners, for a power of two of ranks",
+    summary="binomial trees and butterflies with near partners, for any number of ranks",
     paper="De Sensi et al., Bine Trees: Enhancing Collective Operations by Optimizing Communication Locality, SC 2025",
     collectives=(*GATHERS, CollectiveKind.ALL_TO_ALL, *SPREADS, CollectiveKind.GATHER, CollectiveKind.SCATTER),
     algorithm=bine,
-    fits=fits_power_of_two,
 )

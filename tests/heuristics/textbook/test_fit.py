@@ -20,7 +20,6 @@ from hypothesis import strategies as st
     [
         ("rhd", "switch(6)", "all_gather", "6 ranks are no power of two"),
         ("rhd", "switch(8)", "broadcast", "does not define broadcast"),
-        ("bine", "switch(6)", "all_gather", "6 ranks are no power of two"),
         ("swing", "mesh(4,4)", "all_reduce", "no torus"),
         ("swing", "switch(4)", "all_reduce", "no torus"),
         ("swing", "torus(4,6)", "all_reduce", "4x6 is no power of two"),

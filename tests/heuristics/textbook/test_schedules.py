@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 GATHERS = ["all_gather", "reduce_scatter", "all_reduce"]
 SPREADS = ["broadcast", "reduce"]
-ANY = ["ring", "direct", "bruck", "dbt", "knomial"]
+ANY = ["ring", "direct", "bruck", "bine", "dbt", "knomial"]
 DEFINED = {
     "ring": [*GATHERS, "all_to_all", *SPREADS],
     "direct": [*GATHERS, "all_to_all", *SPREADS, "gather", "scatter"],
     "rhd": GATHERS,
     "bruck": [*GATHERS, "all_to_all"],
+    "bine": [*GATHERS, "all_to_all", *SPREADS, "gather", "scatter"],
     "dbt": [*SPREADS, "all_reduce"],
     "knomial": [*SPREADS, "all_reduce"],
     "torus-rings": GATHERS,
@@ -92,6 +93,17 @@ def test_bine(pose, scheduled, kind, n):
     if kind == "reduce_scatter" and n > 2:
         first = schedule.step == 0
         assert set(((schedule.sends.target - schedule.sends.source) % n)[first].tolist()) == {1, n - 1}
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "broadcast", "all_to_all"])
+@pytest.mark.parametrize("n", [3, 6, 7, 12, 33])
+def test_bine_of_numbers_that_are_no_power_of_two(pose, scheduled, kind, n):
+    """Steps are those of an even number of ranks, and of an odd one two more, or one; nobody gets a part twice."""
+    schedule = scheduled("bine", pose(f"complete({n})", kind))
+    steps = ceil(log2(n - n % 2)) + n % 2 * (1 if kind == "broadcast" else 2)
+    assert schedule.steps == twice(kind, steps)
+    if kind != "all_to_all":
+        assert len(schedule.sends) == (n - 1 if kind == "broadcast" else 2 * n * (n - 1))
 
 
 def test_bine_crosses_fewer_bytes_than_distances_that_double(pose, unchecked):
