@@ -115,8 +115,7 @@ def all_to_all(partner: list[Ints], odd: int) -> Moves:
 def _move(block: Ints | list[int], source: Ints | int, target: Ints | int, step: int) -> Moves:
     """Moves of one step."""
     blocks = np.asarray(block, dtype=np.int64)
-    columns = [np.broadcast_to(column, blocks.shape).astype(np.int64) for column in (source, target, step)]
-    return Moves(blocks, *columns)
+    return Moves(blocks, np.zeros_like(blocks) + source, np.zeros_like(blocks) + target, np.full_like(blocks, step))
 
 
 BINE = define(
