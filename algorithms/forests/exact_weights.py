@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import lcm
+from math import gcd, lcm
 
 #: Common denominators beyond this are not taken: amounts of all trees together have to fit into 64 bits.
 MOST = 2**52
@@ -35,9 +35,10 @@ def exact_weights(
         None where the equations have no solution of weights that are not negative, fit into all orbits and are multiples
         of a part that is not too small.
     """
-    trees = range(len(root))
-    rows = [[*(Fraction(int(root[j] == r)) for j in trees), Fraction(1)] for r in sorted(set(root))]
-    rows += [[*(Fraction(uses[j][o]) for j in trees), room[o]] for o in full]
+    rows = [[*(int(each == r) for each in root), 1] for r in sorted(set(root))]
+    for o in full:
+        most = room[o]
+        rows.append([*(each[o] * most.denominator for each in uses), most.numerator])
     weight = _solved(rows, len(root))
     if weight is None or min(weight) < 0:
         return None
@@ -45,8 +46,8 @@ def exact_weights(
     return weight if small and _fits(weight, uses, room) else None
 
 
-def _solved(rows: list[list[Fraction]], unknowns: int) -> list[Fraction] | None:
-    """A solution of linear equations, with 0 for what they leave open; None if there is none."""
+def _solved(rows: list[list[int]], unknowns: int) -> list[Fraction] | None:
+    """A solution of linear equations of whole numbers, with 0 for what they leave open; None if there is none."""
     lead: list[int] = []
     for column in range(unknowns):
         place = len(lead)
@@ -54,19 +55,25 @@ def _solved(rows: list[list[Fraction]], unknowns: int) -> list[Fraction] | None:
         if found is None:
             continue
         rows[place], rows[found] = rows[found], rows[place]
-        scale = rows[place][column]
-        rows[place] = [value / scale for value in rows[place]]
         for i, row in enumerate(rows):
             if i != place and row[column]:
-                factor = row[column]
-                rows[i] = [a - factor * b if b else a for a, b in zip(row, rows[place], strict=True)]
+                rows[i] = _cleared(row, rows[place], column)
         lead.append(column)
     if any(row[-1] for row in rows[len(lead) :]):
         return None
     solution = [Fraction(0)] * unknowns
     for row, column in zip(rows, lead, strict=False):
-        solution[column] = row[-1]
+        solution[column] = Fraction(row[-1], row[column])
     return solution
+
+
+def _cleared(row: list[int], by: list[int], column: int) -> list[int]:
+    """A multiple of a row less one of another, so that nothing is left in a column, in smallest terms."""
+    common = gcd(row[column], by[column])
+    times, less = by[column] // common, row[column] // common
+    found = [times * a - less * b for a, b in zip(row, by, strict=True)]
+    common = gcd(*found)
+    return [value // common for value in found] if common > 1 else found
 
 
 def rounded_weights(
@@ -94,4 +101,8 @@ def rounded_weights(
 
 
 def _fits(weight: Sequence[Fraction], uses: Sequence[Sequence[int]], room: Sequence[Fraction]) -> bool:
-    return all(sum(w * uses[j][o] for j, w in enumerate(weight)) <= most for o, most in enumerate(room))
+    parts = lcm(*(w.denominator for w in weight))
+    whole = [int(w * parts) for w in weight]
+    return all(
+        sum(w * each[o] for w, each in zip(whole, uses, strict=True)) <= most * parts for o, most in enumerate(room)
+    )

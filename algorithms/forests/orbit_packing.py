@@ -11,51 +11,57 @@ the weights are solved for exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ...core.schedule import Bools, Floats, Ints
 from ..graphs.network import edges_by
 from .exact_weights import exact_weights, rounded_weights
-from .priced_tree import priced_tree
+from .orbit_program import EXACT, Column, OrbitProgram, Solution
+from .priced_tree import priced_tree, priced_uses
 
 #: What depth costs, in prices of the dearest link: cheap trees, those between, and low ones.
-_RISES = (1e-7, 0.01, 0.1, 0.5, 10.0)
+_RISES = (1e-7, 0.03, 0.1, 0.3, 10.0)
 
-#: By how much prices are changed at random.
-_NOISE = (0.001, 0.3)
+#: Heights that cheap trees must not exceed, beyond that of the highest tree of the root that is used.
+_LOWER = (-1, 0)
+
+#: By how much the last prices are changed at random, and so those of all solutions, of which later ones count more.
+_NOISE = (0.3, 3.0)
+
+#: Part that the prices of all solutions before count.
+_BEFORE = 0.7
 
 #: What links cost at least: this part of the dearest, in proportion to how little room they have.
 _LEAST = 1e-3
 
-#: Cost of a forest that needs twice the room, in the largest cube of a height.
-_TOO_MUCH = 100.0
-
-#: Relative error of floating-point linear programs.
-_EXACT = 1e-9
-
-#: Rounds: at most, and without gain of this part until it ends.
-_ROUNDS, _IDLE, _GAIN = 200, 20, 1e-3
+#: Rounds: at most, and of how many the last must have gained this part of the value together while trees fit, and before.
+_ROUNDS, _LAST, _GAIN = 200, (10, 20), 0.04
 
 #: Nodes of trees that are grown until no more is tried to make trees lower.
 _WORK = 30_000_000
 
 #: Nodes of trees up to which small networks are packed again, with other changes of prices.
-_AGAIN = 60_000
+_AGAIN = 45_000
 
-#: Columns of the program, for each of its rows.
-_COLUMNS = 8
+#: Trees for every root and price of depth that are grown before there are prices; and nodes of all of them.
+_FIRST, _FIRST_WORK = 16, 1_000_000
+
+#: Nodes of trees that are grown at once.
+_AT_ONCE = 1_000_000
 
 #: Part of its value that a solution must have to be remembered instead of another one.
 _BETTER = 0.9
 
 #: Part of a room that is left free where weights are rounded.
 _SPARE = 1e-3
+
+#: No limit to heights.
+_ANY = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,27 +128,13 @@ class OrbitTree:
     height: int
 
 
-@dataclass(frozen=True, eq=False)
-class _Column:
-    """What the linear program knows of a tree, and how to grow it again."""
+@dataclass(frozen=True)
+class _Asked:
+    """A tree to be grown: its root, what depth costs, and how high it may be."""
 
     root: int
-    uses: Ints
-    height: int
-    price: Floats
     rise: float
-
-
-@dataclass(frozen=True, eq=False)
-class _Solution:
-    """A solution of the linear program: weights, how much room is lacking, prices of orbits and of roots, and value."""
-
-    weight: Floats
-    lacking: float
-    price: Floats
-    worth: Floats
-    value: float
-    full: Bools
+    limit: int = _ANY
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +183,7 @@ def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lam
         if found is not None and (best is None or found.tallness() < best.tallness()):
             best = found
         if best is None or sum(tree.height**3 * w for tree, w in zip(best.trees, best.weight, strict=True)) <= (
-            packing.least * len(network.roots) * (1 + _EXACT)
+            packing.least * len(network.roots) * (1 + EXACT)
         ):
             break
     return best
@@ -199,164 +191,145 @@ def pack_orbits(network: OrbitNetwork, seed: int, stop: Callable[[], bool] = lam
 
 def _packed(packing: _Packing, stop: Callable[[], bool]) -> OrbitForest | None:
     """Grow trees until they fit and no more is gained by others, or all are as low as any."""
-    solution, best, idle = packing.solve(), np.inf, 0
+    solution, values = packing.program.solve(), list[float]()
     for _ in range(_ROUNDS):
-        fits = solution.lacking <= _EXACT
-        idle = 0 if solution.value < best * (1 - _GAIN) else idle + 1
-        best = min(best, solution.value)
-        done = fits and (solution.value <= packing.least * (1 + _EXACT) or packing.grown > _WORK)
-        if done or idle >= _IDLE:
+        values.append(solution.value)
+        last = _LAST[0 if solution.fits else 1]
+        idle = len(values) > last and solution.value > values[-1 - last] * (1 - _GAIN)
+        if idle or (solution.fits and (solution.value <= packing.least * (1 + EXACT) or packing.grown > _WORK)):
             break
         if stop():
             return None
-        if fits:
-            packing.keep(solution)
+        packing.keep(solution)
         if packing.price(solution):
-            solution = packing.solve()
-    return packing.exact(solution) if solution.lacking <= _EXACT else None
+            solution = packing.program.solve()
+    return packing.exact(solution) if solution.fits else None
 
 
 class _Packing:
-    """The linear program while it grows."""
+    """The linear program, and the trees that are grown for it."""
 
     def __init__(self, network: OrbitNetwork, seed: int) -> None:
         self.network, self.random = network, np.random.default_rng(seed)
-        self.columns: list[_Column] = []
+        self.roots = range(len(network.roots))
         self.known: set[tuple[int, int, bytes]] = set()
-        self.room = np.array([float(room) for room in network.room])
-        self.rounds = self.grown = self.tried = 0
-        self.kept: list[tuple[_Column, Fraction]] = []
-        self.kept_value = np.inf
-        lowest = []
-        for root in range(len(network.roots)):
-            for rise in (10.0, 0.1, 1e-6):
-                self._add(root, network.scarcity, rise)
-            lowest.append(min(column.height for column in self.columns if column.root == root))
+        self.grown = self.tried = 0
+        self.kept: list[Solution] = []
+        self.path_links = 4 * int(network.ends.sum())
+        self.begun = self.fitted = False
+        self.before = np.zeros(len(network.room))
+        first = self._grown([_Asked(root, rise) for root in self.roots for rise in (10.0, 0.1, 1e-6)], network.scarcity)
+        cubes = [[column.height**3 for column in first if column.root == root] for root in self.roots]
         #: No forest has a smaller sum of cubes, as a tree at a high price of depth is a lowest one.
-        self.least = float(np.mean(np.array(lowest) ** 3))
-        self.highest = float(max(column.height for column in self.columns) ** 3)
+        self.least = float(np.mean([min(each) for each in cubes]))
+        room = np.array([float(room) for room in network.room])
+        self.program = OrbitProgram(room, len(self.roots), float(max(max(each) for each in cubes)))
+        self.program.add(first)
 
-    def price(self, solution: _Solution) -> int:
+    def price(self, solution: Solution) -> int:
         """Grow trees at the prices of a solution; gives how many are new."""
-        dearest = solution.price.max(initial=0.0) or 1.0
-        price = solution.price / dearest + _LEAST * self.network.scarcity
-        before = len(self.columns)
-        for noise in _NOISE:
-            for root in range(len(self.network.roots)):
-                for rise in _RISES:
-                    self._add(root, price * (1 + noise * self.random.random(len(price))), rise)
-        fresh = len(self.columns) - before
+        fresh = self._priced(solution) if self.begun else self._first()
+        self.begun = True
         if fresh:
-            self._forget(solution)
-        return fresh
+            self.program.forget(solution)
+            self.program.add(fresh)
+        return len(fresh)
 
-    def solve(self, *, spare: Floats | None = None, low: bool = True) -> _Solution:
-        """Solve the program: the least lack of room, then the least sum of the cubes of heights.
+    def _first(self) -> list[Column]:
+        """Grow trees at prices by chance."""
+        trees = [_Asked(root, rise) for root in self.roots for rise in _RISES]
+        times = min(_FIRST, _FIRST_WORK // (len(trees) * len(self.network.ends)))
+        return self._grown(trees * times, self._changed(self.network.scarcity, _NOISE[-1], len(trees) * times))
 
-        Parameters
-        ----------
-        spare : array of float, shape (orbits,)
-            Parts of the rooms that are left free.
-        low : bool
-            Whether heights count.
-        """
-        from scipy import optimize
-
-        self.rounds += 1
-        orbits, roots, count = len(self.room), len(self.network.roots), len(self.columns)
-        uses = np.array([column.uses for column in self.columns]).T / self.room[:, None]
-        whole = np.zeros((roots, count + 1))
-        whole[[column.root for column in self.columns], np.arange(count)] = 1.0
-        cost = self._cost(self.columns) if low else np.zeros(count)
-        solve: Any = optimize.linprog
-        answer = solve(
-            np.append(cost, _TOO_MUCH * self.highest),
-            A_ub=np.hstack([uses, -np.ones((orbits, 1))]),
-            b_ub=np.ones(orbits) if spare is None else 1 - spare,
-            A_eq=whole,
-            b_eq=np.ones(roots),
-            bounds=(0, None),
-            method="highs-ds",
+    def _priced(self, solution: Solution) -> list[Column]:
+        """Grow trees at the prices of a solution, and at those of all before, changed by chance."""
+        price = solution.price / (solution.price.max(initial=0.0) or 1.0)
+        self.before = _BEFORE * self.before + (1 - _BEFORE) * price if self.fitted else price
+        self.fitted = solution.fits
+        trees = [_Asked(root, rise) for root in self.roots for rise in _RISES]
+        if solution.fits:
+            high = {column.root: column.height for column in sorted(solution.used, key=lambda column: column.height)}
+            trees += [_Asked(root, _RISES[0], high[root] + more) for root in self.roots for more in _LOWER]
+        least = _LEAST * self.network.scarcity
+        prices = zip((price, self.before), _NOISE, strict=True)
+        return self._grown(
+            trees * len(_NOISE),
+            np.concatenate([self._changed(each + least, noise, len(trees)) for each, noise in prices]),
         )
-        weight, lacking = answer.x[:-1], float(answer.x[-1])
-        price = np.maximum(-answer.ineqlin.marginals, 0.0) / self.room
-        full = answer.ineqlin.residual <= _EXACT
-        return _Solution(weight, lacking, price, answer.eqlin.marginals, float(answer.fun), full)
 
-    def exact(self, solution: _Solution) -> OrbitForest | None:
-        """Solve for the weights of the used columns exactly, and grow their trees again; None if that is not possible.
+    def _changed(self, price: Floats, noise: float, times: int) -> Floats:
+        """Prices that are changed by chance; shape (times, orbits)."""
+        return np.asarray(price * (1 + noise * self.random.random((times, len(price)))))
+
+    def exact(self, solution: Solution) -> OrbitForest | None:
+        """Solve for the weights of the used columns exactly, and grow their trees; None if that is not possible.
 
         Where the weights have no small common denominator, those of an earlier solution are taken; or they are rounded,
         in rooms of which some is left free where that is possible.
         """
-        kept = self._weighted(solution) or self.kept
+        weighted = (self._weighted(each) for each in (solution, *reversed(self.kept)))
+        kept = next((each for each in weighted if each), [])
         if not kept:
-            narrow = self.solve(low=False).price > _EXACT
-            spared = self.solve(spare=np.where(narrow, 0.0, _SPARE))
-            kept = self._weighted(spared, rounded=True) if spared.lacking <= _EXACT else []
+            narrow = self.program.solve(low=False).price > EXACT
+            spared = self.program.solve(spare=np.where(narrow, 0.0, _SPARE))
+            kept = self._weighted(spared, rounded=True) if spared.fits else []
         if not kept:
             return None
-        trees = tuple(self._tree(column.root, column.price, column.rise) for column, _ in kept)
-        return OrbitForest(trees, tuple(w for _, w in kept), self.rounds, self.tried)
+        trees = tuple(self._tree(column) for column, _ in kept)
+        return OrbitForest(trees, tuple(w for _, w in kept), self.program.solved, self.tried)
 
-    def keep(self, solution: _Solution) -> None:
-        """Remember a solution that is much better than the one before, if its weights have a common denominator."""
-        if solution.value < self.kept_value * _BETTER and (weighted := self._weighted(solution)):
-            self.kept, self.kept_value = weighted, solution.value
+    def keep(self, solution: Solution) -> None:
+        """Remember a solution that fits and is much better than the one before."""
+        if solution.fits and (not self.kept or solution.value < self.kept[-1].value * _BETTER):
+            self.kept.append(solution)
 
-    def _weighted(self, solution: _Solution, *, rounded: bool = False) -> list[tuple[_Column, Fraction]]:
+    def _weighted(self, solution: Solution, *, rounded: bool = False) -> list[tuple[Column, Fraction]]:
         """The used columns with their exact weights; none where these are not found."""
-        used = [self.columns[j] for j in np.flatnonzero(solution.weight > _EXACT).tolist()]
-        root, uses = [column.root for column in used], [column.uses.tolist() for column in used]
+        root, uses = [column.root for column in solution.used], [column.uses.tolist() for column in solution.used]
         if rounded:
-            given = solution.weight[solution.weight > _EXACT].tolist()
-            weight = rounded_weights(uses, root, self.network.room, given)
+            weight = rounded_weights(uses, root, self.network.room, solution.weight.tolist())
         else:
             weight = exact_weights(uses, root, self.network.room, np.flatnonzero(solution.full).tolist())
-        return [(column, w) for column, w in zip(used, weight or [], strict=False) if w]
+        return [(column, w) for column, w in zip(solution.used, weight or [], strict=False) if w]
 
-    def _cost(self, columns: Sequence[_Column]) -> Floats:
-        cubes = np.array([column.height for column in columns], dtype=np.float64) ** 3
-        return np.asarray(cubes / len(self.network.roots), dtype=np.float64)
+    def _grown(self, trees: list[_Asked], prices: Floats) -> list[Column]:
+        """Grow trees at prices of orbits, which may be the same for all; gives those that are new."""
+        fresh: list[Column] = []
+        prices = np.broadcast_to(prices, (len(trees), len(self.network.room)))
+        step = max(_AT_ONCE // len(self.network.ends), 1)
+        for begin in range(0, len(trees), step):
+            some, at = trees[begin : begin + step], prices[begin : begin + step]
+            uses, heights = self._uses(some, at)
+            for j, (asked, height) in enumerate(zip(some, heights.tolist(), strict=True)):
+                key = asked.root, height, uses[j].tobytes()
+                if height >= 0 and key not in self.known:
+                    self.known.add(key)
+                    fresh.append(Column(asked.root, uses[j], height, at[j], asked.rise, asked.limit))
+        return fresh
 
-    def _add(self, root: int, price: Floats, rise: float) -> int:
-        tree = self._tree(root, price, rise)
-        uses = np.bincount(self.network.orbit[tree.links], minlength=len(price))
-        key = root, tree.height, uses.tobytes()
-        if key in self.known:
-            return 0
-        self.known.add(key)
-        self.columns.append(_Column(root, uses, tree.height, price, rise))
-        return 1
+    def _uses(self, trees: list[_Asked], prices: Floats) -> tuple[Ints, Ints]:
+        """What trees use of every orbit, shape (trees, orbits), and their heights, -1 of those that do not reach all."""
+        network, count = self.network, len(trees)
+        self.tried, self.grown = self.tried + count, self.grown + count * len(network.ends)
+        roots = network.roots[[asked.root for asked in trees]]
+        rises, limits = np.array([asked.rise for asked in trees]), np.array([asked.limit for asked in trees])
+        uses, heights = np.empty(prices.shape, dtype=np.int64), np.empty(count, dtype=np.int64)
+        fixed = network.orbit, *network.arcs, network.ends
+        while True:
+            links = np.empty(self.path_links, dtype=np.int64)
+            prices = np.ascontiguousarray(prices)
+            if priced_uses(roots, rises, limits, prices, *fixed, links, uses, heights) == count:
+                return uses, heights
+            self.path_links *= 2
 
-    def _tree(self, root: int, price: Floats, rise: float) -> OrbitTree:
+    def _tree(self, column: Column) -> OrbitTree:
+        """Grow the tree of a column."""
         network = self.network
         edges, nodes = int(network.ends.sum()) - 1, len(network.ends)
-        self.tried, self.grown = self.tried + 1, self.grown + nodes
         parent, child = np.empty(edges, dtype=np.int64), np.empty(edges, dtype=np.int64)
         offset, depth = np.empty(edges + 1, dtype=np.int64), np.empty(nodes, dtype=np.int64)
-        each = price[network.orbit]
-        room = 4 * edges
-        while True:
-            links = np.empty(room, dtype=np.int64)
-            node = int(network.roots[root])
-            count = priced_tree(node, *network.arcs, each, rise, network.ends, parent, child, offset, links, depth)
-            if count >= 0:
-                break
-            room *= 2
-        return OrbitTree(root, parent, child, offset, links[: offset[-1]].copy(), int(depth.max()))
-
-    def _forget(self, solution: _Solution) -> None:
-        """Leave out the columns that are dearest at the prices of a solution, but none that it uses."""
-        most, old = _COLUMNS * (len(self.room) + len(self.network.roots)), len(solution.weight)
-        if old > most:
-            kept = self._cheapest(solution, most // 2)
-            self.columns = [self.columns[j] for j in kept] + self.columns[old:]
-
-    def _cheapest(self, solution: _Solution, most: int) -> list[int]:
-        """The columns that a solution uses, and those that cost least beyond their worth."""
-        old = self.columns[: len(solution.weight)]
-        uses = np.array([column.uses for column in old])
-        beyond = self._cost(old) + uses @ solution.price - solution.worth[[column.root for column in old]]
-        beyond[solution.weight > 0] = -np.inf
-        return sorted(np.argsort(beyond, kind="stable")[:most].tolist())
+        links = np.empty(self.path_links, dtype=np.int64)
+        each, node = column.price[network.orbit], int(network.roots[column.root])
+        tree = parent, child, offset, links, depth
+        priced_tree(node, *network.arcs, each, column.rise, column.limit, network.ends, *tree)
+        return OrbitTree(column.root, parent, child, offset, links[: offset[-1]].copy(), int(depth.max()))

@@ -1,4 +1,4 @@
-"""One spanning tree at given prices of links, through switches that only pass on: cheap, or low, or between the two."""
+"""Spanning trees at given prices of links, through switches that only pass on: cheap, or low, or between the two."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def priced_tree(
     link: Any,
     price: Any,
     rise: float,
+    limit: int,
     ends: Any,
     parent: Any,
     child: Any,
@@ -45,7 +46,7 @@ def priced_tree(
     """Grow a tree by always joining the node that is cheapest to reach from any node of the tree.
 
     A node of the tree at depth d may be left at the cost ``rise d``, so that with a large ``rise`` trees are low and with
-    a small one cheap.
+    a small one cheap; at the depth ``limit`` none may be left.
 
     Parameters
     ----------
@@ -57,6 +58,8 @@ def priced_tree(
         Greater than 0.
     rise : float
         Price of depth.
+    limit : int
+        Depth at which nothing is joined any more.
     ends : array of bool, shape (nodes,)
         Nodes that the tree spans; all others are passed through.
     parent, child, offset, links : array of int
@@ -90,9 +93,8 @@ def priced_tree(
         if ends[v]:
             if depth[v] >= 0:
                 continue
-            if v == root:
-                depth[v] = 0
-            else:
+            depth[v] = 0
+            if v != root:
                 x, written = path_above(v, ends, before, arc_tail, written, links)
                 if written < 0:
                     return -1
@@ -102,8 +104,10 @@ def priced_tree(
                 offset[count] = written
             if count == wanted - 1:
                 break
-            leaving = rise * depth[v]
             label[v] = -1.0
+            if depth[v] >= limit:
+                continue
+            leaving = rise * depth[v]
         for arc in range(start[v], start[v + 1]):
             y = head[arc]
             there = leaving + price[link[arc]]
@@ -113,3 +117,65 @@ def priced_tree(
                 arc_tail[y] = v
                 heappush(heap, (there, y))
     return count
+
+
+@kernel
+def priced_uses(
+    roots: Any,
+    rises: Any,
+    limits: Any,
+    prices: Any,
+    orbit: Any,
+    start: Any,
+    head: Any,
+    link: Any,
+    ends: Any,
+    links: Any,
+    uses: Any,
+    heights: Any,
+) -> int:
+    """Grow trees, each at prices of its own, and count what they use of every orbit of links.
+
+    Parameters
+    ----------
+    roots, rises, limits : array, shape (trees,)
+        Where each tree starts, its price of depth, and how high it may be.
+    prices : array of float, shape (trees, orbits)
+        Greater than 0.
+    orbit : array of int, shape (links,)
+        Orbit of every link.
+    start, head, link, ends
+        The network, as :func:`priced_tree` takes it.
+    links : array of int
+        Room for the paths of one tree.
+    uses : array of int, shape (trees, orbits)
+        Where the uses are written to.
+    heights : array of int, shape (trees,)
+        Where the heights are written to, -1 for trees that do not reach all.
+
+    Returns
+    -------
+    int
+        Trees that were grown: fewer than all where ``links`` is too short.
+    """
+    nodes = len(start) - 1
+    parent, child = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    offset, depth = np.empty(nodes + 1, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    price = np.empty(len(orbit))
+    edges = ends.sum() - 1
+    for tree in range(len(roots)):
+        for j in range(len(orbit)):
+            price[j] = prices[tree, orbit[j]]
+        count = priced_tree(
+            roots[tree], start, head, link, price, rises[tree], limits[tree], ends, parent, child, offset, links, depth
+        )
+        if count < 0:
+            return tree
+        if count < edges:
+            heights[tree] = -1
+            continue
+        uses[tree, :] = 0
+        for place in range(offset[count]):
+            uses[tree, orbit[links[place]]] += 1
+        heights[tree] = depth.max()
+    return len(roots)

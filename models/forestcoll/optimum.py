@@ -65,9 +65,13 @@ def smallest_k(problem: ForestProblem, best: Optimum) -> int:
     Bandwidth that is left over may be rounded off.
 
     Proposition 3 asks that every ``U b_e`` be whole; with ``floor(U b_e)`` fewer trees may do. All numbers up to 128
-    are tried; those are left out with which a switch would have more coming in than going out.
+    are tried; those are left out whose trees do not fit through the bottleneck, and those with which a switch would have
+    more coming in than going out.
     """
+    rates, outside = entering(problem, best.side), int(problem.roots[~best.side].sum())
     for k in range(1, min(best.k, _TRIED + 1)):
+        if sum(count * int(k * best.ratio * rate) for rate, count in rates.items()) < k * outside:
+            continue
         graph = problem.wires(k * best.ratio).graph()
         demand: Exact = problem.roots * k
         if unbalanced(problem, graph) is None and RootedFlow(graph, demand, problem.sinks).violation() is None:
@@ -91,18 +95,21 @@ def fixed_k(problem: ForestProblem, best: Optimum, k: int) -> tuple[Fraction, Bo
     tuple
         U, and the last cut that was violated below it, or the optimum's.
     """
-    tail, head = problem.ends
 
     def graph(copies: Fraction) -> Network:
         return problem.wires(copies).graph()
 
     def needed(side: Bools) -> Fraction:
-        entering = (side[head] & ~side[tail]).nonzero()[0].tolist()
-        rates = Counter(problem.bandwidths[link] for link in entering)
-        return smallest_room(rates, k * int(problem.roots[~side].sum()))
+        return smallest_room(entering(problem, side), k * int(problem.roots[~side].sum()))
 
     copies, side = smallest_step(graph, needed, problem.roots * k, problem.sinks, k * best.ratio)
     return copies, best.side if side is None else side
+
+
+def entering(problem: ForestProblem, side: Bools) -> Counter[int]:
+    """Bandwidths of the links into a set of nodes, and how many have each."""
+    tail, head = problem.ends
+    return Counter(problem.bandwidths[link] for link in (side[head] & ~side[tail]).nonzero()[0].tolist())
 
 
 def smallest_room(rates: Counter[int], copies: int) -> Fraction:

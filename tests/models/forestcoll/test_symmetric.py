@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 
@@ -58,6 +59,31 @@ def test_as_fast_and_as_low_as_without(network):
     plain = finished(instance, symmetry="none", repack=5)
     assert (done.record.status, done.record.objective) == ("optimal", plain.record.objective)
     assert done.record.metrics["mean_height"] <= plain.record.metrics["mean_height"]
+
+
+@pytest.mark.parametrize(("network", "highest", "mean"), [("mi250(boxes=2)", 6, 5.33), ("dgx1()", 2, 2.0)])
+def test_low_trees(network, highest, mean):
+    """Heights that the linear program over trees has reached are kept."""
+    metrics = finished(solved(network)[0]).record.metrics
+    assert metrics["max_height"] <= highest and metrics["mean_height"] <= mean
+
+
+def test_whoever_used_highs_before():
+    """A thread in which HiGHS has run with another number of threads packs the same forest."""
+    import highspy
+
+    def with_two_threads() -> dict[str, object]:
+        other = highspy.Highs()
+        other.setOptionValue("output_flag", False)
+        other.setOptionValue("threads", 2)
+        other.addCol(1.0, 0.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
+        other.run()
+        return finished(instance).record.metrics
+
+    instance, done = solved("mi250(boxes=1)")
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(with_two_threads).result()
+    assert found["mean_height"] == done.record.metrics["mean_height"]
 
 
 def test_kept_or_written():

@@ -1,0 +1,199 @@
+"""The linear program over trees and orbits, which grows by columns and is solved again from where it stood.
+
+A column is a tree of one of the roots, with a weight. The weights of every root's trees add up to 1; a row for each
+orbit of links says that no more than its room is used, but for a lack of room that all orbits share and that is dear.
+What is sought is the least lack, and then the least sum of the cubes of heights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import CwbError
+from ...core.schedule import Bools, Floats, Ints
+
+#: Cost of a forest that needs twice the room, in the largest cube of a height.
+_TOO_MUCH = 100.0
+
+#: Relative error of floating-point linear programs.
+EXACT = 1e-9
+
+#: Columns of the program, for each of its rows.
+_COLUMNS = 32
+
+#: Simplex method that goes on from a solution to which columns were added.
+_PRIMAL = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """What the linear program knows of a tree, and how to grow it again.
+
+    Parameters
+    ----------
+    root : int
+        Position of its root.
+    uses : array of int, shape (orbits,)
+        How often it uses links of every orbit.
+    height : int
+        Most edges between the root and a node.
+    price : array of float, shape (orbits,)
+        Prices at which it was grown.
+    rise : float
+        What depth cost.
+    limit : int
+        How high it was allowed to be.
+    """
+
+    root: int
+    uses: Ints
+    height: int
+    price: Floats
+    rise: float
+    limit: int
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A solution: columns that are used with their weights, how much room is lacking, prices of orbits and of roots.
+
+    ``value`` is what was minimized, and ``full`` says which orbits are used to the full.
+    """
+
+    used: tuple[Column, ...]
+    weight: Floats
+    lacking: float
+    price: Floats
+    worth: Floats
+    value: float
+    full: Bools
+
+    @property
+    def fits(self) -> bool:
+        """Whether no room is lacking."""
+        return self.lacking <= EXACT
+
+
+class OrbitProgram:
+    """The program while it grows.
+
+    Parameters
+    ----------
+    room : array of float, shape (orbits,)
+        How often trees of total weight 1 from each of the roots may use the links of an orbit.
+    roots : int
+        Roots.
+    dearest : float
+        No tree has a larger cube of its height.
+    """
+
+    def __init__(self, room: Floats, roots: int, dearest: float) -> None:
+        self.room, self.roots, self.lack = room, roots, _TOO_MUCH * dearest
+        self.columns: list[Column] = []
+        self.solved = 0
+        self._loaded = 0
+        self._highs: Any = None
+        self._upper = np.ones(len(room))
+
+    def add(self, columns: Sequence[Column]) -> None:
+        """Add trees."""
+        self.columns += columns
+
+    def solve(self, *, spare: Floats | None = None, low: bool = True) -> Solution:
+        """Solve the program.
+
+        Parameters
+        ----------
+        spare : array of float, shape (orbits,)
+            Parts of the rooms that are left free.
+        low : bool
+            Whether heights count.
+        """
+        if self._highs is None or spare is not None or not low:
+            self._begin(np.ones(len(self.room)) if spare is None else 1 - spare)
+        self._load(self.columns[self._loaded :], low=low)
+        solution = self._solution()
+        self.solved += 1
+        if spare is not None or not low:
+            self._highs = None
+        return solution
+
+    def forget(self, solution: Solution) -> None:
+        """Leave out the columns that are dearest at the prices of a solution, but none that it uses, once they are many."""
+        most = _COLUMNS * (len(self.room) + self.roots)
+        if len(self.columns) <= most:
+            return
+        uses = np.array([column.uses for column in self.columns])
+        root = [column.root for column in self.columns]
+        beyond = self._cost(self.columns) + uses @ solution.price - solution.worth[root]
+        used = set(map(id, solution.used))
+        beyond[[id(column) in used for column in self.columns]] = -np.inf
+        kept = np.sort(np.argsort(beyond, kind="stable")[: most // 2])
+        self.columns = [self.columns[j] for j in kept.tolist()]
+        self._highs = None
+
+    def _begin(self, upper: Floats) -> None:
+        """Begin with the rows and the lack of room alone."""
+        import highspy
+
+        self._highs, self._loaded, self._upper = highspy.Highs(), 0, upper
+        options = {"output_flag": False, "threads": 1, "presolve": "off", "simplex_strategy": _PRIMAL}
+        for option, value in options.items():
+            self._highs.setOptionValue(option, value)
+        orbits, rows = len(self.room), len(self.room) + self.roots
+        lower = np.append(np.full(orbits, -highspy.kHighsInf), np.ones(self.roots))
+        none, empty = np.zeros(rows, dtype=np.int32), np.zeros(0)
+        self._highs.addRows(rows, lower, np.append(upper, np.ones(self.roots)), 0, none, none[:0], empty)
+        every = np.arange(orbits, dtype=np.int32)
+        self._highs.addCol(self.lack, 0.0, highspy.kHighsInf, orbits, every, -np.ones(orbits))
+
+    def _load(self, columns: Sequence[Column], *, low: bool) -> None:
+        """Hand columns over that are not in the program yet."""
+        if not columns:
+            return
+        import highspy
+
+        count = len(columns)
+        whole = np.zeros((count, self.roots))
+        whole[np.arange(count), [column.root for column in columns]] = 1.0
+        entry = np.hstack([np.array([column.uses for column in columns]) / self.room, whole])
+        column, row = np.nonzero(entry)
+        cost = self._cost(columns) if low else np.zeros(count)
+        start = np.searchsorted(column, np.arange(count)).astype(np.int32)
+        most = np.full(count, highspy.kHighsInf)
+        entries = entry[column, row]
+        self._highs.addCols(count, cost, np.zeros(count), most, len(row), start, row.astype(np.int32), entries)
+        self._loaded += count
+
+    def _solution(self) -> Solution:
+        import highspy
+
+        highs = self._highs
+        if highs.run() != highspy.HighsStatus.kOk:  # who used HiGHS in this thread before had other threads
+            highspy.Highs.resetGlobalScheduler(True)
+            highs.run()
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise CwbError(
+                f"HiGHS could not solve a program of trees: {highs.modelStatusToString(highs.getModelStatus())}"
+            )
+        found, orbits = highs.getSolution(), len(self.room)
+        lacking, weight = found.col_value[0], np.array(found.col_value[1:])
+        dual, load = np.array(found.row_dual), np.array(found.row_value[:orbits])
+        used = np.flatnonzero(weight > EXACT)
+        return Solution(
+            tuple(self.columns[j] for j in used.tolist()),
+            weight[used],
+            lacking,
+            np.maximum(-dual[:orbits], 0.0) / self.room,
+            dual[orbits:],
+            highs.getObjectiveValue(),
+            self._upper - load <= EXACT,
+        )
+
+    def _cost(self, columns: Sequence[Column]) -> Floats:
+        cubes = np.array([column.height for column in columns], dtype=np.float64) ** 3
+        return np.asarray(cubes / self.roots, dtype=np.float64)
