@@ -6,7 +6,6 @@ proves and how far it has been run stands here. ``tests/docs/test_choosing.py`` 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from cwb.core.method import Kind, Method
 from cwb.harness import registry
 from cwb.harness.takers import Probes
 from cwb.instances import load
+from prose import laid_out
 
 PAGE = Path(__file__).parent / "methods" / "index.md"
 
@@ -171,7 +171,7 @@ def tables() -> str:
     probes = Probes()
     lines: list[str] = []
     for (heading, sentence), methods in GROUPS.items():
-        lines += [f"### {heading}", "", *sentences(sentence), ""]
+        lines += [f"### {heading}", "", laid_out(sentence), ""]
         lines += [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
         lines += [f"| {' | '.join(cells(registry.get(name), about, probes))} |" for name, about in methods.items()]
         lines.append("")
@@ -194,11 +194,6 @@ def reached(about: About) -> str:
     """Size of the instance, its name, and the time."""
     time = "" if about.seconds is None else f", {about.seconds:g} s"
     return f"{load(about.instance).npus:,}: `{about.instance}`{time}"
-
-
-def sentences(text: str) -> list[str]:
-    """One sentence a line."""
-    return re.split(r"(?<=[.?]) ", text)
 
 
 def written(page: str) -> str:
