@@ -7,6 +7,7 @@ A block begins with ``<!-- KIND: NAMES -->`` and ends with ``<!-- end of KIND --
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from cwb.harness import registry
 from cwb.schedules.metrics import GROUPS
 
 DOCS = Path(__file__).parent
+sys.path.append(str(DOCS))
+
+from equations import declared  # noqa: E402 (beside this file)
 
 #: What stands below the metrics of methods, on their pages.
 BESIDE = "Records also have the [metrics of the verifier](../metrics.md).\n"
@@ -50,6 +54,13 @@ def verified(_: list[str]) -> str:
     return "\n".join(parts)
 
 
+def equations(names: list[str]) -> str:
+    """The functions that declare a formulation."""
+    (name,) = names
+    rows = "".join(f"| `{function}` | {text} |\n" for function, text in declared(name))
+    return f"| function of `{name}` | what it declares |\n| --- | --- |\n{rows}"
+
+
 def described(entries: Iterable[tuple[str, Metric]]) -> Iterator[tuple[str, str, str]]:
     """Cells of metrics."""
     for name, metric in entries:
@@ -66,7 +77,7 @@ def table(headings: tuple[str, ...], rows: dict[tuple[str, ...], list[str]], nam
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-KINDS = {"options": options, "metrics": metrics, "verified": verified}
+KINDS = {"options": options, "metrics": metrics, "verified": verified, "equations": equations}
 
 
 def written(page: str) -> str:

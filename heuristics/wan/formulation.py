@@ -32,7 +32,7 @@ def build(wan: Wan, trees: Ints, unit: int) -> Any:
 
 
 def variables(m: Any) -> None:
-    """``k_i`` in {0, 1}: whether a tree carries a unit."""
+    """``k_i in {0, 1}``: whether a tree carries a unit."""
     m.count = pyo.Var(m.T, domain=pyo.Binary)
 
 

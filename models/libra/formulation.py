@@ -52,7 +52,7 @@ def sets(m: Any, problem: DesignProblem) -> None:
 
 
 def variables(m: Any) -> None:
-    """B_d and 1/B_d, the time of each collective and of each overlapped stage, the iteration time and the cost.
+    """``B_d`` and ``y_d``, its inverse; ``t_k`` of collectives, ``v_o`` of overlapped stages, the iteration time T, the cost C.
 
     The scale of the limits is 1; a relaxation that allows all multiples of allowed plans frees it (see
     :mod:`.outer_approximation`).
@@ -68,7 +68,7 @@ def variables(m: Any) -> None:
 
 
 def inverse_bandwidth(m: Any) -> None:
-    """``B_d * (1/B)_d >= 1``; at least is enough, since a larger inverse only lengthens the times."""
+    """``B_d y_d >= 1``; at least is enough, since a larger inverse only lengthens the times."""
 
     @m.Constraint(m.U)
     def inverse_bandwidth(m: Any, d: int) -> Any:
@@ -76,7 +76,7 @@ def inverse_bandwidth(m: Any) -> None:
 
 
 def collective_time(m: Any, problem: DesignProblem) -> None:
-    """``t_k >= m_kd / B_d``: the slowest dimension determines the collective (section 4.4.2)."""
+    """``t_k >= m_kd y_d``: the slowest dimension determines the collective (section 4.4.2)."""
 
     @m.Constraint(m.KD)
     def collective_time(m: Any, k: int, d: int) -> Any:
@@ -90,7 +90,7 @@ def traffic_coefficient(problem: DesignProblem, k: int, d: int) -> float:
 
 
 def overlapped_time(m: Any, problem: DesignProblem) -> None:
-    """``TP_Comm`` runs beside ``DP_Compute + DP_Comm``: the longer one counts (section 4.4.2, figure 4.4c)."""
+    """``v_o >= sum_{k in TP_o} t_k`` and ``v_o >= q_o + sum_{k in DP_o} t_k``: the longer one counts (section 4.4.2)."""
     stages = problem.time.overlaps
 
     @m.Constraint(m.O)
@@ -104,7 +104,7 @@ def overlapped_time(m: Any, problem: DesignProblem) -> None:
 
 
 def iteration_time(m: Any, problem: DesignProblem) -> None:
-    """All computation and communication of an iteration, one after the other where nothing overlaps (section 4.4.2)."""
+    """``T = K + sum_k t_k + sum_o w_o v_o``: computation K and communication, in turn or overlapped (section 4.4.2)."""
     time = problem.time
 
     @m.Constraint()
@@ -115,7 +115,7 @@ def iteration_time(m: Any, problem: DesignProblem) -> None:
 
 
 def network_cost(m: Any, problem: DesignProblem) -> None:
-    """``N sum_d c_d B_d``: links, and NICs and switch ports where the block has a switch (section 4.4.3)."""
+    """``C = sum_d c_d B_d``: links, and NICs and switch ports where the block has a switch (section 4.4.3)."""
     prices = problem.prices_usd_per_Bps or (0,) * problem.dimensions
     units = [problem.cost_unit_usd / unit for unit in problem.bandwidth_units_Bps]
 
@@ -125,7 +125,7 @@ def network_cost(m: Any, problem: DesignProblem) -> None:
 
 
 def design_constraints(m: Any, problem: DesignProblem) -> None:
-    """Budgets and linear constraints of the dimensions (section 4.4.4), each divided by its largest coefficient."""
+    """``sum_d g_id B_d <= h_i``, or ``=`` or ``>=``: budgets and linear constraints (section 4.4.4), scaled by rows."""
     m.C = pyo.RangeSet(len(problem.constraints))
 
     @m.Constraint(m.C)
@@ -154,6 +154,6 @@ def constraint_row_scale(problem: DesignProblem, index: int) -> float:
 
 
 def objective(m: Any, problem: DesignProblem) -> None:
-    """PerfOptBW minimizes the iteration time, PerfPerCostOptBW its product with the cost (section 4.4.5)."""
+    """Minimize ``T`` (PerfOptBW) or ``T C`` (PerfPerCostOptBW, section 4.4.5)."""
     wanted = m.time if problem.objective is Objective.PERF else m.time * m.cost
     m.objective = pyo.Objective(expr=wanted, sense=pyo.minimize)

@@ -55,7 +55,7 @@ def arrivals(m: Any, problem: TimeExpanded, c: int, n: int, by: int | None = Non
 
 
 def post(m: Any, problem: TimeExpanded) -> None:
-    """``sum_{e into n, t} x_{c,e,t} = 1`` for n in D_c (postcondition)."""
+    """``sum_{e into n, t} x_{c,e,t} = 1`` for n in ``D_c`` (postcondition)."""
 
     @m.Constraint(m.needed)
     def post(m: Any, c: int, n: int) -> Any:
@@ -64,7 +64,7 @@ def post(m: Any, problem: TimeExpanded) -> None:
 
 
 def once(m: Any, problem: TimeExpanded) -> None:
-    """``sum_{e into n, t} x_{c,e,t} <= 1`` for n not in D_c: a rank that passes on receives a chunk once."""
+    """``sum_{e into n, t} x_{c,e,t} <= 1`` for n not in ``D_c``: a rank that passes on receives a chunk once."""
     others = [
         (c, n)
         for c, chunk in enumerate(problem.chunks)
@@ -78,7 +78,7 @@ def once(m: Any, problem: TimeExpanded) -> None:
 
 
 def has_first(m: Any, problem: TimeExpanded) -> None:
-    """``x_{c,(i,j),t} <= sum_{e into i, u + w_e <= t} x_{c,e,u}`` for i != s_c: what is sent has come before."""
+    """``x_{c,(i,j),t} <= sum_{e into i, u + w_e <= t} x_{c,e,u}`` for ``i != s_c``: what is sent has come before."""
     later = [(c, e, t) for c, e, t in m.starts if problem.edges[e].source != problem.chunks[c].source]
 
     @m.Constraint(later)
@@ -101,7 +101,7 @@ def link(m: Any, problem: TimeExpanded) -> None:
 
 
 def makespan(m: Any, problem: TimeExpanded) -> None:
-    """``sum_{e into n, t} (t + w_e) x_{c,e,t} <= T`` for n in D_c: no arrival is later."""
+    """``sum_{e into n, t} (t + w_e) x_{c,e,t} <= T`` for n in ``D_c``: no arrival is later."""
 
     @m.Constraint(m.needed)
     def makespan(m: Any, c: int, n: int) -> Any:

@@ -26,7 +26,7 @@ def test_blocks_are_what_the_script_writes(script: dict[str, Any]) -> None:
 
 
 def test_every_method_has_its_blocks(script: dict[str, Any]) -> None:
-    """Options and metrics of every method that has some stand on one page each."""
+    """Options and metrics of every method that has some stand on one page each, and so do the equations of formulations."""
     found = [
         (kind, name)
         for path in script["pages"]()
@@ -38,3 +38,12 @@ def test_every_method_has_its_blocks(script: dict[str, Any]) -> None:
         method = registry.get(name)
         assert ("options", name) in found or not method.options.model_fields, name
         assert ("metrics", name) in found or not method.metrics, name
+    assert {name for kind, name in found if kind == "equations"} == set(registry.FORMULATIONS)
+
+
+def test_formulas_of_docstrings_become_mathematics(script: dict[str, Any]) -> None:
+    """Indices, words and signs of a docstring's formula are written in LaTeX; a name of the code stays one."""
+    formula = runpy.run_path(str(DOCS / "equations.py"))["formula"]
+    assert formula("sum_{e into v} f^t_e <= rbar") == r"$\sum_{e\text{ into }v} f^{t}_{e} \le \bar r$"
+    assert formula("y_{v,e} in {0, 1, ..., P}") == r"$y_{v,e} \in \{0, 1, \dots, P\}$"
+    assert formula("add_tree") == "`add_tree`"

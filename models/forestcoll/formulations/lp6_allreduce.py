@@ -129,7 +129,7 @@ def broadcast_capacity(m: Any) -> None:
 
 
 def broadcast_balance(m: Any, pairs: PairNetwork) -> None:
-    """``sum_u f^{s,t}_{uv} + x_v = sum_w f^{s,t}_{vw}`` for v != t: all rates arrive at t; (6), first row."""
+    """``sum_u f^{s,t}_{uv} + x_v = sum_w f^{s,t}_{vw}`` for ``v != t``: all rates arrive at t; (6), first row."""
     leaving, entering = neighbours(pairs)
 
     @rows(m, [(t, v) for t in m.N for v in m.N if v != t])
@@ -147,7 +147,7 @@ def reduce_capacity(m: Any) -> None:
 
 
 def reduce_balance(m: Any, pairs: PairNetwork) -> None:
-    """``sum_u f^{t,s}_{uv} = sum_w f^{t,s}_{vw} + x_v`` for v != t: t reaches every root at its rate.
+    """``sum_u f^{t,s}_{uv} = sum_w f^{t,s}_{vw} + x_v`` for ``v != t``: t reaches every root at its rate.
 
     (6), second row.
     """

@@ -220,7 +220,7 @@ def assigned(m: Any, sets: RoundIndexSets) -> None:
 
 
 def objective(m: Any, sets: RoundIndexSets, gamma: float) -> None:
-    """Maximize the paper's objective and ``sum gamma / ((k'+1) (1 + FW[n, d])) P[n, d, k']``, 1 / (k'+1) where n is d.
+    """Maximize the paper's objective and ``sum gamma / ((k'+1) (1 + FW[n, d])) P[n, d, k']``, ``1 / (k'+1)`` where n is d.
 
     FW is the distance in epochs. A chunk that is there by index k of the round counts 1 / k for every index from then
     on.

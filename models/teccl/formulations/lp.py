@@ -127,7 +127,7 @@ def build(sets: LpIndexSets, objective: str = "makespan") -> Any:
 
 
 def variables(m: Any, sets: LpIndexSets, *, whole: bool) -> None:
-    """``F[s, e, k]`` flows; ``B[s, n, k]`` is kept from index k to k + 1; ``R[s, d, k]`` is read at index k.
+    """``F[s, e, k]`` flows; ``B[s, n, k]`` is kept from index k to ``k + 1``; ``R[s, d, k]`` is read at index k.
 
     ``part`` of all demands is met. With the paper's objective the part is 1.
     """

@@ -203,7 +203,7 @@ def ready(m: Any, sets: IndexSets) -> None:
 
 
 def destination(m: Any, sets: IndexSets) -> None:
-    """``R[q, d, K] = D[q, d]``: everybody has what it needs in the end; R[q, d, k] = B[q, d, k + 1] where D is 1."""
+    """``R[q, d, K] = D[q, d]``: everybody has what it needs in the end; ``R[q, d, k] = B[q, d, k + 1]`` where D is 1."""
     rows = [(q, d) for q, commodity in enumerate(sets.problem.commodities) for d in commodity.targets]
 
     @m.Constraint(rows)

@@ -1,0 +1,133 @@
+"""The variables, constraints and objective of a declared model, as the docstrings of its functions have them."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from types import FunctionType, ModuleType
+from typing import Any
+
+from cwb.harness import registry
+
+#: Signs and words of docstrings, in LaTeX.
+_SIGNS = {
+    **{
+        name: f"\\{name}"
+        for name in ("sum", "alpha", "beta", "gamma", "delta", "kappa", "rho", "tau", "max", "min", "Omega")
+    },
+    **{"<=": "\\le", ">=": "\\ge", "!=": "\\ne", "...": "\\dots", "*": "\\cdot", " in ": " \\in ", "rbar": "\\bar r"},
+    **{"{": "\\{", "}": "\\}", "|": "\\vert{}"},
+}
+
+#: Relations, indices, words between letters, words, and whatever else a formula is made of.
+_TOKEN = re.compile(
+    r"<=|>=|!=|\.\.\.|[_^]\{|[_^](?:[A-Z]+|[a-z]+|\d+)| in | (?:into|out of|at|with|on|new|old|over)\b ?"
+    r"|[A-Za-z]+_[A-Z][a-z]\w*|[A-Za-z]+|."
+)
+
+#: What is a name of the code and no formula.
+_NAME = re.compile(r"[a-z]{3,}(?:[-_][a-z]+)+")
+
+
+def declared(name: str) -> Iterator[tuple[str, str]]:
+    """Names of the functions that declare a formulation, in order, and what each declares, in Markdown."""
+    seen: set[FunctionType] = set()
+    module, _, build = registry.formulation(name).places["build"].partition(":")
+    for function in _called(getattr(import_module(module), build), seen):
+        if _declares(function) and not function.__name__.startswith("build"):
+            text = re.sub(r":\w+:`~?([^`]+)`", r"``\1``", (inspect.getdoc(function) or "").split("\n\n")[0])
+            text = text.replace("\n", " ")
+            yield function.__name__, re.sub(r"``(.+?)``", lambda code: formula(code[1]), text)
+
+
+def _called(function: FunctionType, seen: set[FunctionType]) -> Iterator[FunctionType]:
+    """Functions of methods that a function calls, each before those that it calls."""
+    module = inspect.getmodule(function)
+    for node in _calls(ast.parse(textwrap.dedent(inspect.getsource(function)))):
+        found = _resolved(node.func, module)
+        if isinstance(found, FunctionType) and found not in seen and ".core." not in found.__module__:
+            seen.add(found)
+            yield found
+            yield from _called(found, seen)
+
+
+def _calls(tree: ast.AST) -> Iterator[ast.Call]:
+    """Calls in the order of the text."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    yield from sorted(calls, key=lambda call: (call.lineno, call.col_offset))
+
+
+def _resolved(called: ast.expr, module: ModuleType | None) -> Any:
+    """What a name stands for, or a function of a module of methods."""
+    if isinstance(called, ast.Name):
+        return getattr(module, called.id, None)
+    if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+        owner = getattr(module, called.value.id, None)
+        if isinstance(owner, ModuleType) and owner.__name__.startswith("cwb."):
+            return getattr(owner, called.attr, None)
+    return None
+
+
+def _declares(function: Callable[..., Any]) -> bool:
+    """Whether a function adds variables, constraints or an objective to the model that is its first argument."""
+    definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    if not isinstance(definition, ast.FunctionDef) or not definition.args.args:
+        return False
+    model = definition.args.args[0].arg
+    source = ast.unparse(definition)
+    made = r"Var|Constraint|ConstraintList|Objective"
+    return re.search(rf"= pyo\.({made})\(|@{model}\.({made})\(|@rows\({model}\b", source) is not None
+
+
+def formula(code: str) -> str:
+    """A formula of a docstring in LaTeX, between dollars; names of code stay what they are."""
+    return f"`{code}`" if _NAME.fullmatch(code) else f"${_latex(code)}$"
+
+
+def _latex(code: str) -> str:
+    """Signs, words and indices of a formula: ``_`` and ``^`` take braces, or all letters or digits that follow."""
+    made, at = "", 0
+    while found := _TOKEN.match(code, at):
+        at = found.end()
+        part = found[0]
+        if part in ("_{", "^{"):
+            end = _closing(code, at)
+            made += f"{part}{_latex(code[at:end])}}}"
+            at = end + 1
+        else:
+            made += _translated(part)
+    return made.strip()
+
+
+def _closing(code: str, at: int) -> int:
+    """Where a brace that is open ends."""
+    depth = 1
+    while True:
+        depth += {"{": 1, "}": -1}.get(code[at], 0)
+        if not depth:
+            return at
+        at += 1
+
+
+def _translated(part: str) -> str:
+    """A part in LaTeX."""
+    if part in _SIGNS:
+        return _SIGNS[part]
+    if part[0] in "_^":
+        return f"{part[0]}{{{part[1:]}}}"
+    if len(part) > 2 and part.replace(" ", "").isalpha() and part[0] == " ":
+        return f"\\text{{{part}}}"
+    if (len(part) > 2 and part[0].isalpha()) or part == "in":
+        return f"\\mathrm{{{part}}}".replace("_", "\\_")
+    return part
+
+
+if __name__ == "__main__":
+    for name in registry.formulation_names():
+        print("##", name)
+        for function, text in declared(name):
+            print(f"| `{function}` | {text} |")
