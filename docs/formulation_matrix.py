@@ -47,7 +47,7 @@ to it.
 
 Times are the least of {repeats} runs with one thread on {day}.
 {where}
-They tell orders of magnitude, not which solver is the fastest: the instances are chosen to be small.
+They show orders of magnitude, not which solver is the fastest: the instances are chosen to be small.
 Statuses and values are tested at every change of cwb (`tests/models/test_formulations.py`).
 """
 

@@ -120,7 +120,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SpffOptions
 METHOD = Method(
     name="spff",
     kind=Kind.HEURISTIC,
-    summary="shortest path first: chunks go the shortest ways, in rounds",
+    summary="shortest path first: chunks take the shortest paths, in rounds",
     paper="a reading of the baseline that TE-CCL names (Liu et al., SIGCOMM 2024, section 4.2)",
     answer_type=StepSchedule,
     options=SpffOptions,
