@@ -46,7 +46,7 @@ def start(m: Any) -> None:
 
 
 def gain(m: Any) -> None:
-    """``f_{c,j,t+1} = f_{c,j,t} + sum_i x_{c,i,j,t}``: whoever receives a chunk has it, and nothing comes twice."""
+    """``f_{c,j,t+1} = f_{c,j,t} + sum_i x_{c,i,j,t}``: a rank that receives a chunk has it, and nothing comes twice."""
 
     @m.Constraint(m.C, m.N, m.T)
     def gain(m: Any, c: int, j: int, t: int) -> Any:
