@@ -16,6 +16,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from resource import RUSAGE_SELF, getrusage
 from time import process_time
 
 from cwb import solvers
@@ -127,24 +128,30 @@ def example(*, smoke: bool) -> None:
 
 
 def large(*, smoke: bool) -> None:
-    """Print the seconds that large all-to-alls take."""
-    table = Table(
-        "grid", "NPUs", "sends", "time / bound", "status", "synthesis", "verify", "simulate", title="CPU seconds"
-    )
-    for sides in [(4, 4, 4)] if smoke else [(16, 16), (8, 8, 8), (10, 10, 10)]:
+    """Print the seconds that large all-to-alls take, of chunks of a second, and of 1 GiB in all with latency."""
+    headings = ("grid", "latency", "NPUs", "sends", "time / bound", "status", "synthesis", "MiB", "verify", "simulate")
+    table = Table(*headings, title="CPU seconds; MiB are the peak of the process after the synthesis")
+    sizes = [(4, 4, 4)] if smoke else [(16, 16), (8, 8, 8), (10, 10, 10)]
+    for sides, late in [(sides, late) for sides in sizes for late in (False, True)]:
         instance = mesh(sides, [tuple(range(_count(sides)))])
+        if late:
+            whole = Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**30))
+            network = load(f"mesh({', '.join(map(str, sides))}, bandwidth='50 GB/s', latency='0.5 us')")
+            instance = network.with_changes(demand=whole)
         options = METHOD.options.model_validate({"bound": "cut"})
         times = [process_time()]
         outcome = METHOD.run(instance, solvers.get("highs"), Budget(), options)
         times.append(process_time())
+        peak = f"{getrusage(RUSAGE_SELF).ru_maxrss / 2**10:,.0f}"
         assert not verify(instance, outcome.answer).violations
         times.append(process_time())
         trace = simulate(instance, outcome.answer)
         times.append(process_time())
         spent = [f"{b - a:.1f}" for a, b in pairwise(times)]
         ratio = f"{trace.completion_s / outcome.bound:.4f}"
-        name = "x".join(map(str, sides))
-        table.add_row(name, str(_count(sides)), f"{len(outcome.answer.sends):,}", ratio, outcome.status.value, *spent)
+        what = ["x".join(map(str, sides)), "0.5 us" if late else "none", str(_count(sides))]
+        numbers = [f"{len(outcome.answer.sends):,}", ratio, outcome.status.value]
+        table.add_row(*what, *numbers, spent[0], peak, *spent[1:])
     Console(width=140).print(table)
 
 

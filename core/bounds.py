@@ -98,17 +98,23 @@ class CutCertificate(Shown):
     sums that need their contributions), over the bandwidth of the links that leave the set. One node alone bounds its
     egress; all nodes but one bound the ingress of that one.
 
+    With ``latency`` it speaks of when the last byte has arrived: in a time T a link of bandwidth b and latency a brings
+    at most ``b max(0, T - a)`` bytes across, and T is at least so long that these add up to the bytes that must leave.
+
     Parameters
     ----------
     nodes : tuple of int
         Positions of the nodes in the topology.
+    latency : bool
+        Whether the latency of the links counts; not in the flow model, which leaves it out.
     """
 
     nodes: tuple[int, ...]
+    latency: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a record."""
-        return {"certificate": "cut", "nodes": list(self.nodes)}
+        return {"certificate": "late-cut" if self.latency else "cut", "nodes": list(self.nodes)}
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,6 +13,7 @@ from .runs import LedgerRun
 #: What certificates charge: their bounds hold under every clock that charges for it too.
 _RESTS_ON = {
     "cut": frozenset({"wire"}),
+    "late-cut": frozenset({"wire", "latency"}),
     "partition": frozenset({"wire"}),
     "lengths": frozenset({"wire"}),
     "distance": frozenset({"latency"}),

@@ -366,7 +366,7 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
 
     None if there is none, or it proves nothing of it.
 
-    Of the flow model, which trees are measured by, a distance proves nothing, and epochs are those of what is on a grid
+    Of the flow model, which trees are measured by, latency proves nothing, and epochs are those of what is on a grid
     alone. Where schedules end at whole ticks, a bound in seconds is rounded up to so many.
 
     Raises
@@ -376,7 +376,10 @@ def bound_of(instance: Instance, answer: Answer, certificate: Certificate | None
     """
     if isinstance(certificate, WholeChunks) and (fault := fault_of_chunks(certificate, answer)) is not None:
         raise InputError(fault, place="certificate")
-    if isinstance(answer, TreePacking | TreeOrbits) and isinstance(certificate, DistanceCertificate):
+    late = isinstance(certificate, DistanceCertificate) or (
+        isinstance(certificate, CutCertificate) and certificate.latency
+    )
+    if isinstance(answer, TreePacking | TreeOrbits) and late:
         return None
     if isinstance(answer, TreePacking | TreeOrbits | StepSchedule) and isinstance(certificate, EpochBound):
         return None

@@ -203,15 +203,15 @@ def _read_edges(file: Fields, trees: int, topology: Topology) -> tuple[Ints, Int
 
 
 #: Certificates of bounds in seconds, by their names.
-_IN_SECONDS = ("cut", "distance", "partition", "tree-prices", "lengths", "whole-chunks", "solver")
+_IN_SECONDS = ("cut", "late-cut", "distance", "partition", "tree-prices", "lengths", "whole-chunks", "solver")
 
 
 def read_certificate(file: Fields) -> Certificate:
     """Read a certificate."""
     kind = file.word("certificate", [*_IN_SECONDS, *EPOCH_BOUNDS])
     certificate: Certificate
-    if kind == "cut":
-        certificate = CutCertificate(tuple(file.integers("nodes", 0, _MANY).tolist()))
+    if kind in ("cut", "late-cut"):
+        certificate = CutCertificate(tuple(file.integers("nodes", 0, _MANY).tolist()), latency=kind == "late-cut")
     elif kind == "distance":
         certificate = DistanceCertificate(file.integer("source", 0, _MANY), file.integer("target", 0, _MANY))
     elif kind == "partition":

@@ -18,7 +18,7 @@ from .verify.sizes import demanded
 
 
 def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fraction:
-    """Seconds that the links out of a set of nodes need at least.
+    """Seconds that the links out of a set of nodes need at least, with their latency where the certificate says so.
 
     Data that only ranks inside hold must leave the set if a rank outside needs it, and so must a sum for a rank outside
     to which one inside contributes: at least once, however it is merged and copied on either side.
@@ -36,12 +36,20 @@ def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fra
     inner = _Inside(frozenset(rank for rank, node in enumerate(topology.rank_nodes) if node in inside))
     crossing = sum((size for c, size in demanded(instance).items() if _must_leave(c, inner)), Fraction(0))
     ends = zip(topology.links, topology.link_ends, strict=True)
-    rate = sum((link.bandwidth_Bps for link, (a, b) in ends if a in inside and b not in inside), Fraction(0))
+    leaving = [link for link, (a, b) in ends if a in inside and b not in inside]
     if not crossing:
         return Fraction(0)
-    if not rate:
+    if not any(link.bandwidth_Bps for link in leaving):
         raise InputError("data must leave these nodes, but no link does", place="certificate.nodes")
-    return crossing / rate
+    if not certificate.latency:
+        return crossing / sum((link.bandwidth_Bps for link in leaving), Fraction(0))
+    # In a time T some links bring at least sum b (T - a) across, and those with a < T bring exactly this.
+    rate, found = Fraction(0), list[Fraction]()
+    for link in sorted(leaving, key=lambda link: link.latency_s):
+        rate += link.bandwidth_Bps
+        crossing += link.bandwidth_Bps * link.latency_s
+        found.append(crossing / rate)
+    return min(found)
 
 
 def recomputed_distance_bound(instance: Instance, certificate: DistanceCertificate) -> Fraction:

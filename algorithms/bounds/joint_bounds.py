@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from ...core.conditions import conditions
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
-from ...core.topology import Topology
+from ...core.topology import Link, Topology
 from .schedule_bounds import DemandGroup, bytes_leaving, group_of, link_distances, network_of
 
 #: Sets times collectives that are looked at.
@@ -70,7 +71,9 @@ def candidate_sets(topology: Topology, groups: Sequence[DemandGroup], sides: Seq
 def joint_cut(
     instance: Instance, groups: Sequence[DemandGroup], sets: Iterable[Bools]
 ) -> tuple[Fraction, CutCertificate] | None:
-    """The largest bound by a set of nodes: bytes of all collectives that must leave it, over the bandwidth that does.
+    """The largest bound by a set of nodes: when the bytes of all collectives that must leave it have arrived outside.
+
+    Latency counts, see :class:`~cwb.core.bounds.CutCertificate`.
 
     Returns
     -------
@@ -85,22 +88,47 @@ def joint_cut(
     topology = network_of(instance)
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     rates = np.array([float(link.bandwidth_Bps) for link in topology.links])
+    delays = np.array([float(link.latency_s) for link in topology.links])
+    order = np.argsort(delays, kind="stable")
     nodes = [np.array([topology.rank_nodes[rank] for rank in group.ranks]) for group in groups]
     best: tuple[float, Bools] | None = None
+    known: dict[tuple[int, int, bool], float] = {}
+
+    def leaving_bytes(number: int, inside: Bools) -> float:
+        key = number, int(inside.sum()), bool(inside[0])
+        if key not in known:
+            known[key] = float(_leaving(groups[number], inside))
+        return known[key]
+
     for inside in sets:
-        leaving = sum(float(_leaving(group, inside[at])) for group, at in zip(groups, nodes, strict=True))
-        rate = float(rates[inside[ends[:, 0]] & ~inside[ends[:, 1]]].sum())
-        if leaving and not rate:
+        leaving = sum(leaving_bytes(number, inside[at]) for number, at in enumerate(nodes))
+        if not leaving:
+            continue
+        chosen = order[inside[ends[order, 0]] & ~inside[ends[order, 1]]]
+        if not chosen.size:
             raise InputError("data must leave a part of the network, but no link does", place="network.links")
-        if leaving and (best is None or leaving / rate > best[0]):
-            best = leaving / rate, inside
+        seconds = float(((leaving + np.cumsum(rates[chosen] * delays[chosen])) / np.cumsum(rates[chosen])).min())
+        if best is None or seconds > best[0]:
+            best = seconds, inside
     if best is None:
         return None
     inside = best[1]
     crossing = sum((_leaving(group, inside[at]) for group, at in zip(groups, nodes, strict=True)), Fraction(0))
-    chosen = np.flatnonzero(inside[ends[:, 0]] & ~inside[ends[:, 1]]).tolist()
-    rate_Bps = sum((topology.links[link].bandwidth_Bps for link in chosen), Fraction(0))
-    return crossing / rate_Bps, CutCertificate(tuple(np.flatnonzero(inside).tolist()))
+    leaving_links = [topology.links[link] for link in np.flatnonzero(inside[ends[:, 0]] & ~inside[ends[:, 1]]).tolist()]
+    late = any(link.latency_s for link in leaving_links)
+    return _arrived(crossing, leaving_links), CutCertificate(tuple(np.flatnonzero(inside).tolist()), late)
+
+
+def _arrived(crossing: Fraction, links: Iterable[Link]) -> Fraction:
+    """When so many bytes can have arrived over links at the earliest: the least T with ``sum b max(0, T - a)`` of them."""
+    rate, best = Fraction(0), None
+    for link in sorted(links, key=attrgetter("latency_s")):
+        if best is not None and best <= link.latency_s:
+            break
+        rate += link.bandwidth_Bps
+        crossing += link.bandwidth_Bps * link.latency_s
+        best = crossing / rate
+    return best or Fraction(0)
 
 
 def _leaving(group: DemandGroup, inside: Bools) -> Fraction:

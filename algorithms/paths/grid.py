@@ -1,7 +1,8 @@
 """Grids: which networks are one, and ways that go along one dimension after the other.
 
 On a grid half of the ways of an all-to-all take the dimensions in order and half in reverse. Then no link carries more
-than the bisection makes some carry, and it is enough that links serve the chunk first that has farthest to go.
+than the bisection makes some carry, and it is enough that links serve the chunk first that has farthest to go: then those of
+the bisection are never idle until the last chunk has crossed it.
 """
 
 from __future__ import annotations
@@ -86,60 +87,84 @@ def _walk(
 
 
 @kernel
-def farthest_first(links: Any, order: Any, first: Any, edges: Any, start: Any) -> int:
-    """Send chunks along given ways: in every step each link takes the waiting chunk with the most links to go.
+def farthest_first(order: Any, first: Any, edges: Any, window: int, delay: int, start: Any) -> int:
+    """Send chunks along given ways: a link that is free takes the waiting chunk with the most links to go.
+
+    All links are alike, so that chunks arrive, and links become free, in the order in which they were sent: two queues
+    hold what is to come.
 
     Parameters
     ----------
-    links : int
-        Number of edges of the network.
     order : array of int, shape (jobs,)
-        Who comes first where ways are equally long.
+        Who comes first where ways are equally long; there is a job.
     first, edges : array of int, shape (jobs + 1,) and (hops,)
-        The ways.
+        The ways, each of an edge or more.
+    window, delay : int
+        Ticks that a chunk holds a link, and until it has arrived; at least 1.
     start : array of int, shape (hops,)
-        Filled with the steps.
+        Filled with the ticks.
 
     Returns
     -------
     int
-        Number of steps.
+        Tick at which the last chunk has arrived.
     """
-    jobs = len(order)
-    longest = 0
-    for j in range(jobs):
-        longest = max(longest, first[j + 1] - first[j])
+    jobs, links, longest = len(order), edges.max() + 1, np.diff(first).max()
     head = np.full((links, longest + 1), -1, dtype=np.int32)
     tail = np.full((links, longest + 1), -1, dtype=np.int32)
     behind = np.full(jobs, -1, dtype=np.int32)
     top = np.zeros(links, dtype=np.int64)  # nobody at the link has more to go than this
-    at, come = first[:-1].copy(), order.copy()
-    left, step, count = jobs, 0, jobs
+    at = first[:-1].copy()
+    # Rings of what is under way and of links in use: the next one that ends, where the one after the last goes.
+    come, come_at, under_way, out, into = order.astype(np.int32), np.zeros(jobs, dtype=np.int64), jobs, 0, 0
+    freed, freed_at, used, oldest, newest = np.empty(links, dtype=np.int32), np.zeros(links, dtype=np.int64), 0, 0, 0
+    busy, seen = np.zeros(links, dtype=np.bool_), np.zeros(links, dtype=np.bool_)
+    touched = np.empty(links, dtype=np.int64)
+    now, left = 0, jobs
     while left:
-        for j in come[:count]:
-            e, ahead = edges[at[j]], first[j + 1] - at[j]
-            if tail[e, ahead] < 0:
-                head[e, ahead] = j
-            else:
-                behind[tail[e, ahead]] = j
-            tail[e, ahead], behind[j] = j, -1
-            top[e] = max(top[e], ahead)
+        now = come_at[out] if under_way else freed_at[oldest]
+        if used:
+            now = min(now, freed_at[oldest])
         count = 0
-        for e in range(links):
+        while used and freed_at[oldest] == now:
+            e, used, oldest = freed[oldest], used - 1, oldest + 1 if oldest + 1 < links else 0
+            busy[e], seen[e] = False, True
+            touched[count], count = e, count + 1
+        while under_way and come_at[out] == now:
+            j, under_way, out = come[out], under_way - 1, out + 1 if out + 1 < jobs else 0
+            e, ahead = edges[at[j]], first[j + 1] - at[j]
+            _line_up(head[e], tail[e], behind, j, ahead)
+            top[e] = max(top[e], ahead)
+            if not busy[e] and not seen[e]:
+                seen[e] = True
+                touched[count], count = e, count + 1
+        for e in np.sort(touched[:count]):
+            seen[e] = False
             while top[e] and head[e, top[e]] < 0:
                 top[e] -= 1
             if not top[e]:
                 continue
-            j = _next(head[e], tail[e], behind, top[e])
-            start[at[j]] = step
+            j = _next(head[e], tail[e], behind, int(top[e]))
+            start[at[j]], busy[e] = now, True
+            freed[newest], freed_at[newest] = e, now + window
+            used, newest = used + 1, newest + 1 if newest + 1 < links else 0
             at[j] += 1
             if at[j] < first[j + 1]:
-                come[count] = j
-                count += 1
+                come[into], come_at[into] = j, now + delay
+                under_way, into = under_way + 1, into + 1 if into + 1 < jobs else 0
             else:
                 left -= 1
-        step += 1
-    return step
+    return now + delay
+
+
+@kernel
+def _line_up(head: Any, tail: Any, behind: Any, j: Any, ahead: Any) -> None:
+    """Put a chunk at the end of the queue of those that have so many links to go."""
+    if tail[ahead] < 0:
+        head[ahead] = j
+    else:
+        behind[tail[ahead]] = j
+    tail[ahead], behind[j] = j, -1
 
 
 @kernel

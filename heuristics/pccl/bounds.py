@@ -13,7 +13,7 @@ from ...algorithms.bounds.schedule_bounds import Bound, best_bound
 from ...algorithms.paths.grid import sides_of
 from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import DistanceTables, Jobs
-from ...core.bounds import DistanceCertificate, LengthCertificate, SolverBound
+from ...core.bounds import CutCertificate, DistanceCertificate, LengthCertificate, SolverBound
 from ...core.budget import Budget
 from ...core.instance import Instance
 from ...core.schedule import Ints
@@ -68,9 +68,11 @@ def fewest_ticks(ticked: TickedNetwork, bound: Bound) -> int:
     if not ticked.alike:
         return int(ticks)
     # In a step a link carries one chunk, which takes only the window, and a chunk passes one link, which takes the
-    # latency too.
-    step = net.delay if isinstance(certificate, DistanceCertificate) else net.window
-    return int(-(-ticks // int(step.flat[0])))
+    # latency too. Across a cut the last chunk has the latency of one link.
+    window, delay = int(net.window.flat[0]), int(net.delay.flat[0])
+    if isinstance(certificate, CutCertificate) and certificate.latency:
+        ticks -= delay - window
+    return int(-(-ticks // (delay if isinstance(certificate, DistanceCertificate) else window)))
 
 
 def port_ticks(net: PathNetwork, jobs: Jobs, dist: DistanceTables, *, stepped: bool) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import SOURCE, Jobs, SendPool
 from ...core.kernel import kernel
-from ...core.schedule import Bools, Chunks, Ints, Schedule, Sends
+from ...core.schedule import Bools, Chunks, Floats, Ints, Schedule, Sends
 
 #: Times that starts are computed again at most.
 _ROUNDS = 50
@@ -60,6 +60,14 @@ def rows_of(jobs: Jobs, pool: SendPool, first: int, *, reduce: bool) -> SendTabl
         pool.start[chosen],
         np.where(parent == SOURCE, SOURCE, first + begin + parent),
         np.full(len(owner), reduce),
+    )
+
+
+def ways_of(jobs: Jobs, pool: SendPool) -> SendTable:
+    """List the sends of jobs with one way each, which are there one after the other; what follows what is left out."""
+    none = np.zeros(0, dtype=np.int64)
+    return SendTable(
+        np.repeat(jobs.chunk, pool.length), pool.edge, pool.start, none, np.zeros(len(pool.edge), dtype=np.bool_)
     )
 
 
@@ -140,13 +148,23 @@ def _justify(
 def schedule_of(
     sha256: str, chunks: Chunks, net: PathNetwork, rows: SendTable, start: Ints, delay: Ints, tick_s: Fraction
 ) -> Schedule:
-    """Make the schedule of sends with their starts and delays in ticks."""
+    """Make the schedule of sends with their starts and delays in ticks; one delay may be that of all sends."""
     edge = rows.edge
-    hops = np.diff(net.part_first)[edge]
-    offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
-    within = np.arange(offset[-1]) - np.repeat(offset[:-1], hops)
-    links = net.link[np.repeat(net.part_first[edge], hops) + within]
+    if len(net.link) == len(net.tail):
+        offset = np.arange(len(edge) + 1)
+        links = edge if np.array_equal(net.link, np.arange(len(net.link))) else net.link[edge]
+    else:
+        hops = np.diff(net.part_first)[edge]
+        offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+        within = np.arange(offset[-1]) - np.repeat(offset[:-1], hops)
+        links = net.link[np.repeat(net.part_first[edge], hops) + within]
     sends = Sends(rows.chunk, net.tail[edge], net.head[edge], rows.reduce, offset, links)
-    tick = float(tick_s.numerator), float(tick_s.denominator)
-    begin_s, end_s = (np.asarray(ticks * tick[0] / tick[1], dtype=np.float64) for ticks in (start, start + delay))
-    return Schedule(sha256, chunks, sends, begin_s, end_s)
+    return Schedule(sha256, chunks, sends, _seconds(start, tick_s), _seconds(start + delay, tick_s))
+
+
+def _seconds(ticks: Ints, tick_s: Fraction) -> Floats:
+    """Ticks in seconds, rounded twice, without more than one column beside them."""
+    seconds = ticks.astype(np.float64)
+    seconds *= float(tick_s.numerator)
+    seconds /= float(tick_s.denominator)
+    return seconds

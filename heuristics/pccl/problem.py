@@ -142,6 +142,10 @@ def _chunks(parts: list[CommodityGroup]) -> Chunks:
     groups: dict[tuple[int, ...], int] = {}
 
     def numbers(rows: Ints) -> Ints:
+        if rows.shape[1] == 1:  # many pairs
+            ranks = np.unique(rows)
+            index = [groups.setdefault((rank,), len(groups)) for rank in ranks.tolist()]
+            return np.array(index, dtype=np.int64)[np.searchsorted(ranks, rows[:, 0])]
         found, where = np.unique(rows, axis=0, return_inverse=True)
         index = [groups.setdefault(tuple(row), len(groups)) for row in found.tolist()]
         return np.array(index, dtype=np.int64)[where.ravel()]
@@ -356,7 +360,9 @@ def distance_tables(net: PathNetwork, targets: Ints) -> DistanceTables:
     hops = np.zeros((nodes, nodes), dtype=np.int32)
     ticks = np.zeros((nodes, nodes), dtype=np.int64)
     shortest = net.delay.min(axis=0)
-    for table, length in ((hops, np.ones_like(shortest)), (ticks, shortest)):
-        found = distances(nodes, net.tail, net.head, length, wanted, backwards=True)
-        table[wanted] = np.where(np.isinf(found), NEVER if table is ticks else 2**20, found)
+    found = distances(nodes, net.tail, net.head, np.ones_like(shortest), wanted, backwards=True)
+    hops[wanted] = np.where(np.isinf(found), 2**20, found)
+    alike = shortest.size and bool((shortest == shortest[0]).all())
+    found = found * shortest[0] if alike else distances(nodes, net.tail, net.head, shortest, wanted, backwards=True)
+    ticks[wanted] = np.where(np.isinf(found), NEVER, found)
     return DistanceTables(hops, ticks)

@@ -51,6 +51,8 @@ class Stage:
         Ticks that no schedule undercuts.
     stepped : bool
         Whether ticks are steps.
+    clock : tuple of int or None
+        Of copies in steps, the ticks of the network for which a chunk holds a link, and after which it has arrived.
     """
 
     net: PathNetwork
@@ -59,6 +61,7 @@ class Stage:
     fixed: tuple[Jobs, SendPool] | None
     lower: int
     stepped: bool
+    clock: tuple[int, int] | None = None
 
     @cached_property
     def length(self) -> Ints:
@@ -200,8 +203,10 @@ def attempt(stage: Stage, recipe: Recipe, seed: int, budget: Budget) -> Attempt 
     return found if done == len(order) else None
 
 
-def along_dimensions(stage: Stage, seed: int, variant: int) -> SendPool | None:
+def along_dimensions(stage: Stage, seed: int, variant: int) -> StageResult | None:
     """A grid's pairs along the dimensions, farthest to go first; None on other networks, and for several targets.
+
+    Its sends start at ticks of the network, so that latency is in them.
 
     Parameters
     ----------
@@ -210,7 +215,7 @@ def along_dimensions(stage: Stage, seed: int, variant: int) -> SendPool | None:
         coin.
     """
     net, jobs = stage.net, stage.jobs
-    if not (stage.stepped and stage.single and stage.fixed is None and not jobs.release.any()):
+    if stage.clock is None or not stage.single or stage.fixed is not None or jobs.release.any():
         return None
     if (sides := grid_sides(net.tail, net.head, len(net.branches))) is None:
         return None
@@ -224,9 +229,11 @@ def along_dimensions(stage: Stage, seed: int, variant: int) -> SendPool | None:
     first, edges = grid_ways(net, sides, jobs.source, jobs.target, mixed)
     start = np.zeros(len(edges), dtype=np.int64)
     order = np.arange(jobs.number) if variant < 2 else rng.permutation(jobs.number)
-    farthest_first(len(net.tail), order, first, edges, start)
-    parent = np.arange(len(edges)) - np.repeat(first[:-1], np.diff(first)) - 1
-    return SendPool(edges, start, parent, np.array([len(edges)]), first[:-1], np.diff(first), start[first[1:] - 1] + 1)
+    window, delay = stage.clock
+    last = farthest_first(order, first, edges, window, delay, start)
+    none = np.zeros(0, dtype=np.int64)
+    pool = SendPool(edges, start, none, np.array([len(edges)]), first[:-1], np.diff(first), none)
+    return StageResult(pool, -(-(last - delay + window) // window), "along dimensions", 1, in_ticks=True)
 
 
 def _copies(jobs: Jobs) -> int:
@@ -277,12 +284,16 @@ class StageResult:
         What has found it.
     attempts : int
         How many have been made.
+    in_ticks : bool
+        Whether the sends, one way for each job after the other, start at ticks of the network although the stage has
+        steps; ``ticks`` are the steps that they take at least.
     """
 
     pool: SendPool
     ticks: int
     by: str
     attempts: int
+    in_ticks: bool = False
 
 
 def recipes(stage: Stage, orders: str, restarts: int) -> list[Recipe]:
@@ -304,12 +315,13 @@ def best_of(stage: Stage, orders: str, restarts: int, steps: SearchEffort, budge
     kept: Attempt | None = None
     made = 0
     for variant in range(3 if orders == "portfolio" else 0):
-        pool = along_dimensions(stage, budget.seed + variant, variant)
-        if pool is None:
+        along = along_dimensions(stage, budget.seed + variant, variant)
+        if along is None:
             break
         steps.spend(stage.jobs.number)
         made += 1
-        best = _better(best, StageResult(pool, int(pool.finish.max()), "along dimensions", made))
+        along.attempts = made
+        best = _better(best, along)
         if best.ticks <= stage.lower or steps.left < stage.jobs.number:
             return best
     for recipe in recipes(stage, orders, restarts):

@@ -25,7 +25,7 @@ from ...core.schedule import Ints, Schedule, StepSchedule
 from ...core.solver import Solver, SolverResult
 from ...core.topology import Topology
 from .bounds import cheap_bound, fewest_ticks, flow_bound, port_ticks, whole_steps
-from .extract import joined, justified, mirrored, rows_of, schedule_of
+from .extract import joined, justified, mirrored, rows_of, schedule_of, ways_of
 from .method import PcclOptions
 from .others import others
 from .problem import MAX_SENDS, PathProblem, TickedNetwork, conditions_of, distance_tables, ticked
@@ -210,6 +210,8 @@ def _schedule_conditions(
     if copies.number:
         earlier = fixed if net.room.max(initial=-1) < 0 else None
         stage = _stage(topology, net, copies, earlier, fewest_ticks(ticked, bound), stepped=stepped)
+        if stepped:
+            stage.clock = int(ticked.net.window.flat[0]), int(ticked.net.delay.flat[0])
         best = best_of(stage, options.orders, options.restarts, steps, budget)
         if best is None:
             return None
@@ -267,12 +269,18 @@ def _schedule(
     """Join the stages, start everything as early as the order allows, and say when the last send ends."""
     net, chunks = ticked.net, conditions.chunks
     parts = [] if fixed is None else [rows_of(*fixed, 0, reduce=True)]
+    if found[-1].in_ticks:
+        rows = ways_of(copies, found[-1].pool)
+        delay = net.delay[:1, 0]
+        last = int(rows.start.max()) + int(delay[0])
+        return schedule_of(sha256, chunks, net, rows, rows.start, delay, ticked.tick_s), (
+            last * ticked.tick_s if ticked.exact else None
+        )
     if copies.number:
         parts.append(rows_of(copies, found[-1].pool, len(parts[0].edge) if parts else 0, reduce=False))
     rows = joined(parts)
-    index = {units: place for place, units in enumerate(conditions.units)}
-    units, where = np.unique(chunks.units, return_inverse=True)
-    sizes = np.array([index[int(u)] for u in units], dtype=np.int64)[where]
+    units = np.array(conditions.units, dtype=np.int64)
+    sizes = np.searchsorted(units, chunks.units)
     limited = bool((net.room >= 0).any())
     start = rows.start if limited else justified(net, rows, sizes, len(chunks))
     delay = net.delay[sizes[rows.chunk], rows.edge]

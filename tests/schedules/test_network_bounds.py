@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -35,6 +36,15 @@ def test_bytes_that_must_leave(kind, nodes, units):
     instance = instance_of(full(4), kind, 4)
     links = len(nodes) * (4 - len(nodes))
     assert recomputed_cut_bound(instance, CutCertificate(nodes)) == units * UNIT / (links * RATE)
+
+
+@pytest.mark.parametrize(("size", "seconds"), [(1, Fraction(1)), (2, Fraction(2)), (6, Fraction(5)), (8, Fraction(6))])
+def test_a_link_brings_nothing_across_before_its_latency(size, seconds):
+    """Of two links with latencies 0 and 4, the later one helps only with what does not arrive over the other by then."""
+    late = network([(0, 1)], 2, latency=4 * UNIT / RATE)
+    both = replace(late, links=(*network([(0, 1)], 2).links, *late.links))
+    instance = instance_of(both, "broadcast", size)
+    assert recomputed_cut_bound(instance, CutCertificate((0,), latency=True)) == seconds * UNIT / RATE
 
 
 def test_switches_belong_to_cuts():

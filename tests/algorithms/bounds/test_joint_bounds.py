@@ -66,7 +66,7 @@ def test_the_flow_of_two_groups_is_sharper_than_that_of_one():
 
 def test_planes_of_a_grid_are_tried():
     """With its sides, a grid of 3 x 4 nodes is cut across the longer side."""
-    instance = load("mesh(3,4, bandwidth='1 MB/s')").with_changes(
+    instance = load("mesh(3,4, bandwidth='1 MB/s', latency='0 us')").with_changes(
         demand=Demand(CollectiveKind.ALL_TO_ALL, Fraction(12 * 10**6))
     )
     sets = candidate_sets(instance.network, groups_of(instance), (4, 3))

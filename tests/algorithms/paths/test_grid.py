@@ -29,5 +29,13 @@ def test_the_farthest_goes_first():
     """Of two chunks that wait at a link, the one with two more links to go starts before the one with one."""
     first, edges = np.array([0, 1, 3]), np.array([0, 0, 1])
     start = np.zeros(3, dtype=np.int64)
-    assert farthest_first(2, np.arange(2), first, edges, start) == 2
+    assert farthest_first(np.arange(2), first, edges, 1, 1, start) == 2
     assert start.tolist() == [1, 0, 1]
+
+
+def test_a_chunk_under_way_holds_no_link():
+    """With latency a link serves the next chunk when the last one has left it, not when it has arrived."""
+    first, edges = np.array([0, 1, 3]), np.array([0, 0, 1])
+    start = np.zeros(3, dtype=np.int64)
+    assert farthest_first(np.arange(2), first, edges, 10, 13, start) == 26
+    assert start.tolist() == [10, 0, 13]

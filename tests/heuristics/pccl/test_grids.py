@@ -29,8 +29,11 @@ def test_an_all_to_all_takes_what_the_bisection_takes(pose, run, judged, sides):
     assert judged(posed, outcome) == pytest.approx(float(bisection(sides)))
 
 
-def test_latency_costs_little_more(pose, run, judged):
-    """With latency the same ways take at most the latency of the longest way more."""
-    with_latency, without = (pose(f"mesh(4,4, latency='{us} us')", size=2**24) for us in (5, 0))
-    late, early = (judged(posed, run(posed)) for posed in (with_latency, without))
-    assert early < late <= early + 6 * 5e-6 + 1e-9
+@pytest.mark.parametrize("sides", [(4, 4), (3, 6), (4, 4, 4)])
+def test_latency_costs_that_of_one_link(pose, run, judged, sides):
+    """With latency an all-to-all ends one latency later, which the bound counts: it is optimal."""
+    spec = ", ".join(map(str, sides))
+    with_latency, without = (pose(f"mesh({spec}, latency='{us} us')", size=2**24) for us in (5, 0))
+    outcome = run(with_latency)
+    assert outcome.status is Status.OPTIMAL
+    assert judged(with_latency, outcome) == pytest.approx(judged(without, run(without)) + 5e-6)
