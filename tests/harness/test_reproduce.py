@@ -226,9 +226,18 @@ def test_limits_in_steps_and_a_question_to_the_finder():
     assert "keeps no 'none'" in none.reason
 
 
-def test_there_are_five_papers():
-    """One file for each paper that cwb implements."""
-    assert papers() == ("direct-connect", "dissertation", "forestcoll", "mtree", "te-ccl")
+def test_every_paper_has_a_file():
+    """Papers are told by the names of their files, and each can be read."""
+    assert papers() == ("bine", "direct-connect", "dissertation", "forestcoll", "mtree", "stragglar", "te-ccl")
+    assert all(load_paper(name).row for name in papers())
+
+
+def test_fewer_rounds_than_published_after_a_late_rank():
+    """Of the rounds of StragglAR's program the ones for 6 and 24 ranks are the fewest; 15 for 12 ranks are one too many."""
+    stragglar = load_paper("stragglar")
+    first = reproduce(stragglar, chosen(stragglar, "Program")[:3])
+    assert [finding.ours for finding in first] == [7, 14, 27]
+    assert [finding.agreement for finding in first] == [Agreement.REPRODUCED, Agreement.DIFFERS, Agreement.REPRODUCED]
 
 
 def test_unknown_papers_and_tables_are_told():
