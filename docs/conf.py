@@ -34,6 +34,11 @@ myst_heading_anchors = 4
 nb_execution_mode = "off"
 nb_merge_streams = True
 
+# `sphinx-build -b linkcheck docs docs/_build/links`, by hand where there is a network. Some hosts refuse robots (403).
+linkcheck_timeout = 20
+linkcheck_retries = 2
+linkcheck_report_timeouts_as_broken = True
+
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

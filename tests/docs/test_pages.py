@@ -38,6 +38,8 @@ from cwb.schedules.files import write_schedule
 from cwb.schedules.simulate import simulate
 from pydantic import BaseModel
 
+#: An address without a user, a port or an end of a sentence.
+_ADDRESS = re.compile(r"https://[a-z0-9-]+(\.[a-z0-9-]+)+(/[\w./~+-]*[\w/])?")
 #: Absolute paths of somebody's machine.
 _MACHINE_PATH = re.compile(r"(?<![\w.)\]}/:-])/(?:work|tmp|root|home|Users|mnt|opt|var|srv|usr|data)(?:/|\b)")
 _LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
@@ -71,6 +73,34 @@ def test_internal_links_lead_somewhere(pages, root):
             assert path.is_relative_to(root), f"{page}: {target}"
             if anchor:
                 assert anchor in slugs(path.read_text(encoding="utf-8")), f"{page}: {target}"
+
+
+def test_external_links_are_listed_once_more(pages):
+    """Every external link is a clean https address that the bibliography has, so that one page has all that can break."""
+    listed = external(pages["docs/bibliography.md"])
+    assert len(listed) > 20
+    for page in pages:
+        if page.endswith(".md"):
+            for link in external(pages[page]):
+                assert _ADDRESS.fullmatch(link), f"{page}: {link}"
+                assert link in listed, f"{page}: {link} is not in docs/bibliography.md"
+
+
+def external(text: str) -> set[str]:
+    """External links of a page, outside of code."""
+    prose = re.sub(r"^(`{3,}).*?^\1|`[^`\n]+`", "", text, flags=re.MULTILINE | re.DOTALL)
+    return set(re.findall(r"\w+://[^\s)>\"]+", prose))
+
+
+def test_papers_are_cited_once(pages, root):
+    """The bibliography has the title of every paper of CITATION.cff, and no other page repeats a title."""
+    spaced = {page: " ".join(text.split()) for page, text in pages.items() if page.startswith("docs/")}
+    titles = re.findall(r"\*([^*\[\]]{25,})\*", spaced["docs/bibliography.md"])
+    assert len(titles) > 20
+    citation = yaml.safe_load((root / "CITATION.cff").read_text())
+    assert {reference["title"] for reference in citation["references"]} <= set(titles)
+    for title in titles:
+        assert [page for page, text in spaced.items() if title in text] == ["docs/bibliography.md"], title
 
 
 def test_no_page_names_a_path_of_a_machine(pages, root):
