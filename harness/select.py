@@ -42,7 +42,7 @@ from .run import FinishedRun, run
 #: What is run if nobody says what: methods that end in seconds on a machine of some boxes.
 DEFAULT_MODELS = (
     "ring, direct, rhd, bruck, dbt, knomial, torus-rings, shifted-ring, swing, bfb, multitree, c-cube, tto, blink, "
-    "forestcoll k=1, forestcoll k=2, forestcoll k=4, forestcoll, blueconnect, themis, tacos, pccl"
+    "forestcoll k=1, forestcoll k=2, forestcoll k=4, forestcoll, nccl algorithm=tree, blueconnect, themis, tacos, pccl"
 )
 
 #: Chunks of a rank's part, if nobody says how many.
