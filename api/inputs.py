@@ -45,17 +45,17 @@ def load(
     size: str | None = None,
     chunks: int | None = None,
 ) -> Instance:
-    """Load an instance from what says it.
+    """Load an instance from a name, a file, an expression, a graph or a table.
 
     Parameters
     ----------
     spec : str, Path, mapping, networkx.Graph, pandas.DataFrame, Topology, Fabric or Instance
         A shipped name (``"4d"``), building blocks, an expression (``"torus(8,8)"``), or a file: an instance, a graph in
-        GraphML or GML, or links as comma-separated values. A mapping is what an instance file says, its network alone,
-        or node-link data. In a graph and in a table of links, rates and times have one of several names, and their
+        GraphML or GML, or links as comma-separated values. A mapping has the contents of an instance file, only its
+        network, or node-link data. In a graph and in a table of links, rates and times have one of several names, and a
         unit in the value or in the name: :ref:`graphs and tables <graphs-and-tables>`.
     bandwidth, latency : str, optional
-        Of the links of a graph or table without one, such as ``"25 GB/s"``; without ``latency`` it is 0. With
+        Used for links of a graph or table without one, such as ``"25 GB/s"``; without ``latency`` it is 0. With
         ``latency="length"`` it is that of the length, from ``dist`` in km or coordinates, at 200,000 km/s.
     bandwidth_unit, latency_unit : str, optional
         Units of numbers that have none, such as ``"Gb/s"`` and ``"us"``.
@@ -69,7 +69,7 @@ def load(
     Raises
     ------
     InputError
-        If there is none, or it is wrong; names the place.
+        If there is no such instance, or it is wrong; the message names the place.
     """
     from ..exchange.graph_network import Defaults
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class Run(RunRecord):
-    """A record with what it is about: the problem and the answer themselves.
+    """A record together with the problem and the answer as objects.
 
-    :meth:`~cwb.core.record.RunRecord.to_json` and ledgers have the record alone.
+    :meth:`~cwb.core.record.RunRecord.to_json` and results files have only the record.
     """
 
     _finished: FinishedRun | None = None
@@ -118,7 +118,7 @@ def solve(
     progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Run:
-    """Solve an instance with one method and have the answer verified, as ``cwb solve`` does.
+    """Solve an instance with one method and verify the answer, as ``cwb solve`` does.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def solve(
     Returns
     -------
     Run
-        A record: status, objective, bound and metrics; and the answer, ``schedule``.
+        The record, with status, objective, bound and metrics, and the answer as ``schedule``.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def solve(
 def verify(
     run: Run | ScheduleFile | Spec, answer: Answer | None = None, certificate: Certificate | None = None
 ) -> Verdict:
-    """Have an answer verified: violations, the objective recomputed, the bound that the certificate proves.
+    """Verify an answer: find violations, recompute the objective, and compute the bound that the certificate proves.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def verify(
 def simulate(
     run: Run | ScheduleFile | Spec, answer: Answer | None = None, mode: str | None = None, **settings: Any
 ) -> Trace:
-    """Simulate a schedule: when everything happens, and how busy the links are.
+    """Simulate a schedule: compute when each send starts and ends, and how busy the links are.
 
     Parameters
     ----------
@@ -424,7 +424,7 @@ def compare(
 ) -> list[RunRecord]:
     """Run every cell of a suite, as ``cwb compare`` does, and append the records to ``output/records.jsonl``.
 
-    With ``seeds``, every run is made with so many seeds, from 0, instead of the suite's.
+    ``seeds`` is the number of seeds of every run, from 0, instead of the suite's.
     """
     from ..core.budget import silent
     from ..harness.suite import run_suite
@@ -433,12 +433,12 @@ def compare(
 
 
 def formulation(name: str) -> Formulation:
-    """A declared model by its name, such as ``"mtree/selection"``; its ``build(instance)`` gives the Pyomo model.
+    """Return a declared model by name, such as ``"mtree/selection"``; its ``build(instance)`` returns the Pyomo model.
 
     Raises
     ------
     InputError
-        If there is none of that name.
+        If there is none with that name.
     """
     from ..harness import registry
 
@@ -446,7 +446,7 @@ def formulation(name: str) -> Formulation:
 
 
 def register(entry: Method | Formulation | Adapter) -> None:
-    """Make a method, formulation or solver of your own known by its name in this process.
+    """Register a method, formulation or solver of your own by its name, in this process.
 
     Raises
     ------

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
-    """A network, a schedule or a packing of trees as a ``networkx.MultiDiGraph``.
+    """Convert a network, a schedule or a packing of trees into a ``networkx.MultiDiGraph``.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def to_networkx(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
 
 
 def links(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
-    """Links as a ``pandas.DataFrame``; of a schedule with what is sent over them.
+    """Return the links as a ``pandas.DataFrame``; for a schedule, with what is sent over them.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def links(spec: Run | Answer | Spec, instance: Spec = None) -> Any:
 
 
 def sends(spec: Run | Answer, instance: Spec = None) -> Any:
-    """Sends of a schedule, or edges of trees, as a ``pandas.DataFrame``.
+    """Return the sends of a schedule, or the edges of trees, as a ``pandas.DataFrame``.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _links_of(instance: Instance) -> Topology:
 
 
 def records(*paths: str | Path) -> Any:
-    """Records as a ``pandas.DataFrame``: a row for each, of several runs of the same key the last one.
+    """Return records as a ``pandas.DataFrame``, with a row for each; of several runs with the same key the last one.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def records(*paths: str | Path) -> Any:
     Raises
     ------
     InputError
-        If there is no record, or a line is not one; names the file and the line.
+        If there is no record, or a line is not one; the message names the file and the line.
     """
     from ..reports.frame import records_frame
     from ..reports.records import load_records
@@ -151,7 +151,7 @@ def records(*paths: str | Path) -> Any:
 
 
 def models(spec: Spec = None, collective: str | None = None) -> Any:
-    """Methods as a ``pandas.DataFrame``, as ``cwb list models`` lists them.
+    """Return methods as a ``pandas.DataFrame``, as ``cwb list models`` lists them.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class BandwidthPlan:
 
 @dataclass(frozen=True, repr=False)
 class ChunkOrders(Shown):
-    """The way of every chunk through the dimensions of a fabric.
+    """The order in which every chunk visits the dimensions of a fabric.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class ChunkOrders(Shown):
 
 @dataclass(frozen=True)
 class BoundOnly:
-    """No schedule: how long the collective takes at least is all that is answered.
+    """A bound without a schedule: the time that the collective takes at least.
 
     What the verifier recomputes from the certificate is objective and bound at once; of a bound that a solver attests
     there is nothing to verify.

@@ -32,7 +32,7 @@ _PLAIN = (int, float, np.integer)
 
 
 class NotByArrays(BaseException):
-    """A rule does something that is not said of all rows at once.
+    """A rule does something that cannot be evaluated for all rows at once.
 
     No ``Exception``, so that a rule with ``except Exception`` does not go on with something else.
     """
@@ -101,7 +101,7 @@ class Reading:
         self._loops.append(scope)
 
     def telling(self) -> set[int]:
-        """Rows that tell what a rule does: some at the ends and between, and one for each length of its loops."""
+        """Rows that are compared with the rule: some at the ends and between, and one for each length of its loops."""
         size = self._rows.size
         found = {0, size // 2, size - 1}
         for scope in self._loops:
@@ -332,7 +332,7 @@ class Relation:
 
 
 class Each:
-    """Something to loop over whose elements are another matter in each row."""
+    """Something to loop over whose elements differ between rows."""
 
     def __init__(self, reading: Reading, up: Array, values: Array) -> None:
         self._reading, self._up, self._values = reading, up, values

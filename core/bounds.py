@@ -12,7 +12,7 @@ from .instance import plain
 
 @dataclass(frozen=True, repr=False)
 class SolverBound(Shown):
-    """A bound that rests on the word of a solver."""
+    """A bound that a solver reports and nobody has recomputed."""
 
     solver: str
     version: str
@@ -119,7 +119,7 @@ class CutCertificate(Shown):
 
 @dataclass(frozen=True, repr=False)
 class DistanceCertificate(Shown):
-    """A pair of ranks that data must travel between: the time is at least the latency of the fastest path.
+    """A pair of ranks between which data must travel: the time is at least the latency of the fastest path.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ class LengthCertificate(Shown):
 
 @dataclass(frozen=True, repr=False)
 class WholeChunks(Shown):
-    """A rank whose data many need in whole chunks: they leave it one after the other, and the last one is copied on.
+    """A rank whose data many need in whole chunks, which leave it one after the other before the last one is copied.
 
     It speaks of schedules whose chunks of the rank's data have at least c = ``chunk_bytes``, on networks whose switches
     do not copy. Of finer chunks it says nothing.
@@ -287,7 +287,7 @@ class WholeChunks(Shown):
 
 @dataclass(frozen=True, repr=False)
 class EpochDistance(Shown):
-    """A pair of nodes that a chunk must travel between, on a grid of epochs.
+    """A pair of nodes between which a chunk must travel, on a grid of epochs.
 
     A schedule takes at least the delays of the fastest path.
 
@@ -343,7 +343,7 @@ class EpochCut(Shown):
 
 @dataclass(frozen=True, repr=False)
 class EpochChain(Shown):
-    """A set of nodes and a sink inside: what enters the set late must still pass the links of the sink.
+    """A set of nodes with a sink inside: chunks that enter the set late must still pass the links of the sink.
 
     Of the n chunks from outside that the sink needs, the links that enter the set cannot have brought m before some
     index t(m), by their windows and the distances of the sources (see :class:`EpochCut`). So n - m + 1 of them come
@@ -369,7 +369,7 @@ class EpochChain(Shown):
 
 @dataclass(frozen=True, repr=False)
 class EpochFlow(Shown):
-    """A sink that too little can flow to in one epoch less: a maximum flow in the network over time.
+    """A sink that one epoch less is too few for, by a maximum flow in the network over time.
 
     The chunks that the sink needs flow from (source, 0) to (sink, K) over nodes at indices; nodes that can store hold
     over, and so do the ends of links with a window, where chunks may come too early by their count; the others do not.

@@ -45,7 +45,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True)
 class Incumbent:
-    """The best result of a run so far, reported while it goes on, so that it is not lost when the run is stopped.
+    """The best result of a run so far, reported during the run, so that it is not lost when the run is stopped.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def unlimited(seconds: float) -> None:
 
 
 def unknown() -> int | None:
-    """Nobody tells."""
+    """Report that the value is unknown."""
 
 
 class NoClock:
@@ -185,21 +185,21 @@ class Budget:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def tell_bound(self, bound: Fraction | float, certificate: Certificate | None) -> None:
-        """Report a bound in the unit of the method, and what proves it; it is not lost when the run is broken off."""
+        """Report a bound in the unit of the method and its proof, so that it is not lost when the run is stopped."""
         self.tell(Incumbent(bound=float(bound), certificate=certificate))
 
     def part(self, share: float) -> Budget:
-        """The same with a share of the time that is left, such as 0.5; without a limit there is none for the part."""
+        """The same budget with a share of the remaining time, such as 0.5; without a limit the part has none either."""
         left = self.clock.remaining_s()
         return self if left is None else replace(self, clock=PartClock(self.clock, share * left, left))
 
     @property
     def exhausted(self) -> bool:
-        """Whether the run should come to an end: the time is up or the user asked for it."""
+        """Whether the run should end: the time is up or the user has asked to stop."""
         remaining = self.clock.remaining_s()
         return self.stop.is_set() or (remaining is not None and remaining <= 0)
 
     @property
     def why_exhausted(self) -> str:
-        """What brought it to its end, as the beginning of a message."""
+        """The reason why the run ended, as the beginning of a message."""
         return "the run was stopped" if self.stop.is_set() else f"the time limit of {self.time_limit_s:g} s ran out"

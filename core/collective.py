@@ -39,7 +39,7 @@ class CollectiveKind(Enum):
 
 @dataclass(frozen=True)
 class Demand:
-    """One collective that an instance asks for.
+    """One collective that an instance requires.
 
     Parameters
     ----------

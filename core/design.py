@@ -44,7 +44,7 @@ class Comparison(Enum):
 
 @dataclass(frozen=True)
 class LinearConstraint:
-    """``coefficients . B  <comparison>  limit``, with the words that the user wrote for it.
+    """``coefficients . B  <comparison>  limit``, with the text of the user.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class LinearConstraint:
 
 @dataclass(frozen=True)
 class Design:
-    """What is asked of a bandwidth design.
+    """The task of a bandwidth design: objective, budgets and constraints.
 
     Parameters
     ----------

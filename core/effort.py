@@ -35,7 +35,7 @@ STREAMED_S = 1.5e-7
 
 @contextmanager
 def spending(budget: Budget) -> Iterator[None]:
-    """Hold what the block makes against this budget."""
+    """Check what the block makes against this budget."""
     token = _BUDGET.set(budget)
     try:
         yield
@@ -44,7 +44,7 @@ def spending(budget: Budget) -> Iterator[None]:
 
 
 def too_large(columns: int, what: str, column_s: float = COLUMN_S, most: int = MOST_COLUMNS) -> str:
-    """Why a model is not built; empty if it is.
+    """The reason why a model is not built; empty if it is.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def require_buildable(columns: int, what: str, column_s: float = COLUMN_S, most:
 
 
 def too_long(sends: int, hops: int | None = None) -> str:
-    """Why a schedule is not made; if it is, empty, and time is kept for verifying and writing it.
+    """The reason why a schedule is not made; empty if it is, and then time is kept for verifying and writing it.
 
     Parameters
     ----------

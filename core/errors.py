@@ -51,7 +51,7 @@ class CwbError(Exception):
 
 
 class InputError(CwbError):
-    """Bad input, reported in one line: where it came from, the place in it, the value, what was expected.
+    """Bad input, reported in one line with the source, the place in it, the value and what was expected.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def located(place: str | None = None, *, source: str | None = None) -> Iterator[
 
 
 class OutOfTime(CwbError):
-    """The time or the memory that a run has left will not do for what is to come."""
+    """The remaining time or memory of a run is not enough for its next step."""
 
     exit_status = ExitStatus.LIMIT
 
@@ -111,6 +111,6 @@ class SolverUnavailable(CwbError):
 
 
 class Unsupported(CwbError):
-    """A method does not support the instance, or a solver does not support the model; says why."""
+    """A method does not support the instance, or a solver does not support the model; the message has the reason."""
 
     exit_status = ExitStatus.UNSUPPORTED

@@ -17,7 +17,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class Strict(BaseModel):
-    """A model that takes the fields it names and nothing else."""
+    """A model that accepts only the fields it names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
 

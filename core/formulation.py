@@ -78,7 +78,7 @@ def nothing_named(index: Any) -> Mapping[str, Callable[[Any], str]]:
 
 
 class Formulation:
-    """A declared model: index sets and parameters apart from the algebra, and how an answer is read out of it.
+    """A declared model: index sets and parameters, the algebra, and how an answer is read out of its solution.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class Formulation:
 
     @property
     def answers(self) -> bool:
-        """Whether an answer can be read out of the solved model; else it gives a bound alone."""
+        """Whether an answer can be read out of the solved model; else it has only a bound."""
         return self._extract is not None
 
     def index(self, instance: Instance, options: Any = None) -> Any:
@@ -260,7 +260,7 @@ class Formulation:
         return self.pose(seen, chosen), chosen
 
     def extract(self, model: Any, index: Any) -> Answer | None:
-        """Read the answer out of a solved model; None where the model gives a bound alone."""
+        """Read the answer out of a solved model; None where the model has only a bound."""
         return None if self._extract is None else self._called(self._extract)(model, index)
 
     def value(self, index: Any, objective: float) -> float | None:
@@ -274,7 +274,7 @@ class Formulation:
         return named
 
     def is_bound(self, index: Any) -> bool:
-        """Whether the model of an index proves something of every answer."""
+        """Whether the optimum of the model bounds every answer."""
         return self._bounds if isinstance(self._bounds, bool) else bool(self._called(self._bounds)(index))
 
     def _called(self, place: _Function | str) -> _Function:

@@ -68,7 +68,7 @@ class Instance(Shown):
 
     @property
     def asks_nothing(self) -> bool:
-        """Whether it is a network alone, without collectives and workloads."""
+        """Whether it is only a network, without collectives and workloads."""
         return not (self.demands or self.workloads or self.transformers)
 
     @property

@@ -140,7 +140,7 @@ def get(name: str) -> Method:
     Raises
     ------
     InputError
-        If there is none of that name.
+        If there is none with that name.
     """
     if name in formulation_names():
         return Method.of(formulation(name))
@@ -155,7 +155,7 @@ def formulation(name: str) -> Formulation:
     Raises
     ------
     InputError
-        If there is none of that name.
+        If there is none with that name.
     """
     entry = _entry(name, FORMULATIONS, formulation_names(), "formulation")
     assert isinstance(entry, Formulation)  # noqa: S101 (names tell formulations)
@@ -173,7 +173,7 @@ def solver(name: str) -> Adapter:
     Raises
     ------
     InputError
-        If there is none of that name.
+        If there is none with that name.
     """
     entry = _others().get(name)
     if isinstance(entry, Adapter):

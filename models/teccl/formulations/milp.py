@@ -163,7 +163,7 @@ def flow_conservation(m: Any, sets: IndexSets) -> None:
 
 
 def passing_on(m: Any, sets: IndexSets) -> None:
-    """``F[q, (s, j), k] <= sum_i F[q, (i, s), k - delta]`` at nodes that do not store: what came at this very index.
+    """``F[q, (s, j), k] <= sum_i F[q, (i, s), k - delta]`` at nodes that do not store: what came at this index.
 
     Without copies, ``sum_j F[q, (s, j), k] <= sum_i F[q, (i, s), k - delta]``; what is not sent on is lost.
     """
