@@ -49,7 +49,7 @@ def values() -> list[tuple[object, str]]:
         (chunks, "Chunks(chunks=2, bytes=2.5)"),
         (StepSchedule("0" * 64, chunks, sends, np.array([0, 1, 1])), "StepSchedule(steps=2, sends=3, chunks=2)"),
         (packing, "TreePacking(kind='out', trees=10000, edges=0)"),
-        (CutCertificate(tuple(range(10_000))), "CutCertificate(nodes=(0, 1, 2, 3, 4, 5, ...))"),
+        (CutCertificate(tuple(range(10_000))), "CutCertificate(nodes=(0, 1, 2, 3, 4, 5, ...), latency=False)"),
         (RECORD, "RunRecord(model='ring', instance='x', collective='all_reduce', status='optimal', objective='2 s')"),
         (Verdict(("a" * 1000,)), "Verdict(ok=False, violations="),
     ]
