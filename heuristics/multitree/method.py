@@ -137,7 +137,7 @@ def height_of(edges: Sequence[StepEdge]) -> int:
 
 #: What the methods' metrics mean, beside those of the verifier.
 METRICS = {
-    "tree_height": Metric("most edges between a root and a leaf, over all trees"),
+    "tree_height": Metric("largest number of edges between a root and a leaf, over all trees"),
 }
 
 

@@ -38,7 +38,7 @@ class NcclOptions(Strict):
     """Options of ``nccl``."""
 
     version: Literal["2.10.3", "2.20.3", "2.23.4", "2.27.3", "2.29.7", "2.30.7"] = Field(
-        "2.30.7", description="NCCL's version, whose numbers are taken."
+        "2.30.7", description="Version of NCCL whose constants are used."
     )
     algorithm: Literal["auto", "tree", "ring", "collnet-direct", "collnet-chain", "nvls", "nvls-tree", "pat"] = Field(
         "auto", description="As NCCL_ALGO: one algorithm alone."

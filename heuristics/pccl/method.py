@@ -41,7 +41,7 @@ class PcclOptions(Strict):
         400_000,
         ge=0,
         le=10**9,
-        description="About how many paths of chunks are sought at most; the first attempt is made whatever this is.",
+        description="Approximate limit on the paths of chunks that are searched; the first attempt is always made.",
     )
     bound: Literal["auto", "cut", "flow"] = Field(
         "auto",
@@ -51,7 +51,7 @@ class PcclOptions(Strict):
     conditions: str = Field(
         "",
         max_length=10_000_000,
-        description="Conditions beside the instance's collectives, such as '0->1,2: 1 MiB; 3->0: 512 KiB': "
+        description="Conditions in addition to the instance's collectives, such as '0->1,2: 1 MiB; 3->0: 512 KiB': "
         "who has a chunk, and who needs it.",
     )
 
@@ -165,7 +165,7 @@ def _ranks_named(topology: Topology, ranks: dict[str, int], names: str, place: s
 #: What the methods' metrics mean, beside those of the verifier.
 METRICS = {
     "found_by": Metric(
-        "what found the best paths, of an all-reduce for sums and then for copies; or another, faster method"
+        "what found the best paths (for an all-reduce, for sums and then for copies), or another, faster method"
     ),
     "attempts": Metric("orders that were tried"),
     "sends": Metric(

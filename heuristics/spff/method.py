@@ -29,7 +29,7 @@ class SpffOptions(Strict):
 
     first: Literal["shortest", "longest"] = Field(
         "shortest",
-        description="Of the chunks that wait at a link, the one with the shortest or longest way left goes first.",
+        description="Of the chunks that wait at a link, the one with the shortest or longest remaining path goes first.",
     )
 
 

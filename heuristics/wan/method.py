@@ -82,7 +82,7 @@ class PsldOptions(Strict):
 
     share: Literal["slowest", "mean", "equal"] = Field(
         "slowest",
-        description="A site's share of the data is as the bandwidth that it measures: to its slowest peer, on average, or the same for all.",
+        description="A site's share of the data is in proportion to the bandwidth that it measures: to its slowest peer, on average, or the same for all.",
     )
 
 

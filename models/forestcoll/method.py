@@ -97,7 +97,7 @@ class BoundOptions(Strict):
 
     method: Literal["search", "concurrent"] = Field(
         "search",
-        description="search solves a maximum flow to every rank again and again; concurrent solves all of them in one program.",
+        description="search solves maximum flows to every rank repeatedly; concurrent solves all of them in one program.",
     )
     k: int | None = Field(
         None, ge=1, le=10**6, description="Also find how fast forests with this many equal trees a rank can be."
@@ -207,7 +207,7 @@ BOUND_METRICS = OPTIMUM_METRICS | {
 ALLREDUCE_METRICS = FOREST_METRICS | {
     "program_algbw_GBps": Metric("what linear program (6) promises", "GB/s"),
     "halves_algbw_GBps": Metric("what a reduce-scatter and an all-gather in turn reach", "GB/s"),
-    "trees_of": Metric("of which of the two the trees are"),
+    "trees_of": Metric("which of the two the trees belong to"),
     "switches": Metric("switches that are nodes of trees"),
 }
 

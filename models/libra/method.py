@@ -63,7 +63,7 @@ class LibraOptions(DesignOptions):
     )
     algorithm: Literal["auto", "outer-approximation", "direct"] = Field(
         "auto",
-        description="outer-approximation solves linear programs; direct hands the bilinear model to the solver; auto does where the solver takes it.",
+        description="outer-approximation solves linear programs; direct passes the bilinear model to the solver; auto does so where the solver supports it.",
     )
 
 

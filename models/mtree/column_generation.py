@@ -58,7 +58,7 @@ class TreeRelaxation:
     bound : Fraction
         Units that no trees carry together.
     pool : array of int
-        All trees that were looked at.
+        All trees that were considered.
     rounds : int
         Linear programs that were solved.
     from_solver : bool

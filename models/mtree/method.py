@@ -72,7 +72,7 @@ class ChunkOptions(Strict):
     )
     chunks: ChunkCount = Field(None, description="Chunks of a tree: a number, or auto, the best for each tree.")
     chunk_overhead: Duration = Field(
-        Fraction(0), description="What a chunk costs a link beside its bytes, such as '5 ms'."
+        Fraction(0), description="Time that a chunk takes on a link in addition to its bytes, such as '5 ms'."
     )
     split: Literal["rate", "equal-finish"] = Field(
         "rate",
@@ -150,7 +150,7 @@ class RepairOptions(ChunkOptions):
     exact: bool = Field(
         True, description="Whether a small network is solved exactly, by link patterns of the new trees."
     )
-    resolve: bool = Field(True, description="Whether mtree also plans again, to compare with and to take trees from.")
+    resolve: bool = Field(True, description="Whether mtree also plans from scratch, for comparison and for its trees.")
 
 
 def pose(instance: Instance, options: RepairOptions | RepairPatternOptions) -> Instance:
@@ -196,24 +196,22 @@ CHUNK_METRICS = TREE_METRICS | {
     "unpipelined_time_s": Metric("the same with one message a tree", "s"),
     "reduce_time_s": Metric("time of the reduction alone, as in the paper's figure 8", "s"),
     "unpipelined_reduce_time_s": Metric("the same with one message a tree", "s"),
-    "exact_bound_Bps": Metric("the proved bound on the rate of the trees that were asked for", "B/s"),
+    "exact_bound_Bps": Metric("the proved bound on the rate of the requested trees", "B/s"),
     "bound_holds_for": Metric("what that bound is one of: any schedule, or which trees"),
 }
 
 MTREE_METRICS = CHUNK_METRICS | {
-    "pool": Metric("trees that were looked at"),
+    "pool": Metric("trees that were considered"),
     "auto_height": Metric("with height=auto, the height H that was chosen"),
     "heights_tried_s": Metric("with height=auto, the heights with their times", "s"),
 }
 
 REPAIR_METRICS = CHUNK_METRICS | {
     "old_trees": Metric("trees of the older plan"),
-    "surviving_trees": Metric("those of them all of whose links are left"),
-    "old_shares_rate_Bps": Metric(
-        "rate of the trees that are left, if the data stays split among them as it was", "B/s"
-    ),
-    "old_plan_rate_Bps": Metric("the best rate of the trees that are left", "B/s"),
-    "new_plan_rate_Bps": Metric("rate of the plan that is made again", "B/s"),
+    "surviving_trees": Metric("trees of the older plan whose links all still exist"),
+    "old_shares_rate_Bps": Metric("rate of the surviving trees, if the data stays split among them as it was", "B/s"),
+    "old_plan_rate_Bps": Metric("the best rate of the surviving trees", "B/s"),
+    "new_plan_rate_Bps": Metric("rate of a plan that is made from scratch", "B/s"),
     "new_plan_bound_Bps": Metric("bound on the rate of any new plan", "B/s"),
     "kept_trees": Metric("trees of the older plan in the answer; those without a rate are not counted"),
     "new_trees": Metric("new trees in the answer"),

@@ -85,7 +85,7 @@ class SearchOptions(EpochOptions):
         200,
         ge=1,
         le=1_000_000,
-        description="Millions of arcs that the search looks at before it gives up; the same on every machine.",
+        description="Millions of arcs that the search examines before it stops; the same on every machine.",
     )
     model_columns: int = Field(
         20_000,
@@ -103,7 +103,7 @@ class SearchOptions(EpochOptions):
     schedule: Literal["auto", "always", "never"] = Field(
         "auto",
         description="Whether flows of an all_to_all are written out as sends of parts: auto does so up to two million "
-        "of them; without, the bound is all that is answered.",
+        "of them; otherwise the answer is only the bound.",
     )
 
 
@@ -119,7 +119,7 @@ class AllToAllOptions(EpochOptions):
     schedule: Literal["auto", "always", "never"] = Field(
         "auto",
         description="Whether flows are written out as sends of parts: auto does so up to two million of them; "
-        "without, the bound is all that is answered.",
+        "otherwise the answer is only the bound.",
     )
 
 
@@ -217,7 +217,7 @@ class AstarModelOptions(ModelOptions):
         None, ge=1, le=100_000, description="Epochs of a round; the longest delay of a link unless given, at least 4."
     )
     gamma: float = Field(
-        0.5, gt=0, lt=1, description="What being on the way is worth, over being there; the appendix's gamma."
+        0.5, gt=0, lt=1, description="Value of being on the way, relative to being there; the appendix's gamma."
     )
 
 
@@ -449,13 +449,13 @@ EPOCH_METRICS = {
 SEARCH_METRICS = EPOCH_METRICS | {
     "constructions": Metric("constructions that were made"),
     "moves": Metric("withdrawals and insertions of the search"),
-    "models": Metric("models that a solver was asked"),
+    "models": Metric("models that were passed to a solver"),
     "proof": Metric("the argument that proves the bound: distance, cut, flow-over-time, prices or model"),
 }
 
 FLOW_METRICS = EPOCH_METRICS | {
     "bound_proof": Metric(
-        "what proves the bound: cut and prices are recomputed by the verifier; solver is the solver's word"
+        "what proves the bound: cut and prices are recomputed by the verifier; solver: the solver attests it"
     ),
     "flows": Metric("pairs of a source and a link"),
     "flow_classes": Metric("classes of equal flows"),
@@ -466,7 +466,7 @@ FLOW_METRICS = EPOCH_METRICS | {
 MILP_METRICS = EPOCH_METRICS | {
     "model_bound_epochs": Metric("epochs that are proved to be needed in the model with its rules"),
     "models": Metric("models that were solved"),
-    "start_epochs": Metric("epochs of the schedule that was there before any model"),
+    "start_epochs": Metric("epochs of the schedule that was made before any model"),
     "stage_epochs": Metric("with all_reduce=stages, epochs of the two stages"),
     "paper_objective": Metric("with objective=paper, the paper's objective"),
     "paper_bound": Metric("with objective=paper, the solver's bound on it"),
@@ -482,7 +482,7 @@ LP_METRICS = EPOCH_METRICS | {
 }
 
 ASTAR_METRICS = EPOCH_METRICS | {
-    "start_epochs": Metric("epochs of the schedule that was there before any model"),
+    "start_epochs": Metric("epochs of the schedule that was made before any model"),
     "rounds": Metric("rounds that were solved"),
     "round_epochs": Metric("epochs of a round"),
 }
