@@ -38,7 +38,7 @@ def variables(m: Any, problem: LateRounds) -> None:
 
 
 def start(m: Any) -> None:
-    """``f_{c,i,0} = 0``: nobody has a full sum when the late rank comes."""
+    """``f_{c,i,0} = 0``: no rank has a full sum when the late rank comes."""
 
     @m.Constraint(m.C, m.N)
     def start(m: Any, c: int, i: int) -> Any:
@@ -89,7 +89,7 @@ def in_turn(m: Any) -> None:
 
 
 def post(m: Any, problem: LateRounds) -> None:
-    """``f_{c,i,R} = 1``: in the end everybody has every chunk."""
+    """``f_{c,i,R} = 1``: in the end every rank has every chunk."""
 
     @m.Constraint(m.C, m.N)
     def post(m: Any, c: int, i: int) -> Any:

@@ -64,7 +64,7 @@ def post(m: Any, problem: TimeExpanded) -> None:
 
 
 def once(m: Any, problem: TimeExpanded) -> None:
-    """``sum_{e into n, t} x_{c,e,t} <= 1`` for n not in ``D_c``: a rank that passes on receives a chunk once."""
+    """``sum_{e into n, t} x_{c,e,t} <= 1`` for n not in ``D_c``: a rank that forwards receives a chunk once."""
     others = [
         (c, n)
         for c, chunk in enumerate(problem.chunks)
@@ -78,7 +78,7 @@ def once(m: Any, problem: TimeExpanded) -> None:
 
 
 def has_first(m: Any, problem: TimeExpanded) -> None:
-    """``x_{c,(i,j),t} <= sum_{e into i, u + w_e <= t} x_{c,e,u}`` for ``i != s_c``: what is sent has come before."""
+    """``x_{c,(i,j),t} <= sum_{e into i, u + w_e <= t} x_{c,e,u}`` for ``i != s_c``: only what has arrived is sent."""
     later = [(c, e, t) for c, e, t in m.starts if problem.edges[e].source != problem.chunks[c].source]
 
     @m.Constraint(later)

@@ -155,7 +155,7 @@ def pattern_capacity(m: Any, wan: Wan, widest: int) -> None:
 
 
 def falling_rates(m: Any, most_trees: int) -> None:
-    """``r_k >= r_{k+1}``: trees have no names."""
+    """``r_k >= r_{k+1}``: trees are interchangeable."""
 
     @m.Constraint(range(most_trees - 1))
     def falling_rates(m: Any, k: int) -> Any:

@@ -125,7 +125,7 @@ def delivered(m: Any, problem: RoutingProblem) -> None:
 
 
 def relayed(m: Any, problem: RoutingProblem) -> None:
-    """``x_{c,(i,j)} <= sum_h x_{c,(h,i)}``: who sends a chunk on has received it; nothing comes back to the source."""
+    """``x_{c,(i,j)} <= sum_h x_{c,(h,i)}``: a rank forwards only what it has received; nothing returns to the source."""
 
     @m.Constraint(m.sends)
     def relayed(m: Any, c: int, e: int) -> Any:
@@ -138,7 +138,7 @@ def relayed(m: Any, problem: RoutingProblem) -> None:
 
 
 def arrival(m: Any, problem: RoutingProblem) -> None:
-    """``t_{c,j} >= t_{c,i} + alpha_e + beta_ce - M (1 - x_{c,e})``: time along the route, which has no circle."""
+    """``t_{c,j} >= t_{c,i} + alpha_e + beta_ce - M (1 - x_{c,e})``: time along the route, which has no cycle."""
     horizon = problem.horizon
 
     @m.Constraint(m.sends)

@@ -142,7 +142,7 @@ def arrivals(sets: IndexSets, keys: list[tuple[int, int, int]]) -> tuple[Lists, 
 
 
 def flow_conservation(m: Any, sets: IndexSets) -> None:
-    """``F[q, (n, j), k] <= B[q, n, k]`` for every j: what a node sends it has; the paper's maximum, link by link.
+    """``F[q, (n, j), k] <= B[q, n, k]`` for every j: a node sends only what it has; the paper's maximum, link by link.
 
     Of a switch that stores but does not copy, ``sum_{j, k' <= k} F[q, (n, j), k'] <= B[q, n, k]``.
     """
@@ -203,7 +203,7 @@ def ready(m: Any, sets: IndexSets) -> None:
 
 
 def destination(m: Any, sets: IndexSets) -> None:
-    """``R[q, d, K] = D[q, d]``: everybody has what it needs in the end; ``R[q, d, k] = B[q, d, k + 1]`` where D is 1."""
+    """``R[q, d, K] = D[q, d]``: every node has what it needs in the end; ``R[q, d, k] = B[q, d, k + 1]`` where D is 1."""
     rows = [(q, d) for q, commodity in enumerate(sets.problem.commodities) for d in commodity.targets]
 
     @m.Constraint(rows)
