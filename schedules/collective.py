@@ -97,7 +97,7 @@ def judge_collective(
     if isinstance(answer, TreePacking | TreeOrbits):
         return _judge_trees(instance, answer, certificate, clock)
     with clock.phase("simulate"):
-        completion = completion_if_any(instance, answer)
+        completion = completion_if_any(instance, answer, unaware=instance.timing is None)
     measured: dict[str, object] = {} if completion.seconds is None else {"busiest_link": _busiest(completion)}
     measured["warnings"] = len(report.warnings)
     if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees | StreamedSteps):
@@ -105,8 +105,10 @@ def judge_collective(
     if completion.seconds is None or isinstance(answer, StreamedSteps):
         return Verdict((completion.why,))
     with clock.phase("simulate"):
-        unaware = simulate(instance, answer, SimulationMode.ALPHA_BETA)
-    measured["alpha_beta_time_s"] = unaware.completion_s
+        unaware_s = completion.unaware_s
+        if unaware_s is None:
+            unaware_s = simulate(instance, answer, SimulationMode.ALPHA_BETA).completion_s
+    measured["alpha_beta_time_s"] = unaware_s
     return _measured(instance, answer, completion.seconds, certificate, completion, measured)
 
 

@@ -20,7 +20,7 @@ from ..core.streamed import StreamedSteps
 from ..core.trace import SimulationMode
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
-from .simulate import simulate
+from .simulate import totals
 from .simulate.network import network_of, wires
 from .simulate.pipeline import Pipeline, pipeline
 from .simulate.reserved import CONSTANT
@@ -49,6 +49,8 @@ class Completion:
         Pieces of a tree; None for what has no trees.
     why : str
         Why there are no seconds.
+    unaware_s : float or None
+        When the last byte would arrive if links carried all that asks for them at once; None if it was not asked for.
     """
 
     seconds: float | None
@@ -56,6 +58,7 @@ class Completion:
     sends: int
     pieces: int | None = None
     why: str = ""
+    unaware_s: float | None = None
 
     @property
     def model(self) -> str:
@@ -75,6 +78,8 @@ def completion_of(
     answer: StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees,
     pieces: int | None = None,
     line: Pipeline | None = None,
+    *,
+    unaware: bool = False,
 ) -> Completion:
     """Return when the last byte of an answer arrives.
 
@@ -88,6 +93,8 @@ def completion_of(
         Pieces of every tree, as they were chosen before; by default they are chosen here.
     line : Pipeline, optional
         The measures of a forest, if they are known already.
+    unaware : bool
+        Whether to simulate sends without congestion too.
 
     Raises
     ------
@@ -104,8 +111,8 @@ def completion_of(
         if answer.sends > MAX_SENDS:
             why = f"links by one generator differ, and {answer.sends:,} sends are too many to be simulated"
             return nothing_of(instance, why)
-    trace = simulate(instance, answer)
-    return Completion(trace.completion_s, trace.link_busy_s, len(trace.start_s))
+    total = totals(instance, answer, unaware=unaware)
+    return Completion(total.completion_s, total.busy_s, total.sends, unaware_s=total.unaware_s)
 
 
 def nothing_of(instance: Instance, why: str) -> Completion:
@@ -117,6 +124,8 @@ def completion_if_any(
     instance: Instance,
     answer: StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees | StreamedSteps,
     pieces: int | None = None,
+    *,
+    unaware: bool = False,
 ) -> Completion:
     """Report it for an answer that the verifier finds right.
 
@@ -125,7 +134,7 @@ def completion_if_any(
     if isinstance(answer, StreamedSteps):
         return nothing_of(instance, f"{answer.sends:,} sends that are not kept are not simulated")
     try:
-        return completion_of(instance, answer, pieces)
+        return completion_of(instance, answer, pieces, unaware=unaware)
     except InputError as error:
         return nothing_of(instance, str(error))
 

@@ -4,6 +4,7 @@
 ``transfers``        one form of all answers: sends, and what each waits for
 ``timing``           how a chunk passes a link in each mode
 ``levels``           whole levels at once, where nobody overtakes
+``compiled_levels``  the same for millions of sends, compiled
 ``windows``          whole windows of time at once, where much happens in them
 ``events``           hop by hop, for everything else, and for schedules that fix the order
 ``fair``             flows that share links, max-min fairly
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from ...core.instance import Instance
     from ...core.schedule import Floats
     from ...core.trace import Trace
+    from .run import Totals
 
-__all__ = ["SimulationMode", "simulate", "utilization"]
+__all__ = ["SimulationMode", "simulate", "totals", "utilization"]
 
 
 def simulate(
@@ -42,6 +44,13 @@ def simulate(
     from .run import simulate as run
 
     return run(instance, answer, mode, barrier=barrier, pieces=pieces, hold_latency=hold_latency)
+
+
+def totals(instance: Instance, answer: object, *, unaware: bool = False) -> Totals:
+    """Simulate a schedule without keeping the times of every send; see :func:`cwb.schedules.simulate.run.totals`."""
+    from .run import totals as run
+
+    return run(instance, answer, unaware=unaware)
 
 
 def utilization(

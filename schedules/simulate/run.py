@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ...core.errors import InputError
@@ -12,12 +14,13 @@ from ...core.trace import SimulationMode, Trace
 from ...core.translated import TranslatedTrees
 from ...core.trees import TreePacking
 from ..verify.translated import expand
+from .compiled_levels import compiled_levels, compiled_totals
 from .events import simulate_by_events, simulate_in_order
 from .fair import simulate_flows
 from .levels import simulate_by_levels
 from .network import Wires, network_of, wires
 from .occupancy import link_totals, occupied_s, utilization_over_time
-from .ticks import Counted, counted
+from .ticks import MOST_TICKS, Counted, counted
 from .timing import Rules, Timeline, rules
 from .transfers import Transfers, sends_of, transfers_of
 from .windows import simulate_by_windows
@@ -89,6 +92,60 @@ def simulate(
     return trace_of(mode, transfers, columns, timeline)
 
 
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """What a congestion-aware trace adds up to.
+
+    Parameters
+    ----------
+    completion_s : float
+        When the last byte arrived.
+    busy_s : array of float, shape (links,)
+        Seconds that every link is busy.
+    sends : int
+        Number of sends.
+    unaware_s : float or None
+        When the last byte would arrive without congestion, if it was asked for.
+    """
+
+    completion_s: float
+    busy_s: Floats
+    sends: int
+    unaware_s: float | None = None
+
+
+def totals(instance: Instance, answer: object, *, unaware: bool = False) -> Totals:
+    """Simulate a schedule, without keeping the times of every send where they are many.
+
+    Parameters
+    ----------
+    instance, answer
+        As :func:`simulate` takes them.
+    unaware : bool
+        Whether also without congestion.
+    """
+    if isinstance(answer, TranslatedTrees):
+        answer = expand(instance, answer)
+    transfers = transfers_of(instance, answer)
+    columns = wires(network_of(instance), instance.timing)
+    completion_s, busy_s = _total(transfers, columns, SimulationMode.CONGESTION_AWARE)
+    alone_s = _total(transfers, columns, SimulationMode.ALPHA_BETA)[0] if unaware else None
+    return Totals(completion_s, busy_s, len(transfers.sends), alone_s)
+
+
+def _total(transfers: Transfers, columns: Wires, mode: SimulationMode) -> tuple[float, Floats]:
+    """When the last byte arrived, and how long every link was held."""
+    if len(transfers.sends) >= COMPILED and not transfers.fixed_order and not columns.varying:
+        links = counted(transfers, columns, exact=False)
+        unit_s = float(links.unit_s) if isinstance(links, Counted) else 1.0
+        one_by_one = isinstance(links, Counted) and links.exact
+        found = None if one_by_one else compiled_totals(transfers, links, rules(mode))
+        if found is not None and found[0] < MOST_TICKS:
+            return found[0] * unit_s, found[1] * unit_s
+    trace = trace_of(mode, transfers, columns, timeline_of(transfers, columns, mode, hold_latency=False))
+    return trace.completion_s, trace.link_busy_s
+
+
 def utilization(
     instance: Instance, answer: object, trace: Trace, bins: int = 100, *, pieces: int = 1
 ) -> tuple[Floats, Floats]:
@@ -138,7 +195,8 @@ def _simulated(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
         return _in_order(transfers, columns, chosen)
     if one_by_one:
         return simulate_by_events(transfers, columns, chosen)
-    if (found := simulate_by_levels(transfers, columns, chosen)) is not None:
+    large = len(transfers.sends) >= COMPILED and not columns.varying
+    if (found := (compiled_levels if large else simulate_by_levels)(transfers, columns, chosen)) is not None:
         return found
     if not chosen.contended:
         return _in_order(transfers, columns, chosen)

@@ -18,6 +18,7 @@ from ...core.instance import Instance
 from ...core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
 from ...core.topology import Topology
 from ...core.trees import TreePacking
+from ..cells import strides
 from .network import network_of
 from .trees import tree_sends
 
@@ -189,7 +190,9 @@ def _slots(sends: Sends, chunks: int, nodes: int, *, barrier: bool) -> tuple[Int
     if barrier:
         zeros = np.zeros(len(sends), dtype=np.int64)
         return zeros, zeros, 2
-    waits_at, feeds = sends.chunk * nodes + sends.source, sends.chunk * nodes + sends.target
+    per_chunk, per_node = strides(sends, chunks, nodes)
+    row = sends.chunk * per_chunk
+    waits_at, feeds = row + sends.source * per_node, row + sends.target * per_node
     if chunks * nodes <= 2 * len(sends):
         return waits_at, feeds, chunks * nodes + 1
     fed, slot = np.unique(feeds, return_inverse=True)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...core.instance import Instance
-from ...core.schedule import Bools, Ints, Schedule, StepSchedule
+from ...core.schedule import Ints, Schedule, StepSchedule
 from .capacity import check_capacity
 from .network import Network
 from .order import step_order, time_order
@@ -77,8 +77,10 @@ def _in_range(network: Network, schedule: StepSchedule | Schedule, findings: Fin
     """Whether every chunk, node, link and rank that is named exists."""
     chunks, sends = schedule.chunks, schedule.sends
 
-    def outside(column: Ints, limit: int) -> Bools:
-        return np.asarray((column < 0) | (column >= limit), dtype=np.bool_)
+    def outside(column: Ints, limit: int) -> Ints:
+        if not len(column) or (column.min() >= 0 and column.max() < limit):
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero((column < 0) | (column >= limit))
 
     columns = {
         "chunk": (sends.chunk, len(chunks)),
@@ -88,8 +90,7 @@ def _in_range(network: Network, schedule: StepSchedule | Schedule, findings: Fin
     }
     ok = True
     for name, (column, limit) in columns.items():
-        wrong = np.flatnonzero(outside(column, limit))
-        for index in wrong[:1].tolist():
+        for index in outside(column, limit)[:1].tolist():
             ok = False
             send = int(sends.hop_send[index]) if name == "link" else index
             text = f"send {send} names {name} {column[index]}, but there are {limit}"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from time import perf_counter
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from cwb.core.kernel import Allowance, interpreted_first
 from cwb.core.trace import SimulationMode
 from cwb.schedules.simulate import simulate
+from cwb.schedules.simulate.compiled_levels import compiled_levels, compiled_totals
 from cwb.schedules.simulate.events import simulate_by_events
 from cwb.schedules.simulate.levels import simulate_by_levels
 from cwb.schedules.simulate.network import wires
@@ -71,7 +74,8 @@ def test_all_ways_to_simulate_queues_agree(make, mode, hold_latency, monkeypatch
     simulator."""
     monkeypatch.setattr("cwb.schedules.simulate.levels.WORTHWHILE", 0)
     monkeypatch.setattr("cwb.schedules.simulate.windows.TRIAL", 10**9)
-    seen = {"levels": 0, "windows": 0}
+    seen = {"levels": 0, "compiled": 0, "windows": 0}
+    ways = {"levels": simulate_by_levels, "compiled": compiled_levels, "windows": simulate_by_windows}
 
     @settings(max_examples=200)
     @given(st.data())
@@ -86,15 +90,19 @@ def test_all_ways_to_simulate_queues_agree(make, mode, hold_latency, monkeypatch
         hops = [slow.hops[i, h] for i in slow.rank for h in range(len(slow.paths[i]))]
         assert timeline.hop_start_s.tolist() == [float(begin) for begin, _ in hops]
         assert timeline.hop_end_s.tolist() == [float(end) for _, end in hops]
-        for name, way in (("levels", simulate_by_levels), ("windows", simulate_by_windows)):
+        for name, way in ways.items():
             other = way(transfers, columns, chosen)
             if other is not None:
                 seen[name] += 1
                 assert np.array_equal(other.end_s, timeline.end_s)
                 assert np.array_equal(other.hop_start_s, timeline.hop_start_s)
                 assert np.array_equal(other.hop_end_s, timeline.hop_end_s)
+        if (found := compiled_totals(transfers, columns, chosen)) is not None:
+            busy = np.bincount(transfers.sends.path_links, timeline.hop_end_s - timeline.hop_start_s, len(columns))
+            assert found[0] == timeline.end_s.max() and found[1] == pytest.approx(busy)
 
-    check()
+    with interpreted_first(Allowance(60.0), perf_counter):
+        check()
     assert min(seen.values()) > 10
 
 

@@ -1,0 +1,51 @@
+"""The compiled check of data that is only copied says yes exactly where the replay has nothing to report."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+import pytest
+from cwb.core.kernel import Allowance, interpreted_first
+from cwb.schedules.verify import copies, replay, verify
+from families import FAMILIES
+from mutations import MUTATIONS
+
+#: Families in which data is copied among ranks.
+COPIES = ["ring_all_gather", "binomial_broadcast", "group_all_gather", "timed_ring_all_gather"]
+
+#: What a replay finds; all else is checked before it.
+REPLAYED = {"not-held", "not-a-sum", "order", "missing", "twice", "multicast", "buffer"}
+
+
+def said(instance, answer, monkeypatch):
+    """What the verifier reports without the compiled check, and whether that one is content with all."""
+    asked = []
+
+    def noted(*args):
+        asked.append(copies.copied_right(*args))
+        return False
+
+    with monkeypatch.context() as patch, interpreted_first(Allowance(60.0), perf_counter):
+        patch.setattr(copies, "COMPILED", 0)
+        patch.setattr(replay, "copied_right", noted)
+        report = verify(instance, answer)
+    found = report.warnings or any(violation.kind in REPLAYED for violation in report.violations)
+    return bool(found), bool(asked) and all(asked)
+
+
+@pytest.mark.parametrize("family", [*COPIES, "ring_all_reduce", "switched_all_gather", "multicast_broadcast"])
+def test_it_is_content_only_where_nothing_is_reported(family, monkeypatch):
+    """Of schedules with one random change, none passes of which the replay reports something."""
+    instance, answer = FAMILIES[family]()
+    random = np.random.default_rng(sum(map(ord, family)))
+    for mutation in MUTATIONS.values():
+        for _ in range(4):
+            found, content = said(instance, mutation(instance, answer, random), monkeypatch)
+            assert not (content and found)
+
+
+@pytest.mark.parametrize("family", COPIES)
+def test_it_is_content_with_what_is_right(family, monkeypatch):
+    """Correct schedules of copies among ranks pass."""
+    assert said(*FAMILIES[family](), monkeypatch) == (False, True)
