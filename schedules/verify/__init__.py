@@ -3,10 +3,10 @@
 It shares no code with what makes schedules, and believes nothing but the network and the demand. Sends of a step read
 what was held before the step; sends of a timed schedule read what has arrived when they start, see :mod:`.order` and,
 for links, :mod:`.capacity`; where the instance has a grid of epochs, they are checked on it, see :mod:`.epochs` and
-:mod:`.circuits`. Data is replayed as versions of chunks, see :mod:`.holdings` and :mod:`.sums`; trees are checked one
-by one without being turned into sends, see :mod:`.trees`; of those that are moved to all ranks only the given ones are,
-see :mod:`.translated` and :mod:`.orbits`; sends that are made step by step are checked as they come, see
-:mod:`.streamed`.
+:mod:`.circuits`. Data is replayed as versions of chunks, see :mod:`.holdings` and :mod:`.sums`, unless all copies are
+seen to be right at once, see :mod:`.copies`; trees are checked one by one without being turned into sends, see
+:mod:`.trees`; of those that are moved to all ranks only the given ones are, see :mod:`.translated` and :mod:`.orbits`;
+sends that are made step by step are checked as they come, see :mod:`.streamed`.
 """
 
 from __future__ import annotations
