@@ -69,7 +69,8 @@ METHODS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "spff": ("torus(16,16)", GATHER, ()),
     "tacos": ("torus(32,32)", GATHER, ()),
     "taccl": ("torus(16,16)", GATHER, ()),
-    "forestcoll": ("torus(32,32)", GATHER, ()),
+    "forestcoll": ("torus(32,32)", GATHER, ("symmetry=none",)),
+    "forestcoll, tree-orbits": ("torus(32,16,16)", GATHER, ()),
     "forestcoll-lp": ("torus(16,16)", GATHER, ()),
     "forestcoll-allreduce": ("torus(16,16)", REDUCE, ()),
     "blink": ("torus(16,16)", REDUCE, ()),
@@ -155,7 +156,8 @@ class Cell:
         """The command line."""
         kind = "--formulation" if "/" in self.name else "--model"
         instance, collective, options = (FORMULATIONS if "/" in self.name else METHODS)[self.name]
-        command = [sys.executable, "-m", "cwb", "solve", kind, self.name, instance, "--quiet"]
+        model = self.name.partition(",")[0]  # after a comma: what differs from another row of the same method
+        command = [sys.executable, "-m", "cwb", "solve", kind, model, instance, "--quiet"]
         command += ["--collective", collective] if collective else []
         command += ["--solver", "scip"] if self.name == "libra/allocation" else []  # HiGHS cannot
         for option in options:
@@ -290,9 +292,10 @@ def on_page(name: str) -> list[Cell]:
     return [*(Cell(name, limit, 0) for limit in PAGE_LIMITS), Cell(name, PAGE_LIMITS[-1], PAGE_BUSY), *moments]
 
 
-def written_page(page: Path, measured: Sequence[Measured]) -> None:
-    """Put the table between the marks of the page; a cell that was not measured is empty."""
+def written_page(page: Path, measured: Sequence[Measured], *, by_cpu: bool) -> None:
+    """Put the table between the marks of the page; a cell that was not measured stays as it is there."""
     known = {m.cell: m for m in measured}
+    old = {row[1].strip(" `"): row[2:-1] for line in page.read_text().splitlines() if (row := line.split("|"))[1:]}
     rows = [
         f"| | {' | '.join(f'{limit:g} s' for limit in PAGE_LIMITS)} "
         f"| {PAGE_LIMITS[-1]:g} s, {PAGE_BUSY} processes beside | Ctrl-C | ends with |",
@@ -301,9 +304,11 @@ def written_page(page: Path, measured: Sequence[Measured]) -> None:
     for name in (*METHODS, *FORMULATIONS):
         found = [known.get(cell) for cell in on_page(name)]
         limits, moments = found[: len(PAGE_LIMITS) + 1], [m for m in found[len(PAGE_LIMITS) + 1 :] if m]
-        last = max(moments, key=Measured.late_s, default=None)
-        statuses = sorted({m.status for m in found if m})
-        rows.append(f"| `{name}` | {' | '.join(map(over, (*limits, last)))} | {', '.join(statuses)} |")
+        last = max(moments, key=lambda m: m.late_s(by_cpu=by_cpu), default=None)
+        before = [cell.strip() for cell in old.get(name, [""] * (len(limits) + 2))]
+        made = [over(m, by_cpu=by_cpu) if m else cell for m, cell in zip((*limits, last), before, strict=False)]
+        statuses = {m.status for m in found if m} | {*filter(None, before[-1].split(", "))}
+        rows.append(f"| `{name}` | {' | '.join(made)} | {', '.join(sorted(statuses))} |")
     before, begin, rest = page.read_text().partition(MARKS[0])
     _, end, after = rest.partition(MARKS[1])
     if not (begin and end):
@@ -311,11 +316,10 @@ def written_page(page: Path, measured: Sequence[Measured]) -> None:
     page.write_text("\n".join([f"{before}{begin}\n", *rows, f"\n{end}{after}"]))
 
 
-def over(m: Measured | None) -> str:
+def over(m: Measured, *, by_cpu: bool) -> str:
     """By how much a cell was late, as the page says it."""
-    if m is None:
-        return ""
-    return ("-" if m.late_s() < 0.05 else f"{m.late_s():.1f}") + ("" if m.record else ", no record")
+    late_s = m.late_s(by_cpu=by_cpu)
+    return ("-" if late_s < 0.05 else f"{late_s:.1f}") + ("" if m.record else ", no record")
 
 
 def earlier(path: Path | None) -> list[Measured]:
@@ -377,7 +381,7 @@ def main() -> int:
             with arguments.output.open("a") as stream:
                 stream.write(json.dumps({**m.__dict__, "cell": m.cell.__dict__}) + "\n")
     if arguments.page:
-        written_page(arguments.page, done)
+        written_page(arguments.page, done, by_cpu=arguments.by_cpu)
     late = [m for m in done if not m.record or m.late_s(by_cpu=arguments.by_cpu) > ALLOWED_S]
     print(f"{len(done)} cells; {len(late)} were over by more than {ALLOWED_S:g} s or left no record")
     for m in late:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import isfinite
@@ -43,6 +44,9 @@ CLAIM_TOLERANCE = 1e-9
 
 #: Seconds for putting together what a method had found that was broken off.
 ANSWER_S = 1.0
+
+#: Seconds for recomputing the bound of a run without an answer.
+BOUND_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -280,9 +284,9 @@ def _after_stop(limits: Budget, clock: WallClock) -> Budget:
 
 
 def _judged(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome, Verdict]:
-    """Verify an answer; one that is not verified within the limit is left out."""
+    """Verify an answer; one that is not verified within the limit is left out. Without one, recompute the bound."""
     if outcome.answer is None:
-        return outcome, Verdict()
+        return outcome, Verdict(bound=_recomputed(posed, outcome, budget))
     stop = threading.Event() if budget.stop.is_set() else budget.stop  # a second Ctrl-C ends the program
     limits = replace(budget, stop=stop, clock=WallClock(budget.time_limit_s))
     try:
@@ -291,6 +295,16 @@ def _judged(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome,
     except BrokenOff as error:
         message = f"{str(error) or budget.why_exhausted} while the answer was verified; it is left out"
         return replace(outcome, status=Status.LIMIT, answer=None, message=message), Verdict()
+
+
+def _recomputed(posed: Instance, outcome: Outcome, budget: Budget) -> float | None:
+    """The bound that a certificate proves of a run without an answer; None if that is not known in a second."""
+    if outcome.certificate is None:
+        return None
+    limits = replace(budget, time_limit_s=BOUND_S, stop=threading.Event(), clock=WallClock(BOUND_S))
+    with suppress(BrokenOff, InputError), broken_off(limits, 0.0, budget.stop):
+        return judge(posed, BoundOnly(), outcome.certificate, budget.clock).bound
+    return None
 
 
 def _record(

@@ -59,7 +59,7 @@ def test_steps_and_bandwidth_time_without_a_size(network, steps, time):
 def test_metrics_alone_are_shown():
     """Without a schedule the summary has T_L, T_B and the bound, and says why there is no more."""
     shown = solved("--model", "bfb", "torus(50,50)", "--collective", "all_gather")
-    for text in ("steps, T_L", "2499/2500 M/B", "bound (attested)", "metrics alone"):
+    for text in ("steps, T_L", "2499/2500 M/B", "proved bound", "metrics alone"):
         assert text in shown
 
 

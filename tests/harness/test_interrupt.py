@@ -188,7 +188,7 @@ def test_an_answer_that_takes_no_end_is_left_out(monkeypatch: pytest.MonkeyPatch
     record = stopped_when_told(Request("endless")).record
     assert (record.status, record.exit_status, record.answer) == ("limit", 4, None)
     assert record.bound is not None
-    assert record.proof == "attested"
+    assert record.proof == "recomputed"
 
 
 def test_verification_ends_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,6 +94,18 @@ def test_a_bound_alone_may_not_contradict_itself(monkeypatch: pytest.MonkeyPatch
     assert record.violations == ("contradiction: attested bound 0.9, but the answer has 0.5",)
 
 
+@pytest.mark.parametrize(
+    ("certificate", "proof", "bound"),
+    [(CutCertificate((0, 1)), "recomputed", 1), (CutCertificate((0, 7)), "attested", 0.9), (None, "attested", 0.9)],
+)
+def test_the_bound_of_a_run_without_an_answer_is_recomputed(
+    monkeypatch: pytest.MonkeyPatch, certificate: Certificate | None, proof: str, bound: float
+) -> None:
+    """Where a limit ends a run, its bound is what the certificate proves; one that proves nothing leaves the word."""
+    record = claimed(monkeypatch, Outcome(Status.LIMIT, None, bound=0.9, certificate=certificate))
+    assert (record.proof, record.bound, record.verified, record.exit_status) == (proof, bound, None, 4)
+
+
 def test_a_bound_that_is_no_number_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """What JSON cannot hold is told among the violations, and the record can be written."""
     record = claimed(monkeypatch, direct(SolverBound("highs", "1"), float("nan")))
