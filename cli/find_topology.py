@@ -102,7 +102,7 @@ def find_topology(**given: Any) -> int:
     rates = _all_to_all([choice.candidate for choice in choices], given["all_to_all_limit"], clock)
     seconds = [average_s(job, choice, rate) for choice, rate in zip(choices, rates, strict=True)]
     best = fastest(choices, seconds)
-    found = plain(job, choices, best, rates, seconds)
+    found = plain(job, _sizes(given["sizes"]), choices, best, rates, seconds)
     right, stopped = True, ""
     if not given["no_schedule"] or given["output"] or given["schedule_file"]:
         try:
@@ -151,7 +151,7 @@ def _job(given: dict[str, Any]) -> Job:
         given["nodes"],
         given["degree"],
         quantities["alpha"],
-        _average_size(given["sizes"]),
+        _average(_sizes(given["sizes"])),
         quantities["bandwidth"],
         bidirectional=given["bidirectional"],
         spare_ports=given["spare_ports"],
@@ -161,21 +161,25 @@ def _job(given: dict[str, Any]) -> Job:
     )
 
 
-def _average_size(sizes: Sequence[str]) -> Fraction:
-    """Average of sizes such as ``1 MiB`` or, with a weight, ``1 MiB:9``."""
+def _sizes(texts: Sequence[str]) -> list[tuple[Fraction, Fraction]]:
+    """Sizes and weights of texts such as ``1 MiB`` or ``1 MiB:9``."""
     from ..core.errors import located
     from ..core.units import UnitKind, parse
 
-    total = weights = Fraction(0)
-    for text in sizes:
+    found = []
+    for text in texts:
         size, colon, weight = text.partition(":")
         with located(source="--size"):
             taken = _number(weight, "--size") if colon else Fraction(1)
-            total += taken * parse(size, UnitKind.SIZE, allow_zero=False)
-        weights += taken
-    if not weights:
+            found.append((parse(size, UnitKind.SIZE, allow_zero=False), taken))
+    if not any(weight for _, weight in found):
         raise InputError("the weights of all sizes are 0", source="--size")
-    return total / weights
+    return found
+
+
+def _average(sizes: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+    """The average of weighted sizes."""
+    return sum((size * weight for size, weight in sizes), Fraction(0)) / sum(weight for _, weight in sizes)
 
 
 def _number(text: str, option: str, most: int | None = None) -> Fraction:

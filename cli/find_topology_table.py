@@ -19,9 +19,17 @@ WIDTH = 120
 
 
 def plain(
-    job: Job, choices: list[Choice], best: Choice, rates: list[float | None], seconds: list[Fraction]
+    job: Job,
+    sizes: list[tuple[Fraction, Fraction]],
+    choices: list[Choice],
+    best: Choice,
+    rates: list[float | None],
+    seconds: list[Fraction],
 ) -> dict[str, Any]:
-    """Results as plain data; exact numbers are texts. ``seconds`` are what a collective takes on average."""
+    """Results as plain data; exact numbers are texts. ``seconds`` are what a collective takes on average.
+
+    The job's size is the average of the sizes by their weights.
+    """
     from ..finder.finder import lower_bound
 
     steps, bandwidth = lower_bound(job)
@@ -31,6 +39,7 @@ def plain(
         "degree": job.degree,
         "alpha_s": str(job.alpha_s),
         "size_bytes": str(job.size_bytes),
+        "sizes": [{"size_bytes": str(size), "weight": str(weight)} for size, weight in sizes],
         "all_to_all_share": str(job.all_to_all_share),
         "bandwidth_Bps": str(job.bandwidth_Bps),
         "lower_bound": {
@@ -112,9 +121,16 @@ def show(found: dict[str, Any]) -> None:
 
 
 def _job(found: dict[str, Any]) -> str:
-    from ..core.units import show as quantity
+    from ..core.units import SIZES, amount
 
-    size = quantity(Fraction(found["size_bytes"]), "MiB")
+    size = amount(Fraction(found["size_bytes"]), SIZES)
+    if len(sizes := found["sizes"]) > 1:
+        total = sum(Fraction(one["weight"]) for one in sizes)
+        parts = [
+            f"{amount(Fraction(one['size_bytes']), SIZES)} ({float(100 * Fraction(one['weight']) / total):.3g} %)"
+            for one in sizes
+        ]
+        size = ", ".join(parts)
     rate = float(Fraction(found["bandwidth_Bps"])) * 8e-9
     share = Fraction(found["all_to_all_share"])
     kind = f"collectives, {float(share):.0%} of them all-to-alls," if share else "an all-reduce"

@@ -58,6 +58,9 @@ class RunRecord(Shown):
         and as the verifier has it ``objective``, ``verified`` and ``violations``, and the ``answer``.
     sensitivity : mapping or None
         What more bandwidth is worth, where that was asked: a :class:`~cwb.core.sensitivity.Sensitivity`.
+    size_bytes : number or None
+        Size of the collective, see :class:`~cwb.core.collective.CollectiveKind`; None without one, of several at once,
+        and in older records.
     """
 
     cwb_version: str
@@ -99,6 +102,7 @@ class RunRecord(Shown):
     explanation: Mapping[str, Any] | None = None
     pool: Sequence[Mapping[str, Any]] = field(default_factory=list)
     sensitivity: Mapping[str, Any] | None = None
+    size_bytes: float | None = None
     schema: str = SCHEMA
 
     def __post_init__(self) -> None:

@@ -372,7 +372,16 @@ def _record(
         peak_rss_bytes=peak_rss_bytes(),
         environment=environment(),
         proof=proof,
+        size_bytes=_size_bytes(posed),
     )
+
+
+def _size_bytes(posed: Instance) -> float | None:
+    """Size of the collective; a whole number where it is one."""
+    if posed.demand is None or posed.also:
+        return None
+    size = posed.demand.size_bytes
+    return int(size) if size.denominator == 1 else float(size)
 
 
 def _claims_missed(outcome: Outcome, verdict: Verdict, objective: float | None, sense: str) -> list[str]:

@@ -32,6 +32,10 @@ MAX_LENGTH = 10_000
 #: What ``switch_hyperedge_strategy`` says.
 STRATEGIES: Mapping[str, Connections] = {"uc-min": "min", "uc-max": "max"}
 
+#: What looks like the name of a file, and what is expected in its place.
+_FILE = re.compile(r"^@|^\S*\.json$|^[^\s>]*/[^\s>]*$")
+_WHOLE = 'expected the whole text of a sketch file, such as -O sketch="$(cat FILE)"'
+
 _RULE = re.compile(r"(avoid|only)\s+(\S{1,100})\s*->\s*(\S{1,100})\Z")
 _SHIFT = re.compile(r"shift\s+([1-9][0-9]{0,5})(?:\s+of\s+([1-9][0-9]{0,5}))?\Z")
 
@@ -119,8 +123,12 @@ def parse_sketch(text: str, ranks: int) -> Sketch:
     if len(text) > MAX_LENGTH:
         raise InputError(f"{len(text):,} characters; expected at most {MAX_LENGTH:,}", place="sketch")
     if text.lstrip().startswith("{"):
+        try:
+            data = parse_json(text.encode(), MAX_LENGTH)
+        except InputError as error:
+            raise InputError(f"{error}; {_WHOLE}", place="sketch") from None
         with located(place="sketch"):
-            return _of_taccl(parse_json(text.encode(), MAX_LENGTH), ranks)
+            return _of_taccl(data, ranks)
     rules: list[tuple[str, str, str]] = []
     shifts: list[tuple[int, int]] = []
     for index, statement in enumerate(filter(None, (part.strip() for part in re.split(r"[;\n]", text)))):
@@ -130,7 +138,8 @@ def parse_sketch(text: str, ranks: int) -> Sketch:
         elif (moved := _SHIFT.match(statement)) is not None:
             shifts.append(_shift(int(moved[1]), int(moved[2] or ranks), ranks, place))
         else:
-            raise InputError(f"{shown(statement)}; expected avoid A -> B, only A -> B or shift N of M", place=place)
+            expected = _WHOLE if _FILE.search(statement) else "expected avoid A -> B, only A -> B or shift N of M"
+            raise InputError(f"{shown(statement)}; {expected}", place=place)
     return Sketch(tuple(rules), tuple(shifts))
 
 

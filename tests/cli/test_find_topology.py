@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from cwb.cli.find_topology import find_topology
+from cwb.cli.find_topology_table import _job
 from cwb.core.errors import InputError
 from cwb.instances import load
 from cwb.schedules.files import read_schedule
@@ -68,6 +69,8 @@ def test_several_sizes_and_all_to_alls_choose_the_network():
     options = ("--nodes", "64", "--degree", "4", "--no-circulants", "--no-schedule")
     found = _found(*options, "--size", "1 KiB:3", "--size", "5 KiB", "--all-to-all-share", "1")
     assert (found["size_bytes"], found["all_to_all_share"]) == ("2048", "1")
+    assert found["sizes"] == [{"size_bytes": "1024", "weight": "3"}, {"size_bytes": "5120", "weight": "1"}]
+    assert "of 1 KiB (75 %), 5 KiB (25 %), alpha" in _job(found)
     best = max(found["frontier"], key=lambda row: row["all_to_all_rate"])
     assert (best["best"], best["average_s"]) == (True, pytest.approx(best["all_to_all_s"]))
     half = _found(*options, "--size", "2 KiB", "--all-to-all-share", "1/2", "--all-to-all-limit", "0")

@@ -83,6 +83,8 @@ def test_wrong_sketches_are_told():
     """Statements that are none, shifts that do not divide, and shifts that map a link to none are one line each."""
     for text, reason in [
         ("use 0 -> 1", "expected avoid"),
+        ("sketches/sk1.json", "expected the whole text of a sketch file, such as -O sketch"),
+        ('{"nnodes": 2', "expected the whole text of a sketch file, such as -O sketch"),
         ("shift 3", "proper divisor"),
         ("shift 4", "proper divisor"),
         ("shift 2 of 3", "proper divisor"),
