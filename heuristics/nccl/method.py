@@ -295,7 +295,7 @@ def _nics_used(boxes: Boxes, answer: StepSchedule | TreePacking) -> int:
 
 
 def _nothing(options: NcclOptions, pick: Pick | None) -> str:
-    """Say why there is no schedule."""
+    """Return why there is no schedule."""
     if pick is not None:
         return f"NCCL takes {pick.algorithm.value}, of which there is no schedule here: switches do not add"
     asked = [value for value in (options.algorithm, options.protocol) if value != "auto"]

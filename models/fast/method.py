@@ -27,7 +27,7 @@ class FastOptions(Strict):
 
 
 def restricted_to(options: object) -> str:
-    """Say which schedules the model bounds (``Formulation.restricted_to``)."""
+    """Return which schedules the model bounds (``Formulation.restricted_to``)."""
     del options
     return "data that goes from server to server once, on one rail"
 

@@ -33,7 +33,7 @@ class RoundOptions(Strict):
 
 
 def restricted_to(options: Any) -> str:
-    """Say which schedules the fewest rounds are sought among (``Method.restricted_to``)."""
+    """Return among which schedules the fewest rounds are sought (``Method.restricted_to``)."""
     del options
     return "chunks that are moved whole"
 
