@@ -82,7 +82,8 @@ class PsldOptions(Strict):
 
     share: Literal["slowest", "mean", "equal"] = Field(
         "slowest",
-        description="A site's share of the data is in proportion to the bandwidth that it measures: to its slowest peer, on average, or the same for all.",
+        description="A site's share of the data is in proportion to the bandwidth that it measures: to its slowest "
+        "peer, on average, or the same for all.",
     )
 
 

@@ -63,7 +63,8 @@ class LibraOptions(DesignOptions):
     )
     algorithm: Literal["auto", "outer-approximation", "direct"] = Field(
         "auto",
-        description="outer-approximation solves linear programs; direct passes the bilinear model to the solver; auto does so where the solver supports it.",
+        description="outer-approximation solves linear programs; direct passes the bilinear model to the solver; "
+        "auto does so where the solver supports it.",
     )
 
 
