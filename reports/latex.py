@@ -1,8 +1,9 @@
 r"""Tables as LaTeX with booktabs, siunitx and longtable.
 
-What is written is a ``table`` with its caption and label, or a ``longtable`` where it has more rows than a page; the
-preamble needs ``\usepackage{booktabs}``, ``\usepackage{longtable}`` and ``\usepackage{siunitx}``, nothing else. It is
-plain ASCII: a name in letters that pdfTeX's standard fonts lack would not compile.
+What is written is a ``table`` with its caption and label, or a ``longtable`` where it has more rows than a page. Many
+groups of columns, as of sizes, that are too wide for a page stand below one another, with the same rows. The preamble
+needs ``\usepackage{booktabs}``, ``\usepackage{longtable}`` and ``\usepackage{siunitx}``, nothing else. It is plain ASCII:
+a name in letters that pdfTeX's standard fonts lack would not compile.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
 
 from .table import FooterRow, Row, Table, TableCell
 
@@ -66,6 +69,12 @@ _DOCUMENT = r"""\documentclass{article}
 #: Lines of a table that fit on a page; one of more is broken over several.
 LINES_OF_A_PAGE = 45
 
+#: Width of the text of the class ``article`` on A4 paper, and of small print that of a letter and between columns.
+_TEXT_MM, _LETTER_MM, _BETWEEN_MM = 121, 1.55, 4.2
+
+#: So many groups of columns stay beside one another, however wide they are.
+_TOGETHER = 3
+
 #: TeX knows no length beyond 5.7 m.
 _MAX_MM = 5000
 
@@ -94,18 +103,54 @@ def _escape_character(character: str) -> str:
 
 
 def render(table: Table) -> str:
-    """Write a table with its caption and label, in parts where it is longer than a page."""
+    """Write a table with its caption and label, in parts where it is longer or wider than a page."""
     named = rf"\caption{{{escape(table.spec.title)}}}\label{{tab:{table.spec.name}}}"
-    columns, head, body = _columns(table), _headings(table), _body(table)
-    if not is_long(table):
-        tabular = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *head, r"\midrule", *body, r"\end{tabular}"]
-        return "\n".join([r"\begin{table}", r"\centering", r"\footnotesize", named, *tabular, r"\end{table}"]) + "\n"
-    again = [r"\toprule", *head, r"\midrule"]
-    first = [rf"{named} \\", *again, r"\endfirsthead"]
+    parts = _parts(table)
+    if is_long(table):
+        return "".join(_longtable(part, named if part is parts[0] else "") for part in parts)
+    lines = [r"\begin{table}", r"\centering", r"\footnotesize", named]
+    for part in parts:
+        lines += [r"\par\medskip"] if part is not parts[0] else []
+        lines += [rf"\begin{{tabular}}{{{_columns(part)}}}", r"\toprule", *_headings(part), r"\midrule"]
+        lines += [*_body(part), r"\end{tabular}"]
+    return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+def _longtable(table: Table, named: str) -> str:
+    """A table over several pages; with a caption if there is one."""
+    again = [r"\toprule", *_headings(table), r"\midrule"]
+    first = [*([rf"{named} \\"] if named else []), *again, r"\endfirsthead"]
     goes_on = [r"\midrule", _line([_spanning(len(table.headed), "continued on the next page")]), r"\endfoot"]
-    parts = [r"\begingroup", r"\footnotesize", rf"\begin{{longtable}}{{{columns}}}"]
+    parts = [r"\begingroup", r"\footnotesize", rf"\begin{{longtable}}{{{_columns(table)}}}"]
     parts += [*first, *again, r"\endhead", *goes_on, r"\endlastfoot"]
-    return "\n".join([*parts, *body, r"\end{longtable}", r"\endgroup"]) + "\n"
+    return "\n".join([*parts, *_body(table), r"\end{longtable}", r"\endgroup"]) + "\n"
+
+
+def _parts(table: Table) -> list[Table]:
+    """Tables that fit a page's width, each with some of the groups of columns; the last one has the notes."""
+    if len(table.spec.groups) <= _TOGETHER:
+        return [table]
+    keys, count = len(table.keys), len(table.spec.columns)
+    widths = [_BETWEEN_MM + _LETTER_MM * max(map(len, texts)) for texts in _column_texts(table)]
+    groups = [
+        max(sum(widths[keys + g * count : keys + (g + 1) * count]), _BETWEEN_MM + _LETTER_MM * len(group.heading))
+        for g, group in enumerate(table.spec.groups)
+    ]
+    most = max(1, int((_TEXT_MM - sum(widths[:keys])) // max(groups)))
+    each = ceil(len(groups) / ceil(len(groups) / most))
+    slices = [slice(first, first + each) for first in range(0, len(groups), each)]
+    return [_of_groups(table, some, () if some is not slices[-1] else table.notes) for some in slices]
+
+
+def _of_groups(table: Table, some: slice, notes: tuple[str, ...]) -> Table:
+    """The table with some groups of columns alone."""
+    return replace(
+        table,
+        spec=replace(table.spec, groups=table.spec.groups[some]),
+        rows=tuple(replace(row, cells=row.cells[some], statuses=row.statuses[some]) for row in table.rows),
+        footers=tuple(replace(row, cells=row.cells[some]) for row in table.footers),
+        notes=notes,
+    )
 
 
 def is_long(table: Table) -> bool:

@@ -116,6 +116,17 @@ def test_pivots(table: Table) -> None:
         assert form(made)
 
 
+def test_a_wide_pivot_is_cut_in_latex(make_record: Make) -> None:
+    """Columns that no page has room for stand below one another; every row and the notes, once, are there."""
+    wide = [make_record(f"network-{n}", total=100) for n in range(11)]
+    made = pivoted(with_columns(build(get("summary"), wide), ["objective"]), "method×instance")
+    text = FORMATS["latex"](made)
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") >= 2
+    assert text.count(r"\caption") == 1
+    assert all(text.count(f"network-{n} ") == 1 for n in range(11))
+    assert all(len(line.split("&")) <= 8 for line in text.splitlines() if r"\multicolumn" not in line)
+
+
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
