@@ -19,7 +19,7 @@ import argparse
 import multiprocessing
 import resource
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import log
 from multiprocessing.connection import Connection
@@ -29,10 +29,13 @@ from time import process_time
 import cwb
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import CwbError
+from cwb.core.instance import Instance
+from cwb.core.workload import Layer, TrainingLoop
 from cwb.harness.request import Request
 from cwb.harness.run import run
 
 GATHER, REDUCE, ALL_TO_ALL = CollectiveKind.ALL_GATHER, CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_TO_ALL
+LATE = CollectiveKind.LATE_ALL_REDUCE
 
 #: Processor seconds of one size, and its memory.
 LIMIT_S, LIMIT_BYTES = 30, 4 * 2**30
@@ -50,7 +53,7 @@ class Series:
     method : str
         Its name.
     network : str
-        Expression with ``{}`` for the size.
+        Expression with ``{}`` for the size; or what :func:`layers` makes, for methods that train.
     sizes : tuple of int
         What is put there.
     collective : CollectiveKind
@@ -62,13 +65,44 @@ class Series:
     method: str
     network: str
     sizes: tuple[int, ...]
-    collective: CollectiveKind = GATHER
-    options: tuple[tuple[str, str], ...] = ()
+    collective: CollectiveKind | None = GATHER
+    options: tuple[tuple[str, object], ...] = ()
 
     @property
     def label(self) -> str:
         """The method with its options."""
         return " ".join([self.method, *(f"{name}={value}" for name, value in self.options)])
+
+    def instance(self, size: int) -> Instance:
+        """What is asked of one size."""
+        if self.collective is None:
+            return layers(size)
+        instance = cwb.load(self.network.format(size))
+        return instance.with_changes(demand=Demand(self.collective, Fraction(2**20)))
+
+
+#: The network of :func:`layers`, in the table.
+LAYERS = "gpt-3-4d, {} kinds of layers"
+
+
+def layers(count: int) -> Instance:
+    """GPT-3 with so many layers of different sizes, whose gradients are exchanged while the next ones are computed."""
+    base = cwb.load("gpt-3-4d")
+    (workload,) = base.workloads
+    kinds: list[Layer] = []
+    for index in range(count):
+        layer = workload.layers[index % len(workload.layers)]
+        part = Fraction(count + index, count)
+        phases = {
+            name: replace(
+                phase := getattr(layer, name),
+                compute_s=phase.compute_s * part,
+                communication=tuple(replace(c, size_bytes=c.size_bytes * part) for c in phase.communication),
+            )
+            for name in ("forward", "input_gradient", "weight_gradient")
+        }
+        kinds.append(replace(layer, name=f"layer {index}", repeat=1, **phases))
+    return base.with_changes(workloads=(replace(workload, layers=tuple(kinds), loop=TrainingLoop.TP_DP_OVERLAP),))
 
 
 @dataclass(frozen=True)
@@ -92,6 +126,15 @@ SERIES = (
     Series("tacos", "mesh({0},{0})", (6, 8, 12, 16, 20)),
     Series("pccl", "torus({0},{0})", (8, 12, 16, 20)),
     Series("teccl", "torus({0},{0})", (4, 6, 8, 10)),
+    Series("bine", "torus({0},{0})", (8, 16, 32), REDUCE),
+    Series("nccl", "dgx_h100(boxes={})", (4, 16, 32, 64)),
+    Series("blink", "torus({0},{0})", (4, 6, 8, 12), REDUCE),
+    Series("fast", "dgx_h100(boxes={})", (4, 8, 16, 32), ALL_TO_ALL, (("rails", "optimal"),)),
+    Series("straggler", "switch({}, latency='0 s')", (32, 128, 512), LATE),
+    Series("taccl", "a100(boxes={})", (1, 2, 4)),
+    Series("sccl", "ring({})", (4, 6, 8, 10)),
+    Series("mtree", "random_regular(n={}, degree=6, seed=1)", (10, 20, 40, 80), REDUCE, (("height", 4), ("trees", 4))),
+    Series("libra", LAYERS, (4, 8, 16, 32, 64), None, (("objective", "perf-per-cost"),)),
     Series("all-to-all-mcf", "torus({0},{0})", (4, 6, 8, 12), ALL_TO_ALL),
     Series("forestcoll-lp", "dgx_a100(boxes={})", (2, 4, 8, 16)),
 )
@@ -117,11 +160,13 @@ def measure(series: Series, size: int, sender: Connection) -> None:
 
 
 def _once(series: Series, size: int) -> Point:
-    instance = cwb.load(series.network.format(size))
-    asked = instance.with_changes(demand=Demand(series.collective, Fraction(2**20)))
-    record = run(asked, Request(series.method, options=dict(series.options), time_limit_s=20 * LIMIT_S)).record
+    instance = series.instance(size)
+    record = run(instance, Request(series.method, options=dict(series.options), time_limit_s=20 * LIMIT_S)).record
     right = record.verified and record.status in ("optimal", "feasible")
-    return Point(instance.npus, ended="" if right else f"{record.status}: {record.message}")
+    return Point(
+        size if series.collective is None else instance.npus,
+        ended="" if right else f"{record.status}: {record.message}",
+    )
 
 
 def point_of(series: Series, size: int) -> Point:
@@ -170,7 +215,7 @@ def row(series: Series) -> tuple[str, ...]:
     large = [point for point in points if point.mebibytes >= base + 20][-3:]
     return (
         f"`{series.label}`",
-        f"`{series.network.format('n', 'n')}`",
+        f"`{series.network.format('n')}`",
         ", ".join(f"{point.ranks:,}: {point.seconds:.2f}" for point in points),
         exponent([point.ranks for point in slow], [point.seconds for point in slow]),
         f"{points[-1].mebibytes:,.0f}" if points else "",

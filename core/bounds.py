@@ -196,6 +196,12 @@ class TreePrices(Shown):
     ``R m <= B + N p``. N is at most ``trees``, and at most R over the smallest rate, so that
     ``N (min_rate m - p) <= B``. The time is at least the size over the largest such R.
 
+    With N known, let C be the largest bandwidth of a link and c that of the widest tree. If two trees share a link, their
+    rates are at most C together, and if a tree passes one there and back, its own is at most C / 2: all trees carry at
+    most ``max(C + (N - 2) c, C / 2 + (N - 1) c)``. If none share a link, each can have the least bandwidth of its own
+    links, so that R is at most a multiple of the unit of all bandwidths. So R is rounded down to such a multiple, but not
+    below that maximum.
+
     What a tree costs at least is found for each bandwidth c that c_T may be, over links of at least c. Both of its ways
     join all ranks, so that they cost at least twice the cheapest spanning tree, directions left aside. With a height H,
     let r be the root: a link (u, v) of the broadcast ends at most H away from it, ``d(r, u) + L_uv <= H`` with the

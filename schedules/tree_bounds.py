@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, gcd, lcm
 
 import numpy as np
 
@@ -45,7 +45,26 @@ def recomputed_tree_bound(instance: Instance, certificate: TreePrices) -> Fracti
     if least == 0 or (price and trees is None):
         return Fraction(0)
     most_Bps = (full + price * (trees or 0)) / least
+    if trees is not None:
+        most_Bps = _whole(topology, certificate, trees, most_Bps)
     return size_bytes / most_Bps if most_Bps else Fraction(0)
+
+
+def _whole(topology: Topology, certificate: TreePrices, trees: int, most_Bps: Fraction) -> Fraction:
+    """Round down to whole units of bandwidth where trees of so much share no link, see :class:`TreePrices`."""
+    rates = [link.bandwidth_Bps for link in topology.links]
+    scale = lcm(*(rate.denominator for rate in rates))
+    unit = Fraction(gcd(*(int(rate * scale) for rate in rates)), scale)
+    known, below, above = sorted(set(rates)), 0, len(set(rates))
+    while above - below > 1:  # fewer links hold fewer trees
+        middle = (below + above) // 2
+        links = [index for index, other in enumerate(rates) if other >= known[middle]]
+        below, above = (middle, above) if _cheapest_tree(topology, certificate, links) is not None else (below, middle)
+    widest = known[below]
+    shared = known[-1] / 2 + (trees - 1) * widest
+    if trees > 1:
+        shared = max(shared, known[-1] + (trees - 2) * widest)
+    return min(most_Bps, max(shared, floor(most_Bps / unit) * unit))
 
 
 def _most_trees(certificate: TreePrices, least: Fraction, full: Fraction) -> int | None:

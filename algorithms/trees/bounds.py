@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from math import floor, gcd, lcm
 
 import numpy as np
 
@@ -32,6 +32,30 @@ from ...core.topology import Topology
 from ..graphs.maxflow import max_flow
 from ..graphs.network import Network, exact_array
 from .network import Wan
+
+
+def whole_rate(wan: Wan, most_trees: int, widest: int, bound: Fraction) -> Fraction:
+    """Round a bound on K trees down to a multiple of the unit of capacity, where so much needs trees without a common link.
+
+    Two trees that share a link, or one that passes it there and back, carry so little that all of them carry no more
+    than :class:`~cwb.core.bounds.TreePrices` says. All others can have whole rates.
+
+    Parameters
+    ----------
+    wan : Wan
+        The network.
+    most_trees : int
+        K.
+    widest : int
+        Largest rate of a tree of the height.
+    bound : Fraction
+        What K trees do not exceed, in units.
+    """
+    largest, unit = int(wan.capacity.max()), gcd(*wan.capacity.tolist())
+    shared = Fraction(largest, 2) + (most_trees - 1) * widest
+    if most_trees > 1:
+        shared = max(shared, Fraction(largest + (most_trees - 2) * widest))
+    return min(bound, max(shared, Fraction(floor(bound / unit) * unit)))
 
 
 @dataclass(frozen=True)

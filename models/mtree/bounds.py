@@ -15,6 +15,8 @@ from fractions import Fraction
 from typing import Any
 
 from ...algorithms.bounds.schedule_bounds import network_of
+from ...algorithms.trees.bounds import whole_rate
+from ...algorithms.trees.one_tree import widest_tree
 from ...algorithms.trees.pricing import Arborescences, Prices, cheapest_trees
 from ...algorithms.trees.trees import RatedTrees
 from ...core.bounds import Certificate, SolverBound, TreePrices
@@ -129,6 +131,9 @@ def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> Pro
     rate = prices.proves(wan, found.trees, problem.floor, least)
     if rate is None:
         return None
+    widest = widest_tree(wan, problem.limit)
+    if found.trees is not None and widest is not None:
+        rate = whole_rate(wan, found.trees, widest[0], rate)
     both = [0] * len(links)
     for price, *pair in zip(prices.link.tolist(), wan.forth.tolist(), wan.back.tolist(), strict=True):
         for link in pair:

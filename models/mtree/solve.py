@@ -18,6 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...algorithms.trees.bounds import whole_rate
 from ...algorithms.trees.gbst import TreePool, every_tree, many_starts, random_state
 from ...algorithms.trees.lns import large_neighbourhood_search
 from ...algorithms.trees.network import HeightLimit
@@ -109,6 +110,7 @@ class _TreeSearch:
         self.rounds = 0
         self.pool_size = 0
         self.complete = False
+        self.widest: int | None = None
         # With a smallest rate, more trees than this do not fit.
         fit = int(self.bound / self.floor) if self.floor else None
         known = [most for most in (self.options.trees, fit) if most is not None]
@@ -166,7 +168,9 @@ class _TreeSearch:
             self.budget.tell(Incumbent(seconds, least, answer=lambda: trees_of(self.problem, rated)))
 
     def tighten(self, bound: Fraction, prover: tuple[str, str]) -> None:
-        """Keep a bound that is better."""
+        """Keep a bound that is better; with K trees, in whole rates where these must be."""
+        if self.most is not None and self.widest is not None:
+            bound = whole_rate(self.wan, self.most, self.widest, bound)
         if bound < self.bound:
             self.bound, self.prover = bound, prover
 
@@ -177,6 +181,7 @@ class _TreeSearch:
         if found is None:
             raise Unsupported("no tree is low enough")  # has been told already
         rate, tree = found
+        self.widest = rate
         self.take(RatedTrees(tree[None, :], (Fraction(rate),)))
         if self.most is not None:
             self.tighten(Fraction(self.most * rate), EXACT_ARITHMETIC)

@@ -271,3 +271,13 @@ def test_files_hold_it(tmp_path):
         other = tmp_path / "wrong.json"
         other.write_text(json.dumps(wrong))
         assert check.main([str(other)], standalone_mode=False) == 5
+
+
+@pytest.mark.parametrize(("trees", "rate"), [(1, 6), (2, 6), (3, Fraction(15, 2))])
+def test_trees_without_a_common_link_have_whole_rates(trees, rate):
+    """Prices of 1 say 7.5 GB/s on five nodes with links of 3 GB/s; two trees of so much share no link, so that it is 6."""
+    links = tuple(Link(str(a), str(b), Fraction(3 * 10**9)) for a in range(5) for b in range(5) if a != b)
+    topology = Topology(tuple(Node(str(v)) for v in range(5)), links)
+    instance = Instance("five", topology, Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE)))
+    prices = TreePrices((1,) * 20, trees=trees)
+    assert recomputed_tree_bound(instance, prices) == SIZE / (rate * Fraction(10**9))
