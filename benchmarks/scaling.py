@@ -125,7 +125,7 @@ SERIES = (
     Series("multitree", "torus({0},{0})", (8, 12, 16, 24), REDUCE),
     Series("tacos", "mesh({0},{0})", (6, 8, 12, 16, 20)),
     Series("pccl", "torus({0},{0})", (8, 12, 16, 20)),
-    Series("teccl", "torus({0},{0})", (4, 6, 8, 10)),
+    Series("teccl", "torus({0},{0})", (8, 12, 16, 22, 32)),
     Series("bine", "torus({0},{0})", (8, 16, 32), REDUCE),
     Series("nccl", "dgx_h100(boxes={})", (4, 16, 32, 64)),
     Series("blink", "torus({0},{0})", (4, 6, 8, 12), REDUCE),
