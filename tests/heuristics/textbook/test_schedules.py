@@ -106,6 +106,14 @@ def test_bine_of_numbers_that_are_no_power_of_two(pose, scheduled, kind, n):
         assert len(schedule.sends) == (n - 1 if kind == "broadcast" else 2 * n * (n - 1))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", DEFINED["bine"])
+def test_bine_of_all_numbers_up_to_33(pose, scheduled, kind):
+    """The replay of every collective of 2 to 33 ranks ends in the post-condition; ``scheduled`` replays and asserts."""
+    for n in range(2, 34):
+        scheduled("bine", pose(f"complete({n})", kind))
+
+
 def test_bine_crosses_fewer_bytes_than_distances_that_double(pose, unchecked):
     """Of 64 ranks in uneven groups of nodes, fewer bytes leave the groups than by recursive halving-doubling, and a fifth of Bruck's."""
     posed = pose("complete(64)", "all_gather")
