@@ -1,70 +1,77 @@
-"""Placements of experts: the example of DeepSeek's EPLB, its program's largest load, the usual placement here, and the optimum.
+"""Placements of experts: the example of DeepSeek's EPLB, and models of the size of DeepSeek-V3's, by the published rule and the search.
 
-    python benchmarks/experts.py            # with groups on nodes
-    python benchmarks/experts.py --free     # without, which takes minutes
-    python benchmarks/experts.py --smoke    # six experts of the first layer, on four GPUs
+    python benchmarks/experts.py            # a minute
+    python benchmarks/experts.py --smoke    # the example alone
 
-The example and its program are deepseek-ai/EPLB on GitHub (MIT): 12 experts, 16 replicas, 4 groups, 2 nodes, 8 GPUs. Loads of placements
-are added up here again from where the replicas are.
+The example and its program are deepseek-ai/EPLB on GitHub (MIT): 12 experts, 16 replicas, 4 groups, 2 nodes, 8 GPUs. Its README
+prints the placement of both layers, whose loads are added up here.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from fractions import Fraction
 
-from cwb import solvers
-from cwb.core.budget import Budget
-from cwb.core.solver import SolverOptions
+import cwb
+from cwb.core.answers import Placement
 from cwb.instances import load
-from cwb.models.experts.formulation import build
-from cwb.models.experts.method import PlacementOptions
-from cwb.models.experts.problem import Placement, greedy, index, placed
+from cwb.schedules import judge
 from rich.console import Console
 from rich.table import Table
 
-#: Loads of the experts of two layers, and the largest load of the published program's placement of the first.
-LAYERS = (
-    ([90, 132, 40, 61, 104, 165, 39, 4, 73, 56, 183, 86], "156"),
-    ([20, 107, 104, 64, 19, 197, 187, 157, 172, 86, 16, 27], "-"),
-)
+#: Loads of the experts of two layers, and the printed placement.
+LAYERS = [
+    [90, 132, 40, 61, 104, 165, 39, 4, 73, 56, 183, 86],
+    [20, 107, 104, 64, 19, 197, 187, 157, 172, 86, 16, 27],
+]
+PRINTED = [[5, 6, 5, 7, 8, 4, 3, 4, 10, 9, 10, 2, 0, 1, 11, 1], [7, 10, 6, 8, 6, 11, 8, 9, 2, 4, 5, 1, 5, 0, 3, 1]]
+
+#: 58 layers of 256 experts with 32 further replicas: prefilling on 4 nodes of 8 GPUs, and decoding on 144 GPUs.
+MODELS = [
+    "experts(gpus=32, slots=9, experts=256, layers=58, groups=8, nodes=4)",
+    "experts(gpus=32, slots=9, experts=256, layers=58)",
+    "experts(gpus=144, slots=2, experts=256, layers=58)",
+    "experts(gpus=144, slots=2, experts=256, layers=58, skew=0.3)",
+]
 
 
-def largest(loads: list[int], placement: Placement) -> Fraction:
-    """The largest load of a GPU, from the slots alone."""
-    count = Counter(e for slots in placement for e in slots)
-    assert set(count) == set(range(len(loads)))
-    return max(sum((Fraction(loads[e], count[e]) for e in slots), Fraction(0)) for slots in placement)
+def printed_load(layer: int) -> Fraction:
+    """The largest load of a layer of the printed placement, by the verifier."""
+    instance = load(f"experts(gpus=8, slots=2, groups=4, nodes=2, loads={LAYERS[layer]})")
+    slots = tuple(zip(PRINTED[layer][::2], PRINTED[layer][1::2], strict=True))
+    verdict = judge(instance, Placement((slots,)))
+    assert verdict.ok, verdict.violations
+    return Fraction(verdict.objective or 0)
 
 
 def main() -> None:
-    """Print a line for every layer."""
+    """Print a line for every instance."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--free", action="store_true", help="groups are not bound to nodes")
-    parser.add_argument("--smoke", action="store_true", help="a small part of the first layer")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for each layer")
+    parser.add_argument("--smoke", action="store_true", help="the published example alone")
     arguments = parser.parse_args()
-    table = Table("layer", "published program", "usual placement", "best found", "bound", "status")
-    count, gpus, replicas = (6, 4, 8) if arguments.smoke else (12, 8, 16)
-    groups, nodes = (1, 1) if arguments.free else (2, 2) if arguments.smoke else (4, 2)
-    as_published = not (arguments.smoke or arguments.free)
-    for layer, (all_loads, published) in enumerate(LAYERS[: 1 if arguments.smoke else None], 1):
-        loads = all_loads[:count]
-        options = PlacementOptions(loads=[float(w) for w in loads], replicas=replicas, groups=groups, nodes=nodes)
-        problem = index(load(f"star({gpus})"), options)
-        model = build(problem)
-        result = solvers.get("highs").solve(model, Budget(time_limit_s=arguments.limit), SolverOptions())
-        cells = (
-            layer,
-            published if as_published else "-",
-            float(largest(loads, greedy(problem))),
-            float(largest(loads, placed(model, problem))),
-            f"{result.bound:.6g}",
-            result.termination.value,
-        )
-        table.add_row(*map(str, cells))
-    Console().print(table)
+    table = Table("instance", "printed", "published rule", "search", "bound", "gap", "seconds")
+    for bound, text in (("groups=4, nodes=2, ", "groups on nodes"), ("", "free")):
+        for layer, loads in enumerate(LAYERS):
+            add(
+                table,
+                f"experts(gpus=8, slots=2, {bound}loads={loads})",
+                f"layer {layer + 1}, {text}",
+                f"{float(printed_load(layer)):g}" if bound else "",
+            )
+    for spec in [] if arguments.smoke else MODELS:
+        add(table, spec, spec)
+    Console(width=140).print(table)
+
+
+def add(table: Table, spec: str, name: str, printed: str = "") -> None:
+    """Solve an instance by the rule and by the search, and add a row."""
+    rule, found = (cwb.solve(spec, "expert-placement", search=search) for search in ("published", "local"))
+    assert rule.verified
+    assert found.verified
+    assert rule.objective is not None
+    assert found.objective is not None
+    numbers = (f"{value:.8g}" for value in (rule.objective, found.objective, found.bound))
+    table.add_row(name, printed, *numbers, f"{found.gap or 0:.3%}", f"{found.seconds['total']:.1f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``cwb check``: verify a schedule file, an MSCCL algorithm, an MSCCL++ plan or Chakra traces, of any origin."""
+"""``cwb check``: verify schedules, placements, MSCCL algorithms, MSCCL++ plans and Chakra traces, of any origin."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .chakra import check_chakra
 from .msccl import DIALECTS, check_msccl
 from .mscclpp import check_mscclpp
 from .options import limited
+from .placement import check_placement
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
     cwb check s.npz --instance instances/torus.json --json
     cwb check a.xml --topology "dgx_a100()"
     cwb check folder/ --dialect rccl
+    cwb check placement.json
     cwb check plan.json --topology "dgx_a100()"
     cwb check traces/ --topology "torus(4,4)"
 
@@ -47,6 +49,7 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
     runtimes and run with symbolic data; of a folder, holes and overlaps of sizes are reported.
     A JSON file with the keys of an MSCCL++ execution plan is checked by the rules of the executor and run with
     symbolic data, several calls one after the other.
+    A JSON file that gives the experts of all slots is a placement; the loads of all GPUs are added up again.
     A folder of files PREFIX.RANK.et is one Chakra execution trace, which is run without data.
 
     A schedule that ends before the bound that its own certificate proves is a contradiction, and counts as wrong.
@@ -61,6 +64,7 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
     from ..exchange.mscclpp.read import is_plan
     from ..schedules.completion import completion_if_any
     from ..schedules.files import read_schedule
+    from ..schedules.placement_file import is_placement
     from ..schedules.proof import proof_of
     from ..schedules.verify import verify
 
@@ -82,6 +86,8 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
         raise click.UsageError(
             "--topology and --dialect are of MSCCL files, which end in .xml, and --topology of plans and traces"
         )
+    if is_placement(file):
+        return check_placement(file, instance, as_json=as_json)
     read = read_schedule(file)
     if instance is not None:
         _same_instance(file, read.instance, instance)

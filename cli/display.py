@@ -112,6 +112,7 @@ ROWS = (
     ("trees", "different trees", "", "{:,}"),
     ("max_height", "largest height", "", "{}"),
     ("mean_height", "mean height", "", "{:.3g}"),
+    ("balancedness", "average over largest load", "", "{:.6g}"),
     ("network_cost_usd", "network cost", "USD", "{:,.2f}"),
     ("perf_per_cost", "perf-per-cost", "1/(s USD)", "{:.6g}"),
     ("speedup", "speedup over EqualBW", "x", "{:.4f}"),

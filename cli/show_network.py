@@ -26,7 +26,7 @@ _ASKED = (CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_GATHER, CollectiveKind.A
 def describe_network(instance: Instance) -> Table | None:
     """Measures of the network of an instance, and the methods that take it; none for designs and large networks."""
     network = instance.network
-    if instance.workloads or instance.transformers or instance.cost_model or instance.design:
+    if instance.asks_more:
         return None
     if (expanded_size(network)[1] if isinstance(network, Fabric) else len(network.links)) > MAX_LINKS:
         return None

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..core.answers import ChunkOrders
+    from ..core.answers import ChunkOrders, Placement
     from ..core.instance import Instance
     from ..core.record import RunRecord
     from ..core.schedule import StepSchedule
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 #: A forest with more edges is printed as a number of trees; ``-o`` writes it whole.
 MAX_PRINTED_EDGES = 100_000
+
+#: A placement with more slots is printed as their number; ``-o`` writes it whole.
+MAX_PRINTED_SLOTS = 100_000
 
 
 @click.command()
@@ -237,9 +240,12 @@ def what_is_kept(record: RunRecord) -> str:
 
 def shown_answer(record: RunRecord, done: FinishedRun) -> Mapping[str, Any] | None:
     """Answer as it is printed; a forest that is not written to a file includes all trees, if they are not too many."""
+    from ..core.answers import Placement
     from ..core.trees import TreePacking
 
     packing = done.answer
+    if isinstance(packing, Placement):
+        return _shown_placement(record, packing)
     if not isinstance(packing, TreePacking) or record.answer is None or "path" in record.answer:
         return record.answer
     if len(packing.parent) > MAX_PRINTED_EDGES:
@@ -247,6 +253,13 @@ def shown_answer(record: RunRecord, done: FinishedRun) -> Mapping[str, Any] | No
     from ..schedules.files import forest_data
 
     return {**record.answer, "forest": forest_data(packing)}
+
+
+def _shown_placement(record: RunRecord, answer: Placement) -> Mapping[str, Any] | None:
+    """A placement as it is printed: the experts of all slots, if they are not too many and in no file."""
+    if record.answer is None or "path" in record.answer or record.answer["slots"] > MAX_PRINTED_SLOTS:
+        return record.answer
+    return {**record.answer, "experts": [[list(gpu) for gpu in layer] for layer in answer.experts]}
 
 
 def with_files(path: Path, done: FinishedRun) -> RunRecord:
@@ -275,7 +288,7 @@ def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str,
     So are orders of chunks, as sends on the links of their fabric, where these are not too many.
     """
     record = done.record
-    from ..core.answers import ChunkOrders
+    from ..core.answers import ChunkOrders, Placement
     from ..core.orbits import TreeOrbits
     from ..core.schedule import Schedule, StepSchedule
     from ..core.streamed import StreamedSteps
@@ -293,6 +306,11 @@ def write_answer(path: Path, instance: Instance, done: FinishedRun) -> dict[str,
             "path": str(path),
             "sha256": write_schedule(path, instance, done.answer, certificate, extra, pieces),
         }
+    if isinstance(done.answer, Placement):
+        from ..schedules.placement_file import write_placement
+
+        extra = {"model": record.model, "bound": record.bound}
+        return {"path": str(path), "sha256": write_placement(path, instance, done.answer, done.certificate, extra)}
     if isinstance(done.answer, ChunkOrders) and (sends := as_sends(instance, done.answer)) is not None:
         from ..schedules.files import write_schedule
 

@@ -63,6 +63,23 @@ class ChunkOrders(Shown):
         return {"chunks": len(self.orders), "queue": self.queue}
 
 
+@dataclass(frozen=True, repr=False)
+class Placement(Shown):
+    """Which expert every slot of a GPU holds a replica of.
+
+    Parameters
+    ----------
+    experts : tuple of tuple of tuple of int
+        For every layer and GPU, the experts of its slots, in increasing order.
+    """
+
+    experts: tuple[tuple[tuple[int, ...], ...], ...]
+
+    def _facts(self) -> Mapping[str, object]:
+        slots = sum(len(gpu) for layer in self.experts for gpu in layer)
+        return {"layers": len(self.experts), "gpus": len(self.experts[0]) if self.experts else 0, "slots": slots}
+
+
 @dataclass(frozen=True)
 class BoundOnly:
     """A bound without a schedule: the time that the collective takes at least.
@@ -81,6 +98,7 @@ Answer = (
     | TreeOrbits
     | TranslatedTrees
     | StreamedSteps
+    | Placement
     | BoundOnly
 )
 
@@ -138,5 +156,7 @@ def to_json(answer: Answer) -> dict[str, Any]:  # noqa: PLR0911 (one for each ki
                 "steps": answer.steps,
                 "sha256": answer.digest,
             }
+        case Placement():
+            return {"answer": "placement", **answer._facts()}
         case BoundOnly():
             return {"answer": "bound-only"}

@@ -487,6 +487,57 @@ class EpochPartition(Shown):
         return {"certificate": "epoch-partition", "parts": [list(part) for part in self.parts]}
 
 
+@dataclass(frozen=True, repr=False)
+class PairPrices(Shown):
+    """What replicas count for in two slots of a GPU that has less than a load T.
+
+    For any v of at most T / 2, let a replica of T - v or more count 1, of less than v nothing, and of loads between
+    1/2. Two on a GPU count 1 at most, and so they do by an average over several v. So all replicas count for as many as
+    there are GPUs at most. With a price for every replica, and so for every slot, each expert has numbers of replicas
+    that cost the least; if all of them cost more than GPUs and slots, no GPU can have less than T.
+
+    Parameters
+    ----------
+    replica : Fraction
+        The price.
+    light : tuple of tuple of Fraction
+        Every v and its weight in the average; weights add up to 1.
+    """
+
+    replica: Fraction
+    light: tuple[tuple[Fraction, Fraction], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a record."""
+        return {"replica": str(self.replica), "light": [[str(v), str(weight)] for v, weight in self.light]}
+
+
+@dataclass(frozen=True, repr=False)
+class LeastLoads(Shown):
+    """For every layer a load that some GPU has or more, however the experts are placed.
+
+    It is no more than the average of the GPUs, or the least largest load of a replica that the slots allow; of groups
+    on nodes, than that of one of the nodes, however the groups are divided. Where few experts have further replicas,
+    all numbers of replicas and all ways to put them into slots are tried, and each has a GPU with so much. For two
+    slots on a GPU there are prices (:class:`PairPrices`).
+
+    Parameters
+    ----------
+    loads : tuple of Fraction
+        One for every layer; the bound is their sum.
+    prices : tuple of PairPrices or None
+        One for every layer; None where its load is proved otherwise.
+    """
+
+    loads: tuple[Fraction, ...]
+    prices: tuple[PairPrices | None, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for a record."""
+        prices = [None if each is None else each.to_json() for each in self.prices]
+        return {"certificate": "least-loads", "loads": [str(load) for load in self.loads], "prices": prices}
+
+
 EpochBound = EpochDistance | EpochCut | EpochChain | EpochFlow | EpochPrices | EpochWindowPrices | EpochPartition
 
 Certificate = (
@@ -500,5 +551,6 @@ Certificate = (
     | TreePrices
     | LengthCertificate
     | WholeChunks
+    | LeastLoads
     | EpochBound
 )

@@ -17,6 +17,7 @@ from .cost import CostModel
 from .design import Design
 from .display import Shown
 from .errors import InputError
+from .experts import Experts
 from .fabric import Fabric
 from .timing import Timing
 from .topology import Topology
@@ -50,6 +51,8 @@ class Instance(Shown):
         Objective, budgets and constraints of a bandwidth design.
     timing : Timing or None
         The grid of epochs that schedules are on; None where time is continuous.
+    experts : Experts or None
+        Experts to be placed on the NPUs.
     description, source : str
         What it is and where the numbers come from.
     """
@@ -63,13 +66,19 @@ class Instance(Shown):
     cost_model: CostModel | None = None
     design: Design | None = None
     timing: Timing | None = None
+    experts: Experts | None = None
     description: str = ""
     source: str = ""
 
     @property
     def asks_nothing(self) -> bool:
-        """Whether it is only a network, without collectives and workloads."""
-        return not (self.demands or self.workloads or self.transformers)
+        """Whether it is only a network, without collectives, workloads and experts."""
+        return not (self.demands or self.workloads or self.transformers or self.experts)
+
+    @property
+    def asks_more(self) -> bool:
+        """Whether it asks for more than collectives: for a design, or for a placement of experts."""
+        return bool(self.workloads or self.transformers or self.cost_model or self.design or self.experts)
 
     @property
     def fabric(self) -> Fabric:
@@ -112,8 +121,9 @@ class Instance(Shown):
         """Digest of everything that defines the problem; names and descriptions do not count."""
         told = ("name", "description", "source")
         problem = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in told}
-        if self.timing is None:
-            del problem["timing"]  # an instance without a grid has the digest that it had before there were grids
+        for added in ("timing", "experts"):  # an instance without them has the digest that it had before there were any
+            if problem[added] is None:
+                del problem[added]
         digest = hashlib.sha256()
         for text in _canonical(problem):
             digest.update(text.encode())

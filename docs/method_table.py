@@ -62,6 +62,18 @@ GROUPS: dict[tuple[str, str], dict[str, About]] = {
         "libra-equal": About("libra.md#the-baseline-libra-equal", REFERENCE, "gpt-3-4d"),
     },
     (
+        "Placing experts",
+        "A mixture of experts has more slots on its GPUs than experts: which are replicated, and where is each?",
+    ): {
+        "expert-placement": About(
+            "experts.md",
+            OWN,
+            "experts(gpus=32, slots=9, experts=256, layers=58, groups=8, nodes=4)",
+            2,
+            "the optimum where a bound is met",
+        ),
+    },
+    (
         "Trees for large data",
         "Throughput counts, and latency does not: trees from every rank, or from one. "
         "Begin with `forestcoll`; the others are baselines, or fit one machine.",

@@ -60,6 +60,7 @@ METHODS: Mapping[str, str] = {
     "sccl": "models.sccl.method:METHOD",
     "fast": "models.fast.method:METHOD",
     "straggler": "models.straggler.method:METHOD",
+    "expert-placement": "models.experts.method:METHOD",
     "taccl": "models.taccl.method:METHOD",
     "spff": "heuristics.spff.method:METHOD",
     "tacos": "heuristics.tacos.method:METHOD",

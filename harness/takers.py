@@ -19,6 +19,7 @@ NETWORKS: Mapping[str, Sequence[str]] = {
     "switches": ("star(4)", "star(4, multicast=true)", "switch2d(2, 2)"),
     "fabric": ("RI(4)_FC(2)",),
     "training": ("gpt-3-3d", "msft-1t-hp-4d"),
+    "experts": ("experts(gpus=2, slots=2, loads=[3, 2, 1])",),
 }
 
 #: What is asked of instances that say themselves what is to be found.
@@ -60,7 +61,7 @@ class Probes:
         self._posed: dict[tuple[str, str], list[Instance]] = {}
         for network, specs in NETWORKS.items():
             for instance in map(load, specs):
-                asked = [_OWN] if network == "training" else [kind.value for kind in CollectiveKind]
+                asked = [_OWN] if network in ("training", "experts") else [kind.value for kind in CollectiveKind]
                 for name in asked:
                     posed = with_demand(instance, name or None, None, None)
                     self._posed.setdefault((network, name), []).append(posed)

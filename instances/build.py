@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from math import prod
+from pathlib import Path
 
 from ..core.collective import CollectiveKind, Demand
 from ..core.cost import CostModel
 from ..core.design import Design, parse_constraints
 from ..core.errors import InputError, located
+from ..core.experts import Experts
 from ..core.fabric import Block, Fabric, WiredFabric, parse_fabric
 from ..core.instance import Instance
 from ..core.topology import Link, Node, NodeKind, Topology
@@ -17,10 +19,12 @@ from ..core.transformer import Transformer
 from ..core.units import UnitKind, parse
 from ..core.watch import counted
 from ..core.workload import Communication, Layer, Phase, Span, Workload, check_span, map_groups
+from .experts import read_loads
 from .schema import (
     MAX_LINKS,
     DemandFile,
     DesignFile,
+    ExpertsFile,
     FabricFile,
     InstanceFile,
     LayerFile,
@@ -52,7 +56,9 @@ COST_MODELS = {
 _BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
 
 
-def build_instance(file: InstanceFile, name: str, find: FindWorkload, network: MakeNetwork) -> Instance:
+def build_instance(
+    file: InstanceFile, name: str, find: FindWorkload, network: MakeNetwork, folder: Path | None = None
+) -> Instance:
     """Make an instance of what its file says.
 
     Parameters
@@ -65,6 +71,8 @@ def build_instance(file: InstanceFile, name: str, find: FindWorkload, network: M
         Finds a workload by name or path.
     network : callable
         Makes a network from a text.
+    folder : Path, optional
+        Where files of loads are; by default the current one.
 
     Raises
     ------
@@ -91,16 +99,21 @@ def build_instance(file: InstanceFile, name: str, find: FindWorkload, network: M
     if file.design is not None:
         with located("design"):
             design = build_design(file.design, _fabric(built))
+    npus = built.npus if isinstance(built, Fabric) else len(built.ranks)
+    experts = None
+    if file.experts is not None:
+        with located("experts"):
+            experts = build_experts(file.experts, npus, folder or Path())
     demand = None
     if file.collective is not None:
         with located("collective"):
-            demand = build_demand(file.collective, built.npus if isinstance(built, Fabric) else len(built.ranks))
+            demand = build_demand(file.collective, npus)
     also: list[Demand] = []
     for index, further in enumerate(file.also):
         with located(f"also[{index}]"):
             if demand is None:
                 raise InputError("given without a first collective")
-            also.append(build_demand(further, built.npus if isinstance(built, Fabric) else len(built.ranks)))
+            also.append(build_demand(further, npus))
     return Instance(
         name=file.name or name,
         network=built,
@@ -110,6 +123,7 @@ def build_instance(file: InstanceFile, name: str, find: FindWorkload, network: M
         transformers=tuple(transformers),
         cost_model=cost_model,
         design=design,
+        experts=experts,
         description=file.description,
         source=file.source,
     )
@@ -186,6 +200,13 @@ def build_demand(file: DemandFile, npus: int) -> Demand:
             wrong = f"no rank {max(ranks)}, since only compute nodes are ranks" if ranks else "no ranks"
             raise InputError(f"{wrong}; expected ranks from 0 to {npus - 1}", place="ranks")
     return Demand(file.kind, file.size, file.chunks, ranks)
+
+
+def build_experts(file: ExpertsFile, npus: int, folder: Path) -> Experts:
+    """Make the experts of their loads, written out or in a file, and check them against the NPUs."""
+    given = file.loads
+    loads = read_loads(folder / given) if isinstance(given, str) else tuple(tuple(layer) for layer in given)
+    return Experts(loads, npus, file.slots, file.groups, file.nodes)
 
 
 def build_workload(file: TrainingFile, fabric: Fabric, find: FindWorkload) -> Workload:

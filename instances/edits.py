@@ -81,9 +81,9 @@ def edited(instance: Instance, edits: Iterable[Edit]) -> Instance:
     edits = sorted(edits, key=lambda edit: ORDER.get(edit.option, 0))
     if not edits:
         return instance
-    if instance.workloads or instance.transformers or instance.cost_model or instance.design:
+    if instance.asks_more:
         raise InputError(
-            "an instance with workloads, prices or a design; expected one of links", source=edits[0].option
+            "an instance with workloads, prices, a design or experts; expected one of links", source=edits[0].option
         )
     network = whole = instance.network if isinstance(instance.network, Topology) else links_of(instance.network)
     demands = () if instance.demand is None else (instance.demand, *instance.also)

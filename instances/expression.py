@@ -13,10 +13,10 @@ case-insensitive, and ``-`` and ``_`` are the same in them: ``DGX-A100`` is ``dg
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from ..core.errors import InputError
 
@@ -66,6 +66,35 @@ class Expression:
     name: str
     positional: tuple[Value, ...] = ()
     keywords: Mapping[str, Value] = field(default_factory=dict)
+
+    def bound(self, parameters: Sequence[str], needed: Sequence[str] = ()) -> dict[str, Any]:
+        """Arguments by their names.
+
+        Parameters
+        ----------
+        parameters : sequence of str
+            Names, in the order of arguments without one.
+        needed : sequence of str
+            Those that must be given.
+
+        Raises
+        ------
+        InputError
+            If an argument is unknown, missing or given twice.
+        """
+        if len(self.positional) > len(parameters):
+            raise InputError(f"{self.name} takes at most {len(parameters)} arguments")
+        given: dict[str, Any] = dict(zip(parameters, self.positional, strict=False))
+        for name, value in self.keywords.items():
+            if name not in parameters:
+                raise InputError(f"{self.name} has no argument {name!r}; expected {', '.join(parameters)}")
+            if name in given:
+                raise InputError(f"argument {name!r} is given twice")
+            given[name] = value
+        for name in needed:
+            if name not in given:
+                raise InputError(f"{self.name} needs {name}=...")
+        return given
 
     def __str__(self) -> str:
         arguments = [show(value) for value in self.positional]

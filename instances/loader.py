@@ -19,6 +19,7 @@ from ..core.text import did_you_mean
 from ..core.topology import Topology
 from ..core.watch import TOLD, say
 from .build import build_instance
+from .experts import experts_instance
 from .expression import is_expression, parse_expression
 from .generators import GENERATORS, generate
 from .schema import InstanceFile, WorkloadFile
@@ -29,6 +30,9 @@ MAX_FILE_BYTES = 64 * 2**20
 
 #: Keys in one object: each that is wrong costs memory before the first is reported.
 MAX_KEYS = 10_000
+
+#: Expressions that make instances, and not networks alone.
+_INSTANCES = {"libra": libra_instance, "experts": experts_instance}
 
 _SHIPPED = files(__name__.rpartition(".")[0])
 
@@ -146,7 +150,7 @@ def from_data(data: object, name: str, folder: Path | None = None) -> Instance:
     name : str
         Name of the instance, unless the data has one.
     folder : Path, optional
-        Where files of workloads are, which it names.
+        Where files of workloads and of loads are, which it names.
 
     Raises
     ------
@@ -154,7 +158,7 @@ def from_data(data: object, name: str, folder: Path | None = None) -> Instance:
         If something is wrong; names the place.
     """
     file = validated(lambda: InstanceFile.model_validate(data))
-    return build_instance(file, name, lambda workload: find_workload(workload, folder), network_from_text)
+    return build_instance(file, name, lambda workload: find_workload(workload, folder), network_from_text, folder)
 
 
 def find_workload(name: str, folder: Path | None = None) -> WorkloadFile:
@@ -188,10 +192,13 @@ def network_from_text(text: str) -> Fabric | Topology:
 
 
 def _generated(text: str) -> Instance:
-    """Make an instance of a generator expression; ``libra`` makes training instances, all others networks."""
+    """Make an instance of a generator expression.
+
+    ``libra`` makes training instances, ``experts`` what is to be placed, all others networks.
+    """
     expression = parse_expression(text)
-    if expression.name == "libra":
-        return libra_instance(expression, lambda file: build_instance(file, text, find_workload, network_from_text))
+    if (make := _INSTANCES.get(expression.name)) is not None:
+        return make(expression, lambda file: build_instance(file, text, find_workload, network_from_text))
     return Instance(text, generate(expression))
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, StrictBool, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, StrictBool, Tag, WithJsonSchema, model_validator
 
 from ..core.collective import CollectiveKind
 from ..core.design import Objective, PartialUse
+from ..core.errors import shown
+from ..core.experts import MAX_SLOTS
 from ..core.fabric import MAX_DIMENSIONS
 from ..core.fields import Duration, Money, Price, Rate, Size, Speed, Strict
 from ..core.topology import NodeKind
@@ -229,8 +231,45 @@ class DesignFile(Strict):
     )
 
 
+#: A larger load of an expert is a mistake.
+MAX_LOAD = 10**12
+
+
+def _load(value: object) -> Fraction:
+    """A load as an exact number: a decimal is what is written."""
+    number = isinstance(value, int | float | Fraction) and not isinstance(value, bool)
+    if not number or not 0 <= value <= MAX_LOAD:  # type: ignore[operator]
+        raise ValueError(f"{shown(value)} is wrong; expected a number from 0 to {MAX_LOAD:.0e}")
+    return Fraction(str(value))
+
+
+Load = Annotated[
+    Fraction, BeforeValidator(_load), WithJsonSchema({"type": "number", "minimum": 0, "maximum": MAX_LOAD})
+]
+
+
+class ExpertsFile(Strict):
+    """Experts whose replicas are to be placed on the NPUs."""
+
+    loads: Annotated[
+        Annotated[Name, Tag("<scalar>")]
+        | Annotated[
+            list[Annotated[list[Load], Field(fail_fast=True, min_length=1, max_length=MAX_SLOTS)]],
+            Field(fail_fast=True, min_length=1, max_length=MAX_LAYERS),
+            Tag("<list>"),
+        ],
+        Discriminator(_shape),
+    ] = Field(
+        description="For every layer the load of each expert; or the path of a CSV file with a row for every layer.",
+        examples=[[[90, 132, 40, 61]], "loads.csv"],
+    )
+    slots: PositiveInt = Field(description="Slots of every NPU in a layer, each with one replica.")
+    groups: PositiveInt = Field(1, description="Groups of as many experts each, in order, each on one node.")
+    nodes: PositiveInt = Field(1, description="Nodes of as many NPUs each, in order; 1 binds no group.")
+
+
 class InstanceFile(Strict):
-    """An instance: a network, and a collective or workloads."""
+    """An instance: a network, and a collective, workloads or experts."""
 
     editor_schema: str | None = Field(None, alias="$schema", description="For editors; not read.")
     format: Literal["cwb-instance/1"] = Field("cwb-instance/1", alias="schema")
@@ -261,3 +300,4 @@ class InstanceFile(Strict):
         | None
     ) = Field(None, description="Prices per tier; 'table-4.1' are the dissertation's.")
     design: DesignFile | None = None
+    experts: ExpertsFile | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.errors import InputError
 from ..core.fields import validated
 from ..core.instance import Instance
 from .expression import Expression
@@ -30,18 +29,7 @@ def libra_instance(expression: Expression, build: Callable[[InstanceFile], Insta
     InputError
         If an argument is unknown, missing or wrong.
     """
-    if len(expression.positional) > len(_PARAMETERS):
-        raise InputError(f"libra takes at most {len(_PARAMETERS)} arguments")
-    given: dict[str, Any] = dict(zip(_PARAMETERS, expression.positional, strict=False))
-    for name, value in expression.keywords.items():
-        if name not in _PARAMETERS:
-            raise InputError(f"libra has no argument {name!r}; expected {', '.join(_PARAMETERS)}")
-        if name in given:
-            raise InputError(f"argument {name!r} is given twice")
-        given[name] = value
-    for name in ("workload", "dims"):
-        if name not in given:
-            raise InputError(f"libra needs {name}=...")
+    given = expression.bound(_PARAMETERS, needed=("workload", "dims"))
     workload: dict[str, Any] = {"use": given["workload"]}
     if "loop" in given:
         workload["loop"] = given["loop"]

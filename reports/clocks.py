@@ -54,6 +54,7 @@ CLOCKS: Mapping[str, ClockModel] = {
             pays=_BOTH,
         ),
         ClockModel("iteration", "the training iteration"),
+        ClockModel("load", "the largest load of a GPU, added up over layers"),
         ClockModel("bound", "no schedule: a time that none can beat; not ranked", ranked=False, pays=_WIRE),
     )
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.answers import Answer, BandwidthPlan, BoundOnly
+from ..core.answers import Answer, BandwidthPlan, BoundOnly, Placement
 from ..core.bounds import Certificate
 from ..core.budget import Clock, NoClock
 from ..core.instance import Instance
@@ -36,6 +36,11 @@ def judge(
 
         with clock.phase("verify"):
             return judge_bandwidth_plan(instance, answer, certificate)
+    if isinstance(answer, Placement):
+        from .placement import judge_placement
+
+        with clock.phase("verify"):
+            return judge_placement(instance, answer, certificate)
     from .collective import judge_bound, judge_collective
 
     if isinstance(answer, BoundOnly):

@@ -117,7 +117,7 @@ def write_schedule(
     """
     if answer.instance_sha256 != instance.sha256:
         raise InputError("the schedule is for another instance", source=str(path))
-    if instance.workloads or instance.transformers or instance.cost_model or instance.design:
+    if instance.asks_more:
         raise InputError("expected a network and a collective, not a design to be trained on", source=str(path))
     if pieces is not None and not isinstance(answer, TreePacking | TreeOrbits):
         raise InputError("only trees are cut into pieces", source=str(path), place="pieces")
@@ -132,6 +132,11 @@ def write_schedule(
         "certificate": None if certificate is None else certificate.to_json(),
         "extra": dict(extra or {}),
     }
+    return write_data(path, data)
+
+
+def write_data(path: Path, data: dict[str, Any]) -> str:
+    """Write plain data, whole or not at all, in the form that the name asks for, and give the file's SHA-256."""
     with located(source=str(path)), written(path) as stream:
         hashed: Any = _Hashed(stream)
         if path.suffix == ".gz":
@@ -278,16 +283,16 @@ def _tree_data(packing: TreePacking) -> dict[str, Any]:
 
 def forest_data(packing: TreePacking) -> dict[str, Any]:
     """A packing of trees as the object ``trees`` of a schedule file, in plain data."""
-    data: dict[str, Any] = _listed(_tree_data(packing)["trees"])
+    data: dict[str, Any] = listed(_tree_data(packing)["trees"])
     return data
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
     """Data with lists for arrays."""
     if isinstance(value, dict):
-        return {key: _listed(item) for key, item in value.items()}
+        return {key: listed(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_listed(item) for item in value]
+        return [listed(item) for item in value]
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
@@ -340,7 +345,7 @@ def read_schedule(path: Path) -> ScheduleFile:
             place = "trees.units" if kind == "tree-packing" else "chunks.units"
             raise InputError(findings.violations[0].message, place=place)
         certificate = read_certificate(file.fields("certificate")) if file.has("certificate") else None
-        extra = _listed(file.take("extra")) if file.has("extra") else {}
+        extra = listed(file.take("extra")) if file.has("extra") else {}
         _check_extra(extra)
         of_trees = kind in ("tree-packing", "tree-orbits")
         pieces = file.integer("pieces", 1, MOST_PIECES + 1) if of_trees and file.has("pieces") else None

@@ -78,6 +78,13 @@ PLANS: Mapping[str, Metric] = {
     "equal_bandwidth_GBps": Metric("what EqualBW gives every dimension", "GB/s"),
 }
 
+#: Of placements of experts.
+PLACEMENTS: Mapping[str, Metric] = {
+    "layer_loads": Metric("largest load of a GPU in every layer, whose sum is the objective"),
+    "balancedness": Metric("load of a GPU on average over the largest, of all layers together"),
+    "most_replicas": Metric("replicas of the expert that has the most"),
+}
+
 #: By what they are of, as the documentation has them.
 GROUPS: Mapping[str, Mapping[str, Metric]] = {
     "Every answer": EVERY,
@@ -87,6 +94,7 @@ GROUPS: Mapping[str, Mapping[str, Metric]] = {
     "Packings of trees, and bounds on flows": TREES,
     "Orders of chunks on the dimensions of a fabric": ORDERS,
     "Bandwidth plans": PLANS,
+    "Placements of experts": PLACEMENTS,
 }
 
 #: All of them.

@@ -5,7 +5,7 @@ Numbers that answer different ones are never ranked against one another.
 
 from __future__ import annotations
 
-from ..core.answers import Answer, BandwidthPlan, BoundOnly, ChunkOrders
+from ..core.answers import Answer, BandwidthPlan, BoundOnly, ChunkOrders, Placement
 from ..core.design import Design, Objective
 from ..core.instance import Instance
 from ..core.orbits import TreeOrbits
@@ -36,6 +36,8 @@ def question_of(instance: Instance, answer: Answer) -> dict[str, object]:
         case BandwidthPlan():
             cost = (instance.design or Design()).objective is Objective.PERF_PER_COST
             clock, question = "iteration", "training iteration times cost" if cost else "training iteration"
+        case Placement():
+            clock, question = "load", "largest load of a GPU, added up over layers"
         case BoundOnly():
             clock, question = "bound", "a bound alone, no schedule"
         case _:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from .problem import Slots, greedy
+from ...core.experts import Experts
+from .layer import usual_load
 
 
-def build(problem: Slots) -> Any:
+def build(problem: Experts) -> Any:
     """Build the model: how many replicas, where they are, full slots, groups on nodes, and the largest load."""
     m = pyo.ConcreteModel("experts")
     variables(m, problem)
@@ -25,17 +26,17 @@ def build(problem: Slots) -> Any:
     return m
 
 
-def variables(m: Any, problem: Slots) -> None:
-    """``x``, ``y``, ``z`` and ``T``, which is no more than that of the usual placement."""
-    m.E = pyo.RangeSet(0, len(problem.loads) - 1)
+def variables(m: Any, problem: Experts) -> None:
+    """``x``, ``y``, ``z`` and ``T``, which is no more than that of the published rule."""
+    m.E = pyo.RangeSet(0, problem.count - 1)
     m.K = pyo.RangeSet(1, problem.most)
     m.G = pyo.RangeSet(0, problem.gpus - 1)
     m.P = pyo.RangeSet(0, problem.groups - 1)
     m.N = pyo.RangeSet(0, problem.nodes - 1)
     m.x = pyo.Var(m.E, m.K, domain=pyo.Binary)
-    m.y = pyo.Var(m.E, m.K, m.G, domain=pyo.NonNegativeIntegers, bounds=(0, problem.each))
+    m.y = pyo.Var(m.E, m.K, m.G, domain=pyo.NonNegativeIntegers, bounds=(0, problem.slots))
     m.z = pyo.Var(m.P, m.N, domain=pyo.Binary)
-    m.T = pyo.Var(domain=pyo.NonNegativeReals, bounds=(0, float(problem.largest(greedy(problem)))))
+    m.T = pyo.Var(domain=pyo.NonNegativeReals, bounds=(0, float(usual_load(problem))))
 
 
 def one_count(m: Any) -> None:
@@ -54,20 +55,20 @@ def all_placed(m: Any) -> None:
         return pyo.quicksum(m.y[e, k, g] for g in m.G) == k * m.x[e, k]
 
 
-def slots_filled(m: Any, problem: Slots) -> None:
+def slots_filled(m: Any, problem: Experts) -> None:
     """``sum_{e,k} y_{e,k,g} = S``: every slot of a GPU holds a replica."""
 
     @m.Constraint(m.G)
     def slots_filled(m: Any, g: int) -> Any:
-        return pyo.quicksum(m.y[e, k, g] for e in m.E for k in m.K) == problem.each
+        return pyo.quicksum(m.y[e, k, g] for e in m.E for k in m.K) == problem.slots
 
 
-def largest_load(m: Any, problem: Slots) -> None:
+def largest_load(m: Any, problem: Experts) -> None:
     """``sum_{e,k} w_e / k y_{e,k,g} <= T``: replicas share the load of an expert."""
 
     @m.Constraint(m.G)
     def largest_load(m: Any, g: int) -> Any:
-        return pyo.quicksum(float(problem.loads[e] / k) * m.y[e, k, g] for e in m.E for k in m.K) <= m.T
+        return pyo.quicksum(float(problem.loads[0][e] / k) * m.y[e, k, g] for e in m.E for k in m.K) <= m.T
 
 
 def one_node(m: Any) -> None:
@@ -78,7 +79,7 @@ def one_node(m: Any) -> None:
         return pyo.quicksum(m.z[p, n] for n in m.N) == 1
 
 
-def groups_of_node(m: Any, problem: Slots) -> None:
+def groups_of_node(m: Any, problem: Experts) -> None:
     """``sum_p z_{p,n}`` is the same for all nodes."""
 
     @m.Constraint(m.N)
@@ -86,7 +87,7 @@ def groups_of_node(m: Any, problem: Slots) -> None:
         return pyo.quicksum(m.z[p, n] for p in m.P) == problem.groups // problem.nodes
 
 
-def on_its_node(m: Any, problem: Slots) -> None:
+def on_its_node(m: Any, problem: Experts) -> None:
     """``sum_{g on n} y_{e,k,g} <= k z_{p(e),n}``: an expert is on the node of its group."""
 
     @m.Constraint(m.E, m.K, m.N)

@@ -1,43 +1,61 @@
-"""``expert-placement/slots``: the formulation, as the registry knows it."""
+"""``expert-placement``: the method and its formulation, as the registry knows them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Literal
 
 from pydantic import Field
 
+from ...core.answers import Placement
+from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.formulation import Formulation
-from ...core.instance import Instance
+from ...core.method import Kind, Method
+from .problem import in_load, supports, supports_layer
+
+PAPER = "DeepSeek's EPLB (deepseek-ai/EPLB on GitHub): the problem, its rule for nodes and its heuristic"
 
 
 class PlacementOptions(Strict):
-    """Options of ``expert-placement/slots``."""
+    """Options of ``expert-placement``."""
 
-    loads: list[Annotated[float, Field(ge=0, le=1e12)]] = Field(
-        default_factory=list, max_length=10_000, description="The load of every expert."
+    search: Literal["published", "local", "exact"] = Field(
+        "local",
+        description="published is EPLB's rule alone; local makes it better, and tries all placements of a few replicas; "
+        "exact solves expert-placement/slots, too, for layers that are not proved.",
     )
-    replicas: int | None = Field(
-        None, ge=1, le=100_000, description="Slots of all GPUs; by default the fewest that hold every expert once."
+    moves: int = Field(
+        2000, ge=0, le=10_000_000, description="Random changes that are tried where every GPU has two slots."
     )
-    groups: int = Field(1, ge=1, le=10_000, description="Groups of as many experts each, in order, each on one node.")
-    nodes: int = Field(1, ge=1, le=10_000, description="Nodes of as many GPUs each, in order; 1 binds no group.")
 
 
-def in_load(instance: Instance) -> str:
-    """Measure in the unit of the loads."""
-    del instance
-    return "load"
+#: What the method's metrics mean, beside those of the verifier.
+METRICS = {"proved_layers": Metric("layers whose bound is met")}
 
+
+METHOD = Method(
+    name="expert-placement",
+    kind=Kind.HEURISTIC,
+    summary="replicas of experts on the slots of GPUs, for the least largest load, with a proof where a bound is met",
+    paper=PAPER,
+    answer_type=Placement,
+    options=PlacementOptions,
+    solve=f"{__package__}.solve:run",
+    objective_unit=in_load,
+    supports=supports,
+    metrics=METRICS,
+)
 
 SLOTS = Formulation(
     "expert-placement/slots",
     summary="the least largest load of a GPU, over replicas of experts and their places",
-    paper="deepseek-ai/EPLB on GitHub: the problem and its rule for nodes",
+    paper=PAPER,
     equations="not printed; ours",
     index=f"{__package__}.problem:index",
     build=f"{__package__}.formulation:build",
+    extract=f"{__package__}.problem:extract",
     needs=("integers",),
-    options=PlacementOptions,
+    supports=supports_layer,
     objective_unit=in_load,
+    agrees_with="expert-placement",
 )

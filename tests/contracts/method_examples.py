@@ -57,6 +57,7 @@ EXAMPLES = {
     "sccl": ("dgx1()", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),
     "fast": ("switch2d(inner=2,outer=3)", Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**24)), {}),
     "straggler": ("switch(6,latency='0 s')", Demand(CollectiveKind.LATE_ALL_REDUCE, Fraction(2**24)), {}),
+    "expert-placement": ("experts(gpus=4, slots=3, experts=10, layers=2, groups=2, nodes=2)", None, {}),
     "spff": ("dgx1()", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),
     "tacos": ("mesh(3,3)", Demand(CollectiveKind.ALL_REDUCE, Fraction(2**24)), {"restarts": 8}),
     "taccl": ("ring(4)", Demand(CollectiveKind.ALL_GATHER, Fraction(200_000)), {}),

@@ -228,7 +228,7 @@ def test_limits_in_steps_and_a_question_to_the_finder():
 
 def test_every_paper_has_a_file():
     """Papers are told by the names of their files, and each can be read."""
-    assert papers() == ("bine", "direct-connect", "dissertation", "forestcoll", "mtree", "stragglar", "te-ccl")
+    assert papers() == ("bine", "direct-connect", "dissertation", "eplb", "forestcoll", "mtree", "stragglar", "te-ccl")
     assert all(load_paper(name).row for name in papers())
 
 
@@ -238,6 +238,15 @@ def test_fewer_rounds_than_published_after_a_late_rank():
     first = reproduce(stragglar, chosen(stragglar, "Program")[:3])
     assert [finding.ours for finding in first] == [7, 14, 27]
     assert [finding.agreement for finding in first] == [Agreement.REPRODUCED, Agreement.DIFFERS, Agreement.REPRODUCED]
+
+
+def test_less_load_than_the_printed_placement():
+    """The rule of EPLB has the loads of its printed placement; the search has less in the first layer, and the same in the
+    second."""
+    eplb = load_paper("eplb")
+    found = reproduce(eplb, eplb.row)
+    assert [finding.ours for finding in found] == [156, 179.5, 151, 179.5]
+    assert [finding.agreement is Agreement.REPRODUCED for finding in found] == [True, True, False, True]
 
 
 def test_unknown_papers_and_tables_are_told():

@@ -131,6 +131,6 @@ def test_refuses(edit, message):
 def test_a_design_stays_a_fabric():
     """Links of an instance whose dimensions are designed cannot be changed."""
     with pytest.raises(
-        InputError, match="--ranks: an instance with workloads, prices or a design; expected one of links"
+        InputError, match="--ranks: an instance with workloads, prices, a design or experts; expected one of links"
     ):
         changed("4d", ("--ranks", "0-3"))

@@ -119,8 +119,8 @@ INSTANCES = {
         ),
     ],
     "expert-placement/slots": [
-        Exam("star(2)", options={"loads": [5, 3, 1], "replicas": 4}, wanted=5.0),
-        Exam("star(4)", options={"loads": [4, 2, 1, 1], "replicas": 8, "groups": 2, "nodes": 2}, wanted=3.0),
+        Exam("experts(gpus=2, slots=2, loads=[5, 3, 1])", method={}),
+        Exam("experts(gpus=4, slots=2, loads=[4, 2, 1, 1], groups=2, nodes=2)", method={}),
     ],
     # All shortest ways of an odd ring are the only ones.
     "taccl/routing": [Exam("ring(5)", "all_gather", method={"contiguity": False, "routing_gap": 0})],

@@ -15,7 +15,7 @@ from cwb.reports.runs import own_seconds, runs_of
 Make = Callable[..., RunRecord]
 
 
-@pytest.mark.parametrize("clock", sorted(CLOCKS.keys() - {"iteration", "te-ccl-paid-switch"}))
+@pytest.mark.parametrize("clock", sorted(CLOCKS.keys() - {"iteration", "load", "te-ccl-paid-switch"}))
 def test_asked(clock: str, make_run: Make) -> None:
     """Clock and question are the verifier's, also where the answer is in a file of its own."""
     asked = asked_of(make_run(clock=clock))

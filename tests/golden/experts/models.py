@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from cwb.core.experts import Experts
 from cwb.models.experts.formulation import build
-from cwb.models.experts.problem import Slots
 
 
 def slots():
     """Four experts in two groups, on two nodes of two GPUs with two slots each."""
-    return build(Slots(tuple(map(Fraction, (4, 2, 1, 1))), 4, 2, 2, 2))
+    return build(Experts((tuple(map(Fraction, (4, 2, 1, 1))),), 4, 2, 2, 2))
 
 
 CONSTRAINTS = [

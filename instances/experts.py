@@ -1,0 +1,124 @@
+"""Experts to be placed: ``experts(gpus=8, slots=2, loads=loads.csv)``, with loads that are given, read or generated."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import InputError, located, shown
+from ..core.fields import validated
+from ..core.instance import Instance
+from .expression import Expression
+from .schema import InstanceFile
+
+_PARAMETERS = ("gpus", "slots", "loads", "groups", "nodes", "experts", "layers", "skew", "seed")
+
+#: Loads of a layer that is generated, together.
+LOAD = 2**20
+
+#: Experts and layers that are generated at most.
+_MOST = 100_000
+
+#: Bytes of a file of loads that is read.
+_MAX_BYTES = 64 * 2**20
+
+_NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
+
+
+def experts_instance(expression: Expression, build: Callable[[InstanceFile], Instance]) -> Instance:
+    """Make an instance of ``experts(gpus=..., slots=..., ...)``.
+
+    Parameters
+    ----------
+    expression : Expression
+        ``gpus`` and ``slots`` of each; ``loads``, a list of the experts' loads, a list of such lists for several layers,
+        or the path of a CSV file; or ``experts``, and optionally ``layers``, ``skew`` and ``seed``, of which loads are
+        generated; ``groups`` of experts on ``nodes``. GPUs are at switches, one for each node.
+    build : callable
+        Makes an instance of the file that would say the same.
+
+    Raises
+    ------
+    InputError
+        If an argument is unknown, missing or wrong.
+    """
+    given = expression.bound(_PARAMETERS, needed=("gpus", "slots"))
+    gpus, nodes = _integer(given, "gpus", 2), _integer(given, "nodes", 1, 1)
+    inside = nodes > 1 and gpus % nodes == 0 and gpus > nodes
+    if "loads" in given:
+        for name in ("experts", "layers", "skew", "seed"):
+            if name in given:
+                raise InputError(f"{name}= beside loads=; expected one of the two")
+        loads = _listed(given["loads"])
+    else:
+        loads = _generated(given)
+    numbers: dict[str, Any] = {name: given[name] for name in ("slots", "groups", "nodes") if name in given}
+    data: dict[str, Any] = {
+        "schema": "cwb-instance/1",
+        "network": f"SW({gpus // nodes})_SW({nodes})" if inside else f"SW({gpus})",
+        "experts": {"loads": loads, **numbers},
+    }
+    return build(validated(lambda: InstanceFile.model_validate(data)))
+
+
+def _listed(loads: Any) -> Any:
+    """Loads as a file has them: one list is a layer."""
+    if not isinstance(loads, tuple):
+        return loads
+    rows = loads if loads and isinstance(loads[0], tuple) else (loads,)
+    return [list(row) if isinstance(row, tuple) else row for row in rows]
+
+
+def _generated(given: dict[str, Any]) -> list[list[int]]:
+    """Loads that fall with a power of the experts' places, in another order in every layer."""
+    if "experts" not in given:
+        raise InputError("experts needs loads=..., or experts=... for loads that are generated")
+    count, layers = _integer(given, "experts", 1), _integer(given, "layers", 1, 1)
+    skew, seed = given.get("skew", Fraction(1, 2)), _integer(given, "seed", 0, 0)
+    if isinstance(skew, bool) or not isinstance(skew, int | Fraction) or not 0 <= skew <= 10:
+        raise InputError(f"skew={shown(skew)}; expected a number from 0 to 10")
+    if count * layers > _MOST:
+        raise InputError(f"{count * layers:,} loads; expected at most {_MOST:,}")
+    random = np.random.default_rng(seed)
+    weight = np.arange(1, count + 1, dtype=np.float64) ** -float(skew)
+    loads = np.rint(LOAD * weight / weight.sum()).astype(int)
+    return [random.permutation(loads).tolist() for _ in range(layers)]
+
+
+def _integer(given: dict[str, Any], name: str, least: int, default: int | None = None) -> int:
+    value = given.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{name}={shown(value)}; expected an integer of at least {least}")
+    return value
+
+
+def read_loads(path: Path) -> tuple[tuple[Fraction, ...], ...]:
+    """Read a CSV file: a row for every layer, with the load of each expert.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or a cell is no number; names the file, the row and the cell.
+    """
+    with located(source=str(path)):
+        try:
+            if path.stat().st_size > _MAX_BYTES:
+                raise InputError(f"more than {_MAX_BYTES:,} bytes")
+            rows = [row for row in csv.reader(path.read_text(encoding="utf-8-sig").splitlines()) if row]
+        except OSError as error:
+            raise InputError((error.strerror or "cannot be read").lower()) from None
+        except (ValueError, csv.Error) as error:
+            raise InputError(f"not a CSV file: {error}") from None
+        return tuple(tuple(_number(cell, f"[{r}][{c}]") for c, cell in enumerate(row)) for r, row in enumerate(rows))
+
+
+def _number(cell: str, place: str) -> Fraction:
+    if not _NUMBER.fullmatch(cell.strip()):
+        raise InputError(f"{shown(cell)} is wrong; expected a load such as 90 or 12.5", place=place)
+    return Fraction(cell.strip())

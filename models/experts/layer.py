@@ -1,0 +1,234 @@
+"""One layer: groups of experts are divided among nodes, and the experts of every node are placed on its GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+
+from ...core.bounds import PairPrices
+from ...core.budget import Budget
+from ...core.experts import Experts
+from ...core.schedule import Floats, Ints
+from .exhaust import TooManyError, below, few_placements
+from .packing import Packed, annealed, greedy, improved, packed, replicated
+from .prices import pair_bound
+from .problem import Slots, largest
+
+#: Ways to divide groups among nodes beyond which only the published one is taken.
+MOST_DIVISIONS = 5_000
+
+#: Parts of the bound that a placement may be above it for a search to end.
+_ENOUGH = 1e-3
+
+#: Groups of experts that are on a node together.
+Groups = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A placement of a layer, and what is proved.
+
+    Parameters
+    ----------
+    slots : list of list of int
+        Experts of the slots of every GPU.
+    load : Fraction
+        Largest load of a GPU.
+    bound : Fraction
+        What it cannot be less than.
+    prices : PairPrices or None
+        What proves the bound, where prices do.
+    """
+
+    slots: Slots
+    load: Fraction
+    bound: Fraction
+    prices: PairPrices | None = None
+
+
+def usual_load(experts: Experts) -> Fraction:
+    """The largest load of a layer by the published rule."""
+    return Layer(experts, 0, np.random.default_rng(0), Budget()).published().load
+
+
+class Layer:
+    """The search for a placement of one layer; what it finds of a node is kept.
+
+    Parameters
+    ----------
+    experts : Experts
+        Of one layer.
+    moves : int
+        Random changes that are tried where GPUs have two slots.
+    random : numpy.random.Generator
+        Chooses them.
+    budget : Budget
+        The time, and the gap at which to stop.
+    """
+
+    def __init__(self, experts: Experts, moves: int, random: np.random.Generator, budget: Budget) -> None:
+        self._experts, self._loads = experts, experts.loads[0]
+        self._moves, self._random, self._budget = moves, random, budget
+        self._enough = _ENOUGH if budget.gap is None else budget.gap
+        self._gpus, self._each = experts.gpus // experts.nodes, experts.groups // experts.nodes
+        self._every = tuple(range(experts.groups))
+        self._best: dict[Groups, tuple[Fraction, Slots]] = {}
+        self._done: set[Groups] = set()
+        self._proved = False
+        self._floor = cache(self._average_or_replica)
+
+    def published(self) -> Placed:
+        """The published rule: groups to nodes, replicas to the busiest experts, both the heaviest first to the least loaded."""
+        slots: Slots = []
+        for groups in self._division_by_rule():
+            loads = self._floats(groups)
+            slots += self._named(packed(loads, self._count(loads), self._gpus, swaps=False), groups)
+        return Placed(slots, largest(self._loads, slots), self._floor(self._every))
+
+    def searched(self, first: Placed) -> Placed:
+        """A better placement than a first one, and a better bound."""
+        best = replace(first, bound=min(first.load, max(first.bound, self._division_bound())))
+        self._proved = few_placements(self._experts.count // self._experts.nodes, self._gpus * self._experts.slots)
+        less = 1 if self._proved else 1 - Fraction(self._enough) / 10  # no search for what hardly gains
+        while (division := self._division(less * best.load)) is not None:
+            slots = [gpu for groups in division for gpu in self._best[groups][1]]
+            best = replace(best, slots=slots, load=largest(self._loads, slots))
+        if self._proved:
+            return replace(best, bound=best.load)
+        return self._paired(best) if self._experts.slots == 2 and best.bound < best.load else best
+
+    def _stopped(self) -> bool:
+        return self._budget.exhausted
+
+    def _members(self, groups: Groups) -> list[int]:
+        size = self._experts.count // self._experts.groups
+        return [group * size + place for group in groups for place in range(size)]
+
+    def _floats(self, groups: Groups) -> Floats:
+        return np.array([float(self._loads[e]) for e in self._members(groups)])
+
+    def _count(self, loads: Floats) -> Ints:
+        return replicated(loads, self._gpus * self._experts.slots)
+
+    def _named(self, found: Packed, groups: Groups) -> Slots:
+        """Slots with the experts' own numbers."""
+        members = self._members(groups)
+        return [[members[place] for place in gpu] for gpu in found.slots.tolist()]
+
+    def _average_or_replica(self, groups: Groups) -> Fraction:
+        """What GPUs with these groups have on average, or the largest replica at least; all groups are on all GPUs."""
+        members = self._members(groups)
+        gpus = self._gpus * len(groups) // self._each
+        slots = gpus * self._experts.slots
+        average = sum((self._loads[e] for e in members), Fraction(0)) / gpus
+        count = replicated(self._floats(groups), slots).tolist()
+        replica = max(self._loads[e] / k for e, k in zip(members, count, strict=True))
+        needed = sum(self._loads[e] // replica + 1 for e in members) if replica else 0
+        return max(average, replica) if needed > slots else average
+
+    def _division_by_rule(self) -> list[Groups]:
+        if self._experts.nodes == 1:
+            return [self._every]
+        weights = np.array([self._floats((p,)).sum() for p in self._every])
+        return [tuple(sorted(groups)) for groups in greedy(weights, self._experts.nodes, self._each)]
+
+    def _few_divisions(self) -> bool:
+        nodes, each = self._experts.nodes, self._each
+        if len(self._every) > 20:
+            return nodes == 1 or each == len(self._every)
+        ways = factorial(len(self._every)) // (factorial(each) ** nodes * factorial(nodes))
+        return bool(ways <= MOST_DIVISIONS)
+
+    def _division(self, limit: Fraction) -> list[Groups] | None:
+        """Groups of every node with placements of less than a limit; None if none is found."""
+        if not self._few_divisions():
+            self._proved = False
+            division = self._division_by_rule()
+            return division if all(self._below(groups, limit) for groups in division) else None
+        return self._divided(self._every, limit)
+
+    def _divided(self, left: Groups, limit: Fraction) -> list[Groups] | None:
+        if not left:
+            return []
+        for groups, rest in self._choices(left):
+            if self._below(groups, limit) and (others := self._divided(rest, limit)) is not None:
+                return [groups, *others]
+        return None
+
+    def _choices(self, left: Groups) -> list[tuple[Groups, Groups]]:
+        """Groups of a node, with the first that is left, and the rest; the most even first."""
+        found = []
+        for others in combinations(left[1:], self._each - 1):
+            groups = (left[0], *others)
+            found.append((groups, tuple(p for p in left if p not in groups)))
+        return sorted(found, key=lambda choice: self._floor(choice[0]))
+
+    def _division_bound(self) -> Fraction:
+        """What some node has at least, however the groups are divided."""
+        if not self._few_divisions():
+            return Fraction(0)
+
+        @cache
+        def least(left: Groups) -> Fraction:
+            if not left:
+                return Fraction(0)
+            return min(max(self._floor(groups), least(rest)) for groups, rest in self._choices(left))
+
+        return least(self._every)
+
+    def _below(self, groups: Groups, limit: Fraction) -> bool:
+        """Whether a placement of groups on a node with less than a limit is known or found."""
+        if self._stopped():
+            self._proved = False
+        elif groups not in self._best and self._floor(groups) < limit:
+            self._keep(groups, self._improved(groups, []))
+        if groups in self._best and self._best[groups][0] < limit:
+            return True
+        if self._floor(groups) >= limit or groups in self._done or self._stopped():
+            return False
+        members = self._members(groups)
+        try:
+            found = below([self._loads[e] for e in members], self._gpus, self._experts.slots, limit)
+        except TooManyError:
+            found, self._proved = None, False
+        if found is None:
+            self._done.add(groups)  # limits become less and less
+            return False
+        self._keep(groups, [[members[place] for place in gpu] for gpu in found])
+        return True
+
+    def _keep(self, groups: Groups, slots: Slots) -> None:
+        load = largest(self._loads, slots)
+        if groups not in self._best or load < self._best[groups][0]:
+            self._best[groups] = load, slots
+
+    def _improved(self, groups: Groups, hints: list[Ints]) -> Slots:
+        """Changes of the published numbers of replicas, or of others, and random ones for two slots on a GPU."""
+        loads = self._floats(groups)
+        enough = float(self._floor(groups)) * (1 + self._enough)
+        best = min(
+            (improved(loads, count, self._gpus, enough, self._stopped) for count in [self._count(loads), *hints]),
+            key=lambda found: found.worth,
+        )
+        random = self._experts.slots == 2 and (self._experts.nodes > 1 or hints)
+        if random and best.loads.max() > enough and not self._stopped():
+            count = annealed(loads, np.bincount(best.slots.ravel()), self._moves, self._random, self._stopped)
+            best = min(best, improved(loads, count, self._gpus, enough, self._stopped), key=lambda found: found.worth)
+        return self._named(best, groups)
+
+    def _paired(self, best: Placed) -> Placed:
+        """Better by the prices of replicas in two slots."""
+        if self._stopped():
+            return best
+        bound, prices, hints = pair_bound(self._loads, self._experts.gpus, best.bound, best.load)
+        best = replace(best, bound=bound, prices=prices)
+        if self._experts.nodes == 1 and hints:
+            self._keep(self._every, self._improved(self._every, hints))
+            load, slots = self._best[self._every]
+            best = replace(best, slots=slots, load=load) if load < best.load else best
+        return best

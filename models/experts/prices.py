@@ -1,0 +1,173 @@
+"""Two slots on every GPU: a bound by what replicas count for, as a linear program, and numbers of replicas from its dual.
+
+On a GPU with a load of less than T, for any v up to T / 2, let a replica of T - v or more count 1, of less than v
+nothing, and of loads between 1/2. The two on a GPU count 1 at most, and so they do by any average of such counts. All
+replicas count for as many as there are GPUs at most, whatever their numbers are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from ...core.bounds import PairPrices
+from ...core.schedule import Floats, Ints
+from .packing import replicated
+
+#: Loads v of which counts are averages.
+_LIGHT = 60
+
+#: Times that the interval which has the largest bound is halved.
+_HALVINGS = 7
+
+#: What the bound is made smaller by, in parts, so that it is proved by fractions too.
+_ROUNDING = 1e-7
+
+#: Numbers of replicas that a search begins with.
+_HINTS = 2
+
+#: Denominators of prices.
+_FINE = 10**6
+
+#: Larger programs are not solved.
+_MOST_ENTRIES = 2_000_000
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """The linear program of one load T: rows for an expert with a number of replicas."""
+
+    expert: Ints
+    number: Ints
+    light: Floats
+    weight: Floats
+    price: float
+    excess: float
+    share: Floats
+
+
+def pair_bound(
+    loads: tuple[Fraction, ...], gpus: int, low: Fraction, high: Fraction
+) -> tuple[Fraction, PairPrices | None, list[Ints]]:
+    """The largest load that some GPU with two slots has in any placement, as far as prices prove it.
+
+    Parameters
+    ----------
+    loads : tuple of Fraction
+        Of the experts.
+    gpus : int
+        With two slots each.
+    low, high : Fraction
+        What is proved, and what is attained.
+
+    Returns
+    -------
+    Fraction
+        The bound; ``low`` where prices prove no more.
+    PairPrices or None
+        What proves it.
+    list of numpy.ndarray
+        Numbers of replicas that nearly attain the bound, to begin a search with.
+    """
+    weights = np.array([float(load) for load in loads])
+    hints: list[Ints] = []
+    refuted: list[tuple[Fraction, PairPrices]] = []
+    least, most = float(low), float(high)
+    for _ in range(_HALVINGS):
+        middle = (least + most) / 2
+        found = _program(weights, gpus, middle)
+        if found is None:
+            break
+        if found.excess > 0:
+            least = middle
+            limit = Fraction(middle * (1 - _ROUNDING)).limit_denominator(_FINE)
+            refuted.append((limit, _exact(found)))
+        else:
+            most = middle
+            hints.append(_numbers(weights, found, 2 * gpus))
+    for limit, prices in reversed(refuted):
+        if limit > low and _too_much(loads, gpus, limit, prices):
+            return limit, prices, hints[: -_HINTS - 1 : -1]
+    return low, None, hints[: -_HINTS - 1 : -1]
+
+
+def _too_much(loads: tuple[Fraction, ...], gpus: int, limit: Fraction, prices: PairPrices) -> bool:
+    """Whether replicas count for more than there are GPUs, with fractions: as integers, in halves of the least units."""
+    unit = lcm(*(each.denominator for each in (limit, *loads, *(v for v, _ in prices.light))))
+    one = lcm(prices.replica.denominator, *(weight.denominator for _, weight in prices.light))
+    light = [(int(v * unit), int((limit - v) * unit), int(weight * one)) for v, weight in prices.light]
+    price, total = int(2 * prices.replica * one), 0
+    for load in (int(each * unit) for each in loads):
+        k, values = load // int(limit * unit) + 1, list[int]()
+        while not values or load >= k * light[0][0]:
+            values.append(k * (price + sum(w * ((load >= k * v) + (load >= k * heavy)) for v, heavy, w in light)))
+            k += 1
+        total += min(*values, k * price)
+    return total > 2 * gpus * (one + price)
+
+
+def _program(loads: Floats, gpus: int, limit: float) -> _Counts | None:
+    """Solve the linear program of a limit; None if it is too large or has no solution."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array, hstack
+
+    low = np.floor(loads / limit) + 1
+    light = np.unique(np.concatenate([loads / low, loads / (low + 1)]))
+    light = light[(light > 0) & (light <= limit / 2)]
+    if not len(light):
+        return None
+    light = light[np.unique(np.linspace(0, len(light) - 1, _LIGHT).astype(int))]
+    last = np.maximum(np.floor(loads / light[0]) + 1, low)
+    expert = np.repeat(np.arange(len(loads)), (last - low + 1).astype(int))
+    if len(expert) * len(light) > _MOST_ENTRIES:
+        return None
+    begin = np.concatenate([[0], np.cumsum(last - low + 1)[:-1]])
+    number = np.arange(len(expert)) - begin[expert] + low[expert]
+    share = (loads[expert] / number)[:, None]
+    count = np.where(share >= limit - light, 1.0, np.where(share < light, 0.0, 0.5))
+    rows = np.arange(len(expert))
+    matrix: Any = hstack(
+        [
+            csr_array(-number[:, None] * count),
+            csr_array(-number[:, None]),
+            csr_array((np.ones(len(rows)), (rows, expert)), shape=(len(rows), len(loads))),
+        ]
+    )
+    cost: Any = np.concatenate([np.zeros(len(light)), [2.0 * gpus], -np.ones(len(loads))])
+    averages = np.concatenate([np.ones(len(light)), np.zeros(1 + len(loads))])[None]
+    bounds: Any = [(0, None)] * (len(light) + 1) + [(None, None)] * len(loads)
+    found: Any = linprog(
+        cost, A_ub=matrix, b_ub=np.zeros(len(rows)), A_eq=averages, b_eq=[1.0], bounds=bounds, method="highs"
+    )
+    if found.x is None:
+        return None
+    price, excess = float(found.x[len(light)]), float(-found.fun - gpus)
+    return _Counts(
+        expert, number.astype(np.int64), light, found.x[: len(light)], price, excess, -found.ineqlin.marginals
+    )
+
+
+def _exact(found: _Counts) -> PairPrices:
+    """Prices as fractions, with averages that add up to 1."""
+    parts = np.rint(found.weight * _FINE).astype(int).tolist()
+    light = [
+        (Fraction(v).limit_denominator(_FINE), w) for v, w in zip(found.light.tolist(), parts, strict=True) if w > 0
+    ]
+    total = sum(w for _, w in light)
+    price = Fraction(max(found.price, 0.0)).limit_denominator(_FINE)
+    return PairPrices(price, tuple((v, Fraction(w, total)) for v, w in light))
+
+
+def _numbers(loads: Floats, found: _Counts, total: int) -> Ints:
+    """Numbers of replicas: of every expert the one with the largest share in the program's dual, made to add up."""
+    count = np.ones(len(loads), dtype=np.int64)
+    order = np.argsort(found.share, kind="stable")
+    count[found.expert[order]] = found.number[order]
+    while count.sum() > total:
+        spare = np.flatnonzero(count > 1)
+        count[spare[np.argmin(loads[spare] / (count[spare] - 1))]] -= 1
+    return replicated(loads, total, count)

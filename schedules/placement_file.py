@@ -1,0 +1,170 @@
+"""Files of placements: the experts and the slots, the placement, and what is proved of it, in one JSON object."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..core.answers import Placement
+from ..core.bounds import Certificate, LeastLoads, PairPrices, SolverBound
+from ..core.errors import InputError, located
+from ..core.experts import Experts
+from ..core.instance import Instance
+from .files import listed, write_data
+from .strict import Fields, fraction, integers, is_list, read_json
+
+SCHEMA = "cwb-placement/1"
+
+#: What is looked at of a file to see whether it is a placement.
+_BEGIN = 1000
+
+_MANY = 2**40
+
+
+class PlacementFile(NamedTuple):
+    """What a file of a placement says.
+
+    Parameters
+    ----------
+    name, instance_sha256 : str
+        Name and digest of the instance that it was made for.
+    experts : Experts
+        The problem.
+    answer : Placement
+        The placement.
+    certificate : Certificate or None
+        What its maker says of the bound.
+    extra : mapping of str to object
+        Whatever else was written; plain data.
+    """
+
+    name: str
+    instance_sha256: str
+    experts: Experts
+    answer: Placement
+    certificate: Certificate | None
+    extra: Mapping[str, Any]
+
+
+def write_placement(
+    path: Path,
+    instance: Instance,
+    answer: Placement,
+    certificate: Certificate | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> str:
+    """Write a placement with its experts, whole or not at all; compressed if the name ends in ``.gz``.
+
+    Returns
+    -------
+    str
+        SHA-256 of the file.
+
+    Raises
+    ------
+    InputError
+        If the instance has no experts, the name is that of binary columns, or the file cannot be written.
+    """
+    experts = instance.experts
+    if experts is None:
+        raise InputError("expected an instance with experts", source=str(path))
+    if path.suffix == ".npz":
+        raise InputError(
+            "placements have no binary columns; expected a name such as p.json or p.json.gz", source=str(path)
+        )
+    numbers = {name: getattr(experts, name) for name in ("gpus", "slots", "groups", "nodes")}
+    data = {
+        "schema": SCHEMA,
+        "instance": instance.name,
+        "instance_sha256": instance.sha256,
+        "experts": {**numbers, "loads": [[str(load) for load in loads] for loads in experts.loads]},
+        "placement": [[list(gpu) for gpu in layer] for layer in answer.experts],
+        "certificate": None if certificate is None else certificate.to_json(),
+        "extra": dict(extra or {}),
+    }
+    return write_data(path, data)
+
+
+def is_placement(path: Path) -> bool:
+    """Whether a file is a placement, by what it begins with."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            return f'"{SCHEMA}"'.encode() in stream.read(_BEGIN)
+    except (OSError, EOFError, ValueError):
+        return False
+
+
+def read_placement(path: Path) -> PlacementFile:
+    """Read a file of a placement.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is cut off, or something in it is wrong: names the file, the place, the value and what was
+        expected. Whether the slots are right is left to the verifier.
+    """
+    with located(source=str(path)):
+        file = Fields(read_json(path))
+        file.word("schema", [SCHEMA])
+        name, sha256 = file.word("instance"), file.word("instance_sha256")
+        experts = _read_experts(file.fields("experts"))
+        layers = _lists(file.list_("placement"), "placement")
+        answer = Placement(
+            tuple(
+                tuple(tuple(integers(gpu, 0, _MANY, place).tolist()) for place, gpu in _lists(gpus, place))
+                for place, gpus in layers
+            )
+        )
+        certificate = _read_certificate(file.fields("certificate")) if file.has("certificate") else None
+        extra = listed(file.take("extra")) if file.has("extra") else {}
+        Fields(extra, "extra")
+        file.done()
+        return PlacementFile(name, sha256, experts, answer, certificate, extra)
+
+
+def _read_experts(file: Fields) -> Experts:
+    loads = tuple(
+        tuple(fraction(load, f"{place}[{e}]") for e, load in enumerate(row))
+        for place, row in _lists(file.list_("loads"), file.at("loads"))
+    )
+    numbers = [file.integer(name, 1, _MANY) for name in ("gpus", "slots", "groups", "nodes")]
+    file.done()
+    with located("experts"):
+        return Experts(loads, *numbers)
+
+
+def _lists(values: Any, place: str) -> list[tuple[str, Any]]:
+    """Lists in a list, with their places."""
+    for index, value in enumerate(values):
+        if not is_list(value):
+            raise InputError("expected a list", place=f"{place}[{index}]")
+    return [(f"{place}[{index}]", value) for index, value in enumerate(values)]
+
+
+def _read_certificate(file: Fields) -> Certificate:
+    if file.word("certificate", ["least-loads", "solver"]) == "solver":
+        found: Certificate = SolverBound(file.word("solver"), file.word("version"))
+    else:
+        loads = tuple(file.fractions("loads", len(file.list_("loads"))))
+        prices = file.list_("prices", len(loads))
+        found = LeastLoads(
+            loads, tuple(_read_prices(each, f"{file.at('prices')}[{i}]") for i, each in enumerate(prices))
+        )
+    file.done()
+    return found
+
+
+def _read_prices(data: Any, place: str) -> PairPrices | None:
+    if data is None:
+        return None
+    file = Fields(data, place)
+    light: list[tuple[Any, Any]] = []
+    for at, pair in _lists(file.list_("light"), file.at("light")):
+        if len(pair) != 2:
+            raise InputError("expected a load and its weight", place=at)
+        light.append((fraction(pair[0], f"{at}[0]"), fraction(pair[1], f"{at}[1]")))
+    found = PairPrices(file.fraction("replica"), tuple(light))
+    file.done()
+    return found
