@@ -53,6 +53,7 @@ METHODS: Mapping[str, str] = {
     "multitree": "heuristics.multitree.method:METHOD",
     "switch-trees": "heuristics.innetwork.method:METHOD",
     "nccl": "heuristics.nccl.method:METHOD",
+    "hierarchical": "heuristics.hierarchical.method:METHOD",
     "c-cube": "heuristics.ccube.method:METHOD",
     "tto": "heuristics.tto.method:METHOD",
     "ten-ilp": "models.ten.method:METHOD",

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
-from heapq import heapify, heappop, heappush
 from itertools import chain
 from math import lcm
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.kernel import interpreted, kernel
 from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, StepSchedule
 from ...core.topology import Topology
+from ..epochs.insertion import Heap, drop_first, empty_heap, enter
 
 #: Given times that differ by less than this part of the schedule's length are the same.
 _SAME_TIME = 1e-9
+
+#: Ticks below this are exact in the keys of a heap; hops that one call of the kernel serves.
+_EXACT, _EVENTS = 2**53, 500_000
 
 
 class _Links:
@@ -34,6 +39,13 @@ class _Links:
         self._passing = [[int(time * scale) for time in row] for row in passing]
         self._latency = [int(time * scale) for time in latency]
         self._free = [0] * len(latency)
+
+    def of_hops(self, sends: Sends) -> tuple[Any, Any]:
+        """Ticks that each hop takes its link, and its latency, as integers of any size where they must be."""
+        kind: Any = np.int64 if max(map(max, [*self._passing, self._latency])) < _EXACT else object
+        size = np.array(self._size, dtype=np.int64)[sends.chunk][sends.hop_send]
+        passing, latency = np.array(self._passing, dtype=kind), np.array(self._latency, dtype=kind)
+        return passing[size, sends.path_links], latency[sends.path_links]
 
     def take(self, chunk: int, link: int, asks: int) -> tuple[int, int]:
         """Let a chunk pass a link; give when it begins and when it has arrived."""
@@ -52,33 +64,112 @@ def first_come(topology: Topology, steps: StepSchedule) -> Fraction:
     steps : StepSchedule
         A schedule on it. A send waits for what brings its chunk to its source in earlier steps.
     """
+    play, tick_s = _played(topology, steps)
+    return int(play.end.max(initial=0)) * tick_s
+
+
+def timed_first_come(topology: Topology, steps: StepSchedule) -> Schedule:
+    """The same schedule in time, with the times that its sends have in :func:`first_come`."""
+    play, tick_s = _played(topology, steps)
+    start_s, end_s = (np.asarray(ticks * float(tick_s), dtype=np.float64) for ticks in (play.start, play.end))
+    return Schedule(steps.instance_sha256, steps.chunks, steps.sends, start_s, end_s)
+
+
+def _played(topology: Topology, steps: StepSchedule) -> tuple[_Play, Fraction]:
+    """Play a schedule in steps; ticks at which its sends start and have arrived, and how long a tick is."""
     order = np.argsort(steps.step, kind="stable")
     sends, step = steps.sends.take(order), steps.step[order]
-    waits = _waits(sends, step, step + 1)
-    missing = [len(some) for some in waits]
-    releases: list[list[int]] = [[] for _ in waits]
-    for send, some in enumerate(waits):
-        for other in some:
-            releases[other].append(send)
     links = _Links(topology, steps.chunks)
-    chunk, owner = sends.chunk.tolist(), sends.hop_send.tolist()
-    first, path = sends.path_offset.tolist(), sends.path_links.tolist()
-    last = 0
-    heap = [(0, first[send]) for send, count in enumerate(missing) if not count]
-    heapify(heap)
-    while heap:
-        asks, hop = heappop(heap)
-        send = owner[hop]
-        arrives = links.take(chunk[send], path[hop], asks)[1]
-        if hop + 1 < first[send + 1]:
-            heappush(heap, (arrives, hop + 1))
+    passing, latency = links.of_hops(sends)
+    small = float(passing.sum(dtype=np.float64) + latency.sum(dtype=np.float64)) < _EXACT / 2
+    kind: Any = np.int64 if small else object
+    after, first_after, missing = _releases(sends, step)
+    hops = len(sends.path_links)
+    play = _Play(
+        sends.path_offset,
+        sends.hop_send,
+        sends.path_links,
+        passing.astype(kind),
+        latency.astype(kind),
+        np.zeros(len(topology.links), dtype=kind),
+        after,
+        first_after,
+        missing,
+        np.zeros(len(sends), dtype=kind),
+        np.zeros(len(sends), dtype=kind),
+    )
+    heap = empty_heap(hops) if small else Heap(np.empty(hops, dtype=object), *empty_heap(hops)[1:])
+    serve = _served if small else interpreted(_served)
+    size = _begun(heap, play)
+    while size:
+        size = serve(play, heap, size, _EVENTS)
+    place = np.argsort(order)
+    return play._replace(start=play.start[place], end=play.end[place]), links.tick_s
+
+
+def _begun(heap: Heap, play: _Play) -> int:
+    """Let all that waits for nothing ask at 0: entries of one key in their order are a heap."""
+    start = play.first[:-1][play.missing == 0]
+    heap.key[: len(start)] = 0
+    heap.item[: len(start)] = start
+    return len(start)
+
+
+class _Play(NamedTuple):
+    """A schedule in play: hops by their place in the paths, what each send releases and misses, and when it was sent."""
+
+    first: Any
+    owner: Any
+    link: Any
+    passing: Any
+    latency: Any
+    free: Any
+    after: Any
+    first_after: Any
+    missing: Any
+    start: Any
+    end: Any
+
+
+@kernel
+def _served(play: Any, heap: Heap, size: int, events: int) -> int:
+    """Let so many hops be served in the order in which they ask; give the size of the heap."""
+    while size > 0 and events > 0:
+        events -= 1
+        asks, hop = heap.key[0], heap.item[0]
+        size = drop_first(heap, size)
+        send, link = play.owner[hop], play.link[hop]
+        begin = max(int(asks), play.free[link])
+        play.free[link] = begin + play.passing[hop]
+        arrives = play.free[link] + play.latency[hop]
+        if hop == play.first[send]:
+            play.start[send] = begin
+        if hop + 1 < play.first[send + 1]:
+            size = enter(heap, size, arrives, hop + 1, 0)
             continue
-        last = max(last, arrives)
-        for other in releases[send]:
-            missing[other] -= 1
-            if not missing[other]:
-                heappush(heap, (arrives, first[other]))
-    return last * links.tick_s
+        play.end[send] = arrives
+        for place in range(play.first_after[send], play.first_after[send + 1]):
+            other = play.after[place]
+            play.missing[other] -= 1
+            if play.missing[other] == 0:
+                size = enter(heap, size, arrives, play.first[other], 0)
+    return size
+
+
+def _releases(sends: Sends, step: Ints) -> tuple[Ints, Ints, Ints]:
+    """Sends that wait for each send, where those of each begin, and for how many each waits."""
+    nodes = int(max(sends.source.max(initial=0), sends.target.max(initial=0))) + 1
+    into, wanted = sends.chunk * nodes + sends.target, sends.chunk * nodes + sends.source
+    by_slot = np.argsort(into, kind="stable")
+    low, high = (np.searchsorted(into[by_slot], wanted, side=side) for side in ("left", "right"))
+    waiting = np.repeat(np.arange(len(wanted)), high - low)
+    within = np.arange(len(waiting)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
+    other = by_slot[low[waiting] + within]
+    earlier = step[other] < step[waiting]
+    waiting, other = waiting[earlier], other[earlier]
+    order = np.argsort(other, kind="stable")
+    first = np.searchsorted(other[order], np.arange(len(wanted) + 1))
+    return waiting[order], first.astype(np.int64), np.bincount(waiting, minlength=len(wanted))
 
 
 def in_order(topology: Topology, schedule: Schedule) -> tuple[Schedule, Fraction]:

@@ -1,0 +1,1 @@
+"""``hierarchical``: a collective composed of collectives of every level of a machine, such as boxes and rails."""

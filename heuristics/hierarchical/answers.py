@@ -1,0 +1,163 @@
+"""What each algorithm answers for the groups of a level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from ...core.budget import Budget, unheard
+from ...core.collective import CollectiveKind, Demand
+from ...core.errors import InputError, Unsupported
+from ...core.instance import Instance
+from ...core.method import Method
+from ...core.schedule import Ints, StepSchedule
+from ...core.solver import Solver
+from ...core.topology import Topology
+from ...core.trees import TreePacking
+from ...models.bfb.method import BFB
+from ...models.forestcoll.method import FORESTCOLL
+from ..innetwork.method import METHOD as SWITCH_TREES
+from ..textbook.bine import BINE
+from ..textbook.exchanges import BRUCK, DIRECT, RHD
+from ..textbook.rings import RING, SHIFTED_RING
+from ..textbook.trees import DBT, KNOMIAL
+from .composing import Filled
+from .levels import Hierarchy, Networks
+from .parts import Shares, Site, shares_of, site
+from .phases import Phase
+from .switches import over_switches
+
+#: Methods that may run on a level, with the options that they are asked with.
+METHODS: Mapping[str, tuple[Method, Mapping[str, object]]] = {
+    "direct": (DIRECT, {}),
+    "ring": (RING, {}),
+    "rhd": (RHD, {}),
+    "bruck": (BRUCK, {}),
+    "bine": (BINE, {}),
+    "dbt": (DBT, {}),
+    "knomial": (KNOMIAL, {}),
+    "shifted-ring": (SHIFTED_RING, {}),
+    "bfb": (BFB, {}),
+    "switch-trees": (SWITCH_TREES, {"trees": 16}),
+    "forestcoll": (FORESTCOLL, {"k": "smallest", "symmetry": "none"}),
+}
+
+#: Trees of switches that copy or add up, which only a group on one switch can take.
+SWITCH = "switch"
+
+#: All that may run on a level.
+ALGORITHMS = (*METHODS, SWITCH)
+
+#: In larger groups only what needs no search of its own is tried; a part may be cut into so many slices.
+_LARGE, _MOST_SLICES = 64, 64
+
+
+@dataclass
+class Asked:
+    """What was answered about networks of groups, by algorithm and digest.
+
+    Parameters
+    ----------
+    solver : Solver
+        Handed to methods, none of which uses it.
+    budget : Budget
+        Limits and clock.
+    """
+
+    solver: Solver
+    budget: Budget
+    known: dict[tuple[str, str], Shares | None] = field(default_factory=dict)
+
+    def shares(self, name: str, instance: Instance) -> Shares | None:
+        """What an algorithm answers; None if it does not fit."""
+        key = name, instance.sha256
+        if key not in self.known:
+            self.known[key] = self._ask(name, instance)
+        return self.known[key]
+
+    def _ask(self, name: str, instance: Instance) -> Shares | None:
+        if name == SWITCH:
+            trees = over_switches(instance)
+            return None if trees is None else shares_of(instance, trees)
+        method, told = METHODS[name]
+        if (instance.npus > _LARGE and name in ("bfb", "switch-trees", "forestcoll")) or method.supports(
+            instance
+        ) is not None:
+            return None
+        options = method.options(**told)
+        try:
+            quiet = replace(self.budget, tell=unheard)
+            answer = method.run(method.pose(instance, options), self.solver, quiet, options).answer
+        except (InputError, Unsupported):
+            return None
+        if not isinstance(answer, StepSchedule | TreePacking):
+            return None
+        shares = shares_of(instance, answer)
+        return shares if int(np.bincount(shares.part).max()) <= max(_MOST_SLICES, instance.npus) else None
+
+
+@dataclass(eq=False)
+class Levels:
+    """The groups of the levels of one hierarchy, and what algorithms answer for them.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    hierarchy : Hierarchy
+        The ranks.
+    asked : Asked
+        What is known already.
+    names : sequence of str or None
+        The algorithm of every level, if that is given.
+    """
+
+    topology: Topology
+    hierarchy: Hierarchy
+    asked: Asked
+    names: Sequence[str] | None = None
+    _sites: dict[tuple[CollectiveKind, int, int], tuple[Ints, list[Site]]] = field(default_factory=dict)
+
+    @cached_property
+    def networks(self) -> Networks:
+        """Which links groups may take."""
+        return Networks(self.topology, self.hierarchy)
+
+    def fillings(self, phase: Phase) -> list[tuple[str, Filled]]:
+        """The algorithms that do a phase, with their answers.
+
+        Raises
+        ------
+        Unsupported
+            If none does.
+        """
+        names = list(ALGORITHMS) if self.names is None else [self.names[phase.level]]
+        bases, sites = self._groups(phase)
+        found: list[tuple[str, Filled]] = []
+        for name in names:
+            answers = [self.asked.shares(name, each.instance) for each in sites]
+            shares = [answer for answer in answers if answer is not None]
+            if len(shares) == len(sites):
+                found.append((name, Filled(phase, bases, sites, shares)))
+        if not found:
+            size = self.hierarchy.sizes[phase.level]
+            text = f"{', '.join(names)} has no {phase.kind.value} for groups of {size} ranks here"
+            raise Unsupported(text)
+        return found
+
+    def _groups(self, phase: Phase) -> tuple[Ints, list[Site]]:
+        """First positions of a phase's groups, and their networks."""
+        bases = np.unique(phase.base)
+        key = phase.kind, phase.level, len(bases)
+        if key not in self._sites:
+            demand = Demand(phase.kind, Fraction(self.hierarchy.sizes[phase.level]))
+            self._sites[key] = bases, [self._site(int(base), phase.level, demand) for base in bases]
+        return self._sites[key]
+
+    def _site(self, base: int, level: int, demand: Demand) -> Site:
+        nodes = [self.topology.rank_nodes[rank] for rank in self.hierarchy.group(base, level)]
+        return site(self.topology, nodes, self.networks.links(nodes, level), demand)

@@ -1,0 +1,301 @@
+"""The levels of a machine: boxes in pods, groups of a dragonfly, dimensions of a fabric.
+
+A hierarchy numbers the ranks by a coordinate for every level, the innermost first. The *groups* of a level are the ranks
+that differ in its coordinate alone, so that every rank of a box has partners of its own in other boxes: data that leaves
+a box is striped over all NICs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+
+from ...algorithms.graphs.distances import distances
+from ...algorithms.schedules.problem import GroupProblem
+from ...core.errors import InputError
+from ...core.network_views import fabric_of, rings_of
+from ...core.schedule import Ints
+from ...core.topology import NodeKind, Topology
+
+#: Larger networks are not searched for communities, and larger groups not for equal distances.
+_MAX_LINKS, _MAX_RANKS = 20_000, 4_096
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """Ranks by their coordinates.
+
+    Parameters
+    ----------
+    order : array of int, shape (n,)
+        Rank at every position; the coordinate of a level changes fastest, the next outer one's slower.
+    sizes : tuple of int
+        Ranks in a group of every level, the innermost first; their product is n.
+    """
+
+    order: Ints
+    sizes: tuple[int, ...]
+
+    @property
+    def levels(self) -> range:
+        """Levels, the innermost first."""
+        return range(len(self.sizes))
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """How far apart positions are that differ by one in the coordinate of each level."""
+        return tuple(prod(self.sizes[:level]) for level in self.levels)
+
+    def coordinate(self, position: Ints, level: int) -> Ints:
+        """Coordinate of positions in a level."""
+        return position // self.strides[level] % self.sizes[level]
+
+    def kept(self, position: Ints, levels: Sequence[int]) -> Ints:
+        """The positions with all coordinates but those of some levels set to 0."""
+        return sum((self.coordinate(position, d) * self.strides[d] for d in levels), np.zeros_like(position))
+
+    def spread(self, levels: Sequence[int]) -> Ints:
+        """All positions whose coordinates are 0 but in some levels."""
+        found = np.zeros(1, dtype=np.int64)
+        for level in levels:
+            found = (found[:, None] + np.arange(self.sizes[level]) * self.strides[level]).ravel()
+        return found
+
+    def group(self, base: int, level: int) -> list[int]:
+        """The ranks of a group, by its first position."""
+        return [int(rank) for rank in self.order[base + np.arange(self.sizes[level]) * self.strides[level]]]
+
+    def led_by(self, rank: int) -> Hierarchy:
+        """The same with a rank at position 0, and every group turned around accordingly."""
+        n = len(self.order)
+        first = np.full(n, int(np.flatnonzero(self.order == rank)[0]))
+        here = np.arange(n)
+        turned = [(self.coordinate(here, d) + self.coordinate(first, d)) % self.sizes[d] for d in self.levels]
+        moved = sum((t * stride for t, stride in zip(turned, self.strides, strict=True)), np.zeros_like(here))
+        return Hierarchy(self.order[moved], self.sizes)
+
+    def coarser(self) -> Iterator[Hierarchy]:
+        """The hierarchy itself, and those of two levels that take inner and outer ones of it together."""
+        yield self
+        for inner in self.strides[1:] if len(self.sizes) > 2 else ():
+            yield Hierarchy(self.order, (inner, len(self.order) // inner))
+
+
+def given(problem: GroupProblem, sizes: Sequence[int]) -> Hierarchy:
+    """Levels of given sizes, ranks in their order.
+
+    Raises
+    ------
+    InputError
+        If the product is not the number of ranks.
+    """
+    if prod(sizes) != problem.n:
+        text = f"levels of {' x '.join(map(str, sizes))} are {prod(sizes)} ranks; expected {problem.n}"
+        raise InputError(text, source="-O", place="levels")
+    return Hierarchy(np.array(sorted(problem.ranks), dtype=np.int64), tuple(sizes))
+
+
+def found(problem: GroupProblem) -> Hierarchy:
+    """The levels of a network: the dimensions of a fabric, else parts of equal size inside one another, see :func:`parts`."""
+    ranks = np.array(sorted(problem.ranks), dtype=np.int64)
+    if problem.n == len(problem.topology.ranks):
+        fabric = fabric_of(problem.topology) or rings_of(problem.topology)
+        if fabric is not None:
+            return Hierarchy(ranks, tuple(d.size for d in fabric.dimensions if d.size > 1))
+    chain: list[Ints] = []
+    for labels in sorted(parts(problem.topology, ranks), key=lambda labels: -int(labels.max())):
+        if not chain or (len(np.unique(labels)) < len(np.unique(chain[-1])) and _inside(chain[-1], labels)):
+            chain.append(labels)
+    counts = [problem.n, *(len(np.unique(labels)) for labels in chain), 1]
+    return Hierarchy(ranks[np.lexsort((ranks, *chain))], tuple(a // b for a, b in pairwise(counts)))
+
+
+def _inside(fine: Ints, coarse: Ints) -> bool:
+    """Whether every part of one division lies in a part of the other one."""
+    return len(np.unique(np.stack([fine, coarse]), axis=1).T) == len(np.unique(fine))
+
+
+def parts(topology: Topology, ranks: Ints) -> Iterator[Ints]:
+    """Divisions of ranks into several parts of one size: a label for every rank.
+
+    What links of at least some bandwidth join; ranks that so few links are between; what names before a dot say; and
+    communities, of which more bandwidth stays inside than would by chance (Louvain's method).
+    """
+    nodes = np.array(topology.rank_nodes, dtype=np.int64)[ranks]
+    for labels in (*_by_bandwidth(topology), *_by_name(topology), *_communities(topology)):
+        yield from _equal(labels[nodes])
+    yield from (labels for near in _by_distance(topology, nodes) for labels in _equal(near))
+
+
+def _equal(labels: Ints) -> Iterator[Ints]:
+    """Labels from 0 on in the order of their first ranks, if all parts are of one size, neither all ranks nor one."""
+    _, first, inverse, count = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    if 1 < len(count) < len(labels) and (count == count[0]).all():
+        yield np.argsort(np.argsort(first))[inverse]
+
+
+def _by_bandwidth(topology: Topology) -> Iterator[Ints]:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    rate = np.array([float(link.bandwidth_Bps) for link in topology.links])
+    ends = np.array(topology.link_ends, dtype=np.int64)
+    count = len(topology.nodes)
+    for least in np.unique(rate)[1:]:
+        tail, head = ends[rate >= least].T
+        labels = connected_components(coo_array((np.ones(len(tail)), (tail, head)), shape=(count, count)))[1]
+        yield np.asarray(labels, dtype=np.int64)
+
+
+def _by_name(topology: Topology) -> Iterator[Ints]:
+    names = [node.name.split(".") for node in topology.nodes]
+    for length in range(1, max(map(len, names))):
+        yield np.unique([".".join(name[:length]) for name in names], return_inverse=True)[1]
+
+
+def _communities(topology: Topology) -> Iterator[Ints]:
+    """Every level of Louvain's method, with bandwidths as weights."""
+    if len(topology.links) > _MAX_LINKS:
+        return
+    import networkx as nx
+
+    weight: dict[tuple[int, int], float] = defaultdict(float)
+    for link, ends in zip(topology.links, topology.link_ends, strict=True):
+        weight[min(ends), max(ends)] += float(link.bandwidth_Bps) / 1e9
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(topology.nodes)))
+    graph.add_weighted_edges_from((a, b, w) for (a, b), w in weight.items())
+    for communities in nx.community.louvain_partitions(graph, seed=0):
+        labels = np.zeros(len(topology.nodes), dtype=np.int64)
+        for label, some in enumerate(communities):
+            labels[list(some)] = label
+        yield labels
+
+
+def _by_distance(topology: Topology, nodes: Ints) -> Iterator[Ints]:
+    """Ranks that at most so many links are between, where this divides them."""
+    if len(nodes) > _MAX_RANKS:
+        return
+    tail, head = np.array(topology.link_ends, dtype=np.int64).T
+    far = distances(len(topology.nodes), tail, head, np.ones(len(tail), dtype=np.int64), nodes)[:, nodes]
+    for most in np.unique(far)[1:-1]:
+        near = far <= most
+        labels = near.argmax(axis=1)
+        if (near == (labels[:, None] == labels[None, :])).all():
+            yield labels
+
+
+class Networks:
+    """The networks of groups: which links the data of a group may take.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network.
+    hierarchy : Hierarchy
+        Its ranks.
+
+    Notes
+    -----
+    Switches that are joined, and a link between ranks, belong to the lowest level whose blocks (the ranks that differ in
+    this level and inner ones) hold all ranks that they join. A group takes links of its own level, or any where these do
+    not join it; never through another rank.
+    """
+
+    def __init__(self, topology: Topology, hierarchy: Hierarchy) -> None:
+        self.topology, self.hierarchy = topology, hierarchy
+        position = np.full(len(topology.nodes), -1)
+        position[np.array(topology.rank_nodes)[hierarchy.order]] = np.arange(len(hierarchy.order))
+        self._fabric = _joined_switches(topology)
+        reach: dict[int, list[int]] = defaultdict(list)
+        self._switch_links: dict[int, list[int]] = defaultdict(list)
+        self._rank_links: dict[int, list[int]] = defaultdict(list)
+        for link, (a, b) in enumerate(topology.link_ends):
+            if self._fabric[a] >= 0 and self._fabric[b] >= 0:
+                self._switch_links[self._fabric[a]].append(link)
+                continue
+            for rank, other in ((a, b), (b, a)):
+                if self._fabric[rank] < 0:
+                    self._rank_links[rank].append(link)
+                    if self._fabric[other] >= 0 and position[rank] >= 0:
+                        reach[self._fabric[other]].append(int(position[rank]))
+        self._position = position
+        self._reach = reach
+        self._level = {fabric: self._level_of(some) for fabric, some in reach.items()}
+
+    def _level_of(self, positions: Sequence[int]) -> int:
+        """The lowest level of which one block holds all positions."""
+        ends = [*self.hierarchy.strides[1:], len(self.hierarchy.order)]
+        return next(level for level, block in enumerate(ends) if len({p // block for p in positions}) == 1)
+
+    def blocks(self, level: int) -> list[tuple[int, ...]]:
+        """The nodes of every block of a level: ranks that differ in it and inner ones, and switches that join them alone."""
+        size = self.hierarchy.strides[level] * self.hierarchy.sizes[level]
+        found: dict[int, list[int]] = defaultdict(list)
+        for node, position in enumerate(self._position.tolist()):
+            if position >= 0:
+                found[position // size].append(node)
+            elif (fabric := self._fabric[node]) >= 0 and fabric in self._level and self._level[fabric] <= level:
+                found[self._reach[fabric][0] // size].append(node)
+        return [tuple(found[block]) for block in sorted(found)]
+
+    def links(self, nodes: Sequence[int], level: int) -> list[int]:
+        """Links that the ranks at some nodes, a group of a level, may take, in the order of the network."""
+        own = self._links(set(nodes), level)
+        return own if _joins(self.topology, nodes, own) else self._links(set(nodes), None)
+
+    def _links(self, nodes: set[int], level: int | None) -> list[int]:
+        chosen: set[int] = set()
+        fabrics: set[int] = set()
+        for node in nodes:
+            for link in self._rank_links[node]:
+                a, b = self.topology.link_ends[link]
+                other = b if a == node else a
+                if (fabric := self._fabric[other]) < 0:
+                    pair = self._position[node], self._position[other]
+                    if other in nodes and (level is None or self._level_of(pair) == level):
+                        chosen.add(link)
+                elif level is None or self._level[fabric] == level:
+                    chosen.add(link)
+                    fabrics.add(fabric)
+        return sorted(chosen.union(*(self._switch_links[fabric] for fabric in fabrics)))
+
+
+def _joined_switches(topology: Topology) -> list[int]:
+    """Switches with a path over switches have the same number; ranks have -1."""
+    label = [index if node.kind is NodeKind.SWITCH else -1 for index, node in enumerate(topology.nodes)]
+
+    def root(node: int) -> int:
+        while label[node] != node:
+            label[node] = label[label[node]]
+            node = label[node]
+        return node
+
+    for a, b in topology.link_ends:
+        if label[a] >= 0 and label[b] >= 0:
+            label[root(a)] = root(b)
+    return [root(node) if label[node] >= 0 else -1 for node in range(len(label))]
+
+
+def _joins(topology: Topology, nodes: Sequence[int], links: Sequence[int]) -> bool:
+    """Whether links lead from each of some nodes to each other one."""
+    for way in (0, 1):
+        onward: dict[int, list[int]] = defaultdict(list)
+        for link in links:
+            ends = topology.link_ends[link]
+            onward[ends[way]].append(ends[1 - way])
+        seen, waiting = {nodes[0]}, [nodes[0]]
+        while waiting:
+            for other in onward[waiting.pop()]:
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+        if not seen.issuperset(nodes):
+            return False
+    return True

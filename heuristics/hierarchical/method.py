@@ -1,0 +1,58 @@
+"""``hierarchical``: the method and its options."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ...algorithms.schedules.problem import supports_groups
+from ...core.fields import Strict
+from ...core.instance import Instance
+from ...core.method import Kind, Method
+from ...core.schedule import StepSchedule
+from .phases import COLLECTIVES
+
+
+class HierarchicalOptions(Strict):
+    """Options of ``hierarchical``."""
+
+    levels: list[Annotated[int, Field(ge=2)]] | None = Field(
+        None,
+        min_length=1,
+        max_length=8,
+        description="Ranks in a group of every level, the innermost first, of ranks in their order; by default found in the network.",
+    )
+    algorithms: list[str] | None = Field(
+        None, min_length=1, max_length=8, description="The algorithm of every given level; by default the fastest one."
+    )
+    pieces: int | None = Field(
+        None,
+        ge=1,
+        le=4096,
+        description="Pieces of every block that follow one another through the levels; by default the collective's chunks, "
+        "or if that is 1, the fastest power of two.",
+    )
+    balance: bool | None = Field(
+        None,
+        description="Whether pieces take the levels in several orders that even out the links' loads, as in Themis; "
+        "by default where that is faster.",
+    )
+
+
+def supports(instance: Instance) -> str | None:
+    """Any group of at least two ranks on links."""
+    return supports_groups(instance, COLLECTIVES)
+
+
+METHOD = Method(
+    name="hierarchical",
+    kind=Kind.HEURISTIC,
+    summary="collectives of every level of a machine, each by its fastest algorithm, in pieces that follow one another",
+    paper="after Hidayetoglu et al., HiCCL: A Hierarchical Collective Communication Library, IPDPS 2025",
+    answer_type=StepSchedule,
+    options=HierarchicalOptions,
+    solve=f"{__package__}.solve:run",
+    supports=supports,
+    needs_solver=False,
+)

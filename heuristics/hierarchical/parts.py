@@ -1,0 +1,162 @@
+"""What a method answers for one group of a level, as sends of shares of the group's parts.
+
+The method is asked about a network of the group alone, whose nodes have numbers for names. So groups with equal networks
+are asked about once, and what is answered serves all of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from ...core.collective import CollectiveKind, Demand
+from ...core.instance import Instance
+from ...core.schedule import Chunks, Ints, Sends, StepSchedule
+from ...core.topology import Link, Topology
+from ...core.trees import TreeKind, TreePacking
+
+#: Collectives whose parts are known by who needs them; those of others by who holds them, if there are several.
+_BY_RECEIVER = (CollectiveKind.REDUCE_SCATTER, CollectiveKind.SCATTER)
+_WHOLE = (CollectiveKind.ALL_REDUCE, CollectiveKind.BROADCAST, CollectiveKind.REDUCE)
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """The network of one group.
+
+    Parameters
+    ----------
+    instance : Instance
+        The group's network and collective. Its ranks are the positions in the group, the first is the root.
+    nodes, links : array of int
+        Which nodes and links of the whole network they are.
+    """
+
+    instance: Instance
+    nodes: Ints
+    links: Ints
+
+
+def site(topology: Topology, ranks: Sequence[int], links: Sequence[int], demand: Demand) -> Site:
+    """Cut the network of a group out of the whole one.
+
+    Parameters
+    ----------
+    topology : Topology
+        The whole network.
+    ranks : sequence of int
+        The nodes of the group's ranks.
+    links : sequence of int
+        Links that its data may take.
+    demand : Demand
+        What is asked of all ranks of the group.
+    """
+    ends = topology.link_ends
+    nodes = list(dict.fromkeys([*ranks, *sorted({node for link in links for node in ends[link]})]))
+    number = {node: index for index, node in enumerate(nodes)}
+    names = [str(index) for index in range(len(nodes))]
+    network = Topology(
+        tuple(replace(topology.nodes[node], name=name) for node, name in zip(nodes, names, strict=True)),
+        tuple(
+            Link(
+                names[number[ends[link][0]]],
+                names[number[ends[link][1]]],
+                topology.links[link].bandwidth_Bps,
+                topology.links[link].latency_s,
+            )
+            for link in links
+        ),
+    )
+    instance = Instance("group", network, demand)
+    return Site(instance, np.array(nodes, dtype=np.int64), np.array(links, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Sends of shares of the parts of a group, on its own network.
+
+    Parameters
+    ----------
+    begin, end : list of Fraction
+        Of the share of every chunk: which piece of its part it is, from 0 to 1.
+    part : array of int, shape (chunks,)
+        Which part of the group's data each chunk is of: the position of the one rank that holds or needs it, 0 where
+        all have the same data, or ``i * n + j`` from i to j.
+    sends : Sends
+        Sends of the chunks.
+    step : array of int
+        Step of every send.
+    """
+
+    begin: list[Fraction]
+    end: list[Fraction]
+    part: Ints
+    sends: Sends
+    step: Ints
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return int(self.step.max()) + 1
+
+
+def shares_of(instance: Instance, answer: StepSchedule | TreePacking) -> Shares:
+    """Read what chunks are of the group's parts."""
+    assert instance.demand is not None  # noqa: S101 (a group's instance has one)
+    kind, n = instance.demand.collective, instance.npus
+    if isinstance(answer, TreePacking):
+        sends, step = _of_trees(instance, answer)
+        part = np.zeros_like(answer.root) if kind in _WHOLE else answer.root
+        units = answer.units
+    else:
+        chunks, sends, step, units = answer.chunks, answer.sends, answer.step, answer.chunks.units
+        part = _part(chunks, kind, n)
+    begin, end = [], []
+    done: dict[int, int] = defaultdict(int)
+    total = np.bincount(part, units)
+    for of, count in zip(part.tolist(), units.tolist(), strict=True):
+        whole = int(total[of])
+        begin.append(Fraction(done[of], whole))
+        done[of] += count
+        end.append(Fraction(done[of], whole))
+    return Shares(begin, end, part, sends, step)
+
+
+def _part(chunks: Chunks, kind: CollectiveKind, n: int) -> Ints:
+    """Which part of the data every chunk is of."""
+    if kind in _WHOLE:
+        return np.zeros(len(chunks), dtype=np.int64)
+    first = np.array([group[0] for group in chunks.groups], dtype=np.int64)
+    held, needed = first[chunks.held_by], first[chunks.needed_by]
+    if kind is CollectiveKind.ALL_TO_ALL:
+        return held * n + needed
+    return needed if kind in _BY_RECEIVER else held
+
+
+def _of_trees(instance: Instance, packing: TreePacking) -> tuple[Sends, Ints]:
+    """Edges as sends, and a step for each: its depth, in in-trees counted from the deepest edge."""
+    topology = instance.network
+    assert isinstance(topology, Topology)  # noqa: S101 (a group's network is explicit)
+    node = np.array(topology.tree_nodes, dtype=np.int64)
+    columns: list[tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints]] = []
+    before = 0
+    for part in packing.passes:
+        tree = np.repeat(np.arange(len(part)), np.diff(part.edge_offset))
+        depth: dict[tuple[int, int], int] = defaultdict(int)
+        for of, parent, child in zip(tree.tolist(), part.parent.tolist(), part.child.tolist(), strict=True):
+            depth[of, child] = depth[of, parent] + 1
+        level = np.array([depth[key] for key in zip(tree.tolist(), part.child.tolist(), strict=True)], dtype=np.int64)
+        height = int(level.max())
+        inward = part.kind is TreeKind.IN
+        source, target = (part.child, part.parent) if inward else (part.parent, part.child)
+        step = before + (height - level if inward else level - 1)
+        flag = np.full(len(tree), inward)
+        columns.append((tree, node[source], node[target], flag, np.diff(part.path_offset), part.path_links, step))
+        before += height
+    chunk, one, other, reduce, hops, links, step = (np.concatenate(each) for each in zip(*columns, strict=True))
+    offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+    return Sends(chunk, one, other, reduce.astype(np.bool_), offset, links), step

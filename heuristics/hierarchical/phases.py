@@ -1,0 +1,158 @@
+"""Which collectives of levels make up a collective, and which part of the data each of their groups works on.
+
+Data goes over outer levels as little as it can: an all-gather gathers among boxes first, every rank its own part, and
+inside the boxes then; a reduce-scatter is the reverse of it; an all-reduce is a reduce-scatter on all levels but the
+outermost, an all-reduce there, and an all-gather back. A broadcast scatters the data inside the root's box, so that all
+of its NICs send, broadcasts every part to the partners of the rank that has it, and gathers the parts inside all boxes;
+a reduce is the reverse. In an all-to-all, data goes to the receiver's place in its own box, and from there over all
+ranks of that place. Source: the ideas of HiCCL (Hidayetoglu et al., "HiCCL: A Hierarchical Collective Communication
+Library", IPDPS 2025): levels, striping over NICs, and pipelining; and of BlueConnect (Cho et al., SysML 2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from ...core.collective import CollectiveKind
+from ...core.schedule import Ints
+from .levels import Hierarchy
+
+AG, RS, AR = CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE
+BROADCAST, REDUCE = CollectiveKind.BROADCAST, CollectiveKind.REDUCE
+GATHER, SCATTER, ALL_TO_ALL = CollectiveKind.GATHER, CollectiveKind.SCATTER, CollectiveKind.ALL_TO_ALL
+
+COLLECTIVES = (AG, RS, AR, ALL_TO_ALL, BROADCAST, REDUCE, GATHER, SCATTER)
+
+#: Collectives with a part of the data for every rank; the blocks of others are those of one outermost group.
+_BY_RANK = (AG, RS, GATHER, SCATTER)
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A collective in groups of a level.
+
+    Parameters
+    ----------
+    kind : CollectiveKind
+        Which.
+    level : int
+        The level.
+    block, base, part : array of int
+        Which block of the data goes along in which group, known by its first position, as which part of its data.
+    ahead : array of int
+        In how many of the levels that come later it is not yet where it is to go.
+    """
+
+    kind: CollectiveKind
+    level: int
+    block: Ints
+    base: Ints
+    part: Ints
+    ahead: Ints
+
+
+def blocks_of(kind: CollectiveKind, hierarchy: Hierarchy, order: Sequence[int]) -> Ints:
+    """The blocks that the data is cut into: positions, or ``i * n + j`` in an all-to-all."""
+    n = len(hierarchy.order)
+    if kind is ALL_TO_ALL:
+        pair = np.arange(n * n)
+        return np.flatnonzero(pair // n != pair % n)
+    if kind in _BY_RANK:
+        every = np.arange(n)
+        return every[1:] if kind in (GATHER, SCATTER) else every
+    return hierarchy.spread(order[:-1])
+
+
+def phases(kind: CollectiveKind, hierarchy: Hierarchy, order: Sequence[int]) -> list[Phase]:
+    """The phases of a collective.
+
+    Parameters
+    ----------
+    kind : CollectiveKind
+        The collective; position 0 is the root.
+    hierarchy : Hierarchy
+        The ranks.
+    order : sequence of int
+        All levels: that in which a reduce-scatter takes them, and an all-gather the other way round.
+    """
+    blocks = blocks_of(kind, hierarchy, order)
+    if kind is ALL_TO_ALL:
+        return [_exchange(hierarchy, blocks, level, order[:done]) for done, level in enumerate(order)]
+    *inner, top = order
+
+    def phase(of: CollectiveKind, level: int, kept: Sequence[int], free: Sequence[int] = ()) -> Phase:
+        return _phase(hierarchy, of, blocks, level, kept, free)
+
+    def one_by_one(of: CollectiveKind, levels: Sequence[int]) -> list[Phase]:
+        """Reduce and scatter; or gather, the other way round. All ranks of a group of later levels have the block."""
+        found = [phase(of, level, order[:k], order[k + 1 :]) for k, level in enumerate(levels)]
+        return found[::-1] if of is AG else found
+
+    def rooted(of: CollectiveKind) -> list[Phase]:
+        found = [phase(of, level, inner[:k]) for k, level in enumerate(inner)]
+        return found[::-1] if of is GATHER else found
+
+    found: list[Phase]
+    match kind:
+        case CollectiveKind.ALL_GATHER | CollectiveKind.REDUCE_SCATTER:
+            found = one_by_one(kind, order)
+        case CollectiveKind.ALL_REDUCE:
+            found = [*one_by_one(RS, inner), phase(AR, top, inner), *one_by_one(AG, inner)]
+        case CollectiveKind.BROADCAST:
+            found = [*rooted(SCATTER), phase(BROADCAST, top, inner), *one_by_one(AG, inner)]
+        case CollectiveKind.REDUCE:
+            found = [*one_by_one(RS, inner), phase(REDUCE, top, inner), *rooted(GATHER)]
+        case CollectiveKind.SCATTER:
+            found = [*rooted(SCATTER), phase(SCATTER, top, inner)]
+        case _:
+            found = [phase(GATHER, top, inner), *rooted(GATHER)]
+    return found
+
+
+def _phase(
+    hierarchy: Hierarchy,
+    kind: CollectiveKind,
+    blocks: Ints,
+    level: int,
+    kept: Sequence[int],
+    free: Sequence[int],
+) -> Phase:
+    """Blocks in groups whose coordinates are the block's in some levels, any in others, and the root's in the rest."""
+    later = free if kind is RS else [d for d in hierarchy.levels if d not in (*kept, level)] if kind is SCATTER else ()
+    base = hierarchy.kept(blocks, kept)[:, None] + hierarchy.spread(free)[None, :]
+    block = np.repeat(blocks, base.shape[1])
+    part = hierarchy.coordinate(block, level) if kind in _BY_RANK else np.zeros_like(block)
+    moves = part > 0 if kind in (GATHER, SCATTER) else np.ones(len(part), dtype=np.bool_)
+    block, start = block[moves], base.ravel()[moves]
+    return Phase(kind, level, block, start, part[moves], _ahead(hierarchy, start, block, later))
+
+
+def _ahead(hierarchy: Hierarchy, position: Ints, target: Ints, levels: Sequence[int]) -> Ints:
+    """In how many levels positions differ from others."""
+    differ = (hierarchy.coordinate(position, d) != hierarchy.coordinate(target, d) for d in levels)
+    return sum((each.astype(np.int64) for each in differ), np.zeros_like(position))
+
+
+def _exchange(hierarchy: Hierarchy, blocks: Ints, level: int, done: Sequence[int]) -> Phase:
+    """Move blocks to the receiver's coordinate of a level; in others that are done they are there already."""
+    n, size = len(hierarchy.order), hierarchy.sizes[level]
+    source, target = np.divmod(blocks, n)
+    rest = [other for other in hierarchy.levels if other not in (*done, level)]
+    base = hierarchy.kept(source, rest) + hierarchy.kept(target, done)
+    here, there = hierarchy.coordinate(source, level), hierarchy.coordinate(target, level)
+    moves = here != there
+    block, start = blocks[moves], base[moves]
+    return Phase(
+        ALL_TO_ALL, level, block, start, (here * size + there)[moves], _ahead(hierarchy, start, target[moves], rest)
+    )
+
+
+def block_share(kind: CollectiveKind, hierarchy: Hierarchy, order: Sequence[int]) -> int:
+    """Of how many equal blocks the collective's data is one."""
+    if kind in (*_BY_RANK, ALL_TO_ALL):
+        return len(hierarchy.order)
+    return prod(hierarchy.sizes[level] for level in order[:-1])

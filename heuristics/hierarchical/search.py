@@ -1,0 +1,285 @@
+"""Which levels, which algorithm on each, how many pieces and in which order: what is fastest when it is played.
+
+Every algorithm is played alone on the links of its level's groups, all of them at once, with as many pieces as follow
+one another. Of the fastest ones of each phase, those are taken that make the whole fastest when all phases are played
+together, phase after phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import permutations
+
+import numpy as np
+
+from ...algorithms.schedules.compose import merge
+from ...algorithms.schedules.problem import GroupProblem
+from ...algorithms.schedules.replay import first_come
+from ...core.budget import Budget
+from ...core.collective import CollectiveKind
+from ...core.schedule import Floats, Schedule, StepSchedule
+from .answers import Levels
+from .composing import Filled, composed
+from .levels import Hierarchy
+from .phases import AG, AR, RS, Phase, block_share, blocks_of, phases
+
+#: Links that sends take in one schedule that is played, and in all; pieces that are tried.
+PLAYED, _WORK, _PIECES = 400_000, 10_000_000, (1, 4, 16, 32, 64)
+
+#: Links that sends take in the one schedule of a search that is played although it is large.
+MOST_HOPS = 10_000_000
+
+#: Hierarchies that more than a first number of pieces is tried with, and that number.
+_HIERARCHIES, _FIRST = 2, 4
+
+#: How much slower alone algorithms may be that are tried together with the other phases.
+_NEAR = Fraction(5, 4)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A composition of a share of the collective.
+
+    Parameters
+    ----------
+    filled : tuple of (str, Filled)
+        The phases, each with the name of its algorithm.
+    schedule : StepSchedule
+        All of them.
+    seconds : Fraction
+        When it is complete, played link by link; for what is too large to be played, time of the busiest link and
+        latency of all steps.
+    """
+
+    filled: tuple[tuple[str, Filled], ...]
+    schedule: StepSchedule
+    seconds: Fraction
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Collective, level and algorithm of every phase."""
+        return tuple(f"{f.phase.kind.value} {f.phase.level + 1}: {name}" for name, f in self.filled)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A schedule and what was chosen for it.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+        Levels.
+    parts : tuple of Part
+        Compositions of shares that take the levels in different orders.
+    pieces : int
+        Pieces of every block.
+    schedule, seconds
+        As of :class:`Part`; in time where it is another collective backwards.
+    backwards : bool
+        Whether it is.
+    """
+
+    hierarchy: Hierarchy
+    parts: tuple[Part, ...]
+    pieces: int
+    schedule: StepSchedule | Schedule
+    seconds: Fraction
+    backwards: bool = False
+
+
+@dataclass
+class Search:
+    """The search for one collective.
+
+    Parameters
+    ----------
+    problem : GroupProblem
+        The collective.
+    budget : Budget
+        Limits and clock.
+    """
+
+    problem: GroupProblem
+    budget: Budget
+    work: int = 0
+
+    @property
+    def kind(self) -> CollectiveKind:
+        """The collective."""
+        return self.problem.collective
+
+    @property
+    def over(self) -> bool:
+        """Whether no more is to be tried."""
+        return self.budget.exhausted or self.work > _WORK
+
+    @cached_property
+    def _rate(self) -> Floats:
+        return np.array([float(link.bandwidth_Bps) for link in self.problem.topology.links])
+
+    @cached_property
+    def _latency_s(self) -> float:
+        return max(float(link.latency_s) for link in self.problem.topology.links)
+
+    def seconds(self, schedule: StepSchedule) -> Fraction:
+        """When a schedule is complete; see :class:`Part`."""
+        hops = len(schedule.sends.path_links)
+        self.work += hops
+        if hops <= PLAYED:
+            return first_come(self.problem.topology, schedule)
+        longest = int(schedule.sends.hops.max())
+        return Fraction(float(self.loads_s(schedule).max()) + schedule.steps * longest * self._latency_s)
+
+    def loads_s(self, schedule: StepSchedule) -> Floats:
+        """How long every link is busy."""
+        sends = schedule.sends
+        size = schedule.chunks.sizes_bytes[sends.chunk][sends.hop_send]
+        return np.bincount(sends.path_links, size, len(self._rate)) / self._rate
+
+    def best(self, levels: Sequence[Levels], pieces: int | None, *, balance: bool | None) -> Choice:
+        """The fastest of all choices, as far as time and work allow.
+
+        Parameters
+        ----------
+        levels : sequence of Levels
+            Hierarchies to try.
+        pieces : int or None
+            How many pieces; None tries more and more as long as they help.
+        balance : bool or None
+            Whether pieces take several orders of the levels; None tries both.
+        """
+        found: list[Choice] = []
+        for each in self._promising(levels, _FIRST if pieces is None else pieces):
+            for choice in self._choices(each, pieces, balance):
+                found.append(choice)
+                if self.over:
+                    break
+        wanted = [choice for choice in found if not balance or len(choice.parts) > 1] or found
+        best = min(wanted, key=lambda choice: choice.seconds)
+        assert isinstance(best.schedule, StepSchedule)  # noqa: S101 (none is backwards yet)
+        if PLAYED < len(best.schedule.sends.path_links) <= MOST_HOPS:
+            best = replace(best, seconds=first_come(self.problem.topology, best.schedule))
+        return best
+
+    def _promising(self, levels: Sequence[Levels], pieces: int) -> list[Levels]:
+        """The hierarchies that are the fastest with so many pieces, the fastest first."""
+        if len(levels) <= _HIERARCHIES:
+            return list(levels)
+        found: list[tuple[Fraction, int]] = []
+        for index, each in enumerate(levels):
+            if not (found and self.over):
+                found.append((self.part(each, each.hierarchy.levels, Fraction(1), pieces).seconds, index))
+        return [levels[index] for _, index in sorted(found)[:_HIERARCHIES]]
+
+    def _choices(self, levels: Levels, pieces: int | None, balance: bool | None) -> Iterator[Choice]:
+        """Choices with more and more pieces, until that does not help; then with as many in several orders."""
+        several = len(levels.hierarchy.sizes) > 1 and self.kind in (AG, RS, AR)
+        best: Choice | None = None
+        for count in _PIECES if pieces is None else (pieces,):
+            choice = self.plain(levels, count)
+            yield choice
+            worse = best is not None and choice.seconds >= best.seconds
+            best = best if worse else choice
+            if worse or 2 * len(choice.schedule.sends.path_links) > PLAYED:
+                break
+        if several and balance is not False and best is not None and best.pieces > 1:
+            yield self.balanced(levels, best.pieces)
+
+    def plain(self, levels: Levels, pieces: int) -> Choice:
+        """All pieces take the levels from the inside out and back."""
+        part = self.part(levels, levels.hierarchy.levels, Fraction(1), pieces)
+        return Choice(levels.hierarchy, (part,), pieces, part.schedule, part.seconds)
+
+    def balanced(self, levels: Levels, pieces: int) -> Choice:
+        """Piece after piece takes the order of levels that leaves the busiest link the least busy, as in Themis."""
+        orders = list(_orders(levels.hierarchy))
+        loads = [self.loads_s(self.part(levels, order, Fraction(1, pieces), 1).schedule) for order in orders]
+        total, count = np.zeros_like(loads[0]), [0] * len(orders)
+        for _ in range(pieces):
+            best = min(range(len(orders)), key=lambda o: float((total + loads[o]).max()))
+            total, count[best] = total + loads[best], count[best] + 1
+        used = [(order, number) for order, number in zip(orders, count, strict=True) if number]
+        parts = tuple(self.part(levels, order, Fraction(number, pieces), number) for order, number in used)
+        whole = merge(self.problem.instance.sha256, [part.schedule for part in parts])
+        by_step = np.argsort(whole.step, kind="stable")
+        schedule = replace(whole, sends=whole.sends.take(by_step), step=whole.step[by_step])
+        return Choice(levels.hierarchy, parts, pieces, schedule, self.seconds(schedule))
+
+    def part(self, levels: Levels, order: Sequence[int], share: Fraction, pieces: int) -> Part:
+        """Compose a share of the collective whose levels come in an order.
+
+        Parameters
+        ----------
+        levels : Levels
+            The hierarchy and its algorithms.
+        order : sequence of int
+            The levels.
+        share : Fraction
+            Of the data.
+        pieces : int
+            Pieces of every block.
+        """
+        hierarchy = levels.hierarchy
+        block_bytes = self.problem.demand.size_bytes * share / block_share(self.kind, hierarchy, order)
+        blocks = blocks_of(self.kind, hierarchy, order)
+
+        def made(filled: Sequence[tuple[str, Filled]]) -> Part:
+            parts = [each for _, each in filled]
+            schedule = composed(self.problem, self.kind, hierarchy, blocks, block_bytes, parts, pieces)
+            return Part(tuple(filled), schedule, self.seconds(schedule))
+
+        ranked = [self._ranked(levels, phase, block_bytes, pieces) for phase in phases(self.kind, hierarchy, order)]
+        best = made([some[0] for some in ranked])
+        if len(best.schedule.sends.path_links) > PLAYED:
+            return best
+        for change in _changes(ranked):
+            if self.over:
+                return best
+            tried = made([change.get(place, each) for place, each in enumerate(best.filled)])
+            best = min(best, tried, key=lambda part: part.seconds)
+        return best
+
+    def _ranked(self, levels: Levels, phase: Phase, block_bytes: Fraction, pieces: int) -> list[tuple[str, Filled]]:
+        """The algorithms for a phase that are about as fast as any alone, the fastest one first."""
+        fillings = levels.fillings(phase)
+        if len(fillings) == 1:
+            return fillings
+        alone = [self._alone(levels.hierarchy, filled, block_bytes, pieces) for _, filled in fillings]
+        least = [float(self.loads_s(schedule).max()) for schedule in alone]
+        found: list[tuple[Fraction, int]] = []
+        for index in sorted(range(len(alone)), key=lambda index: least[index]):
+            if not found or least[index] <= _NEAR * min(found)[0]:
+                found.append((self.seconds(alone[index]), index))
+        found.sort()
+        return [fillings[index] for seconds, index in found if seconds <= _NEAR * found[0][0]]
+
+    def _alone(self, hierarchy: Hierarchy, filled: Filled, block_bytes: Fraction, pieces: int) -> StepSchedule:
+        """A phase without the others: every part as one block."""
+        phase = filled.phase
+        (base, part), count = np.unique(np.stack([phase.base, phase.part]), axis=1, return_counts=True)
+        whole = np.arange(len(base))
+        alone = replace(filled, phase=Phase(phase.kind, phase.level, whole, base, part, np.zeros_like(whole)))
+        return composed(self.problem, AR, hierarchy, whole, block_bytes * int(count.max()), [alone], pieces)
+
+
+def _changes(ranked: Sequence[Sequence[tuple[str, Filled]]]) -> Iterator[dict[int, tuple[str, Filled]]]:
+    """Algorithms to try in their phases: one in all phases of a level, then each in each phase."""
+    together: dict[tuple[int, str], dict[int, tuple[str, Filled]]] = {}
+    for place, some in enumerate(ranked):
+        for name, filled in some:
+            together.setdefault((filled.phase.level, name), {})[place] = (name, filled)
+    yield from (change for change in together.values() if len(change) > 1)
+    for place, some in enumerate(ranked):
+        yield from ({place: each} for each in some[1:])
+
+
+def _orders(hierarchy: Hierarchy) -> Iterator[tuple[int, ...]]:
+    """Orders of the levels: all of up to three, else those that begin with each in turn."""
+    levels = tuple(hierarchy.levels)
+    if len(levels) <= 3:
+        yield from permutations(levels)
+    else:
+        yield from (levels[d:] + levels[:d] for d in levels)

@@ -1,0 +1,122 @@
+"""Pose, search, and put the schedules of several collectives side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from operator import itemgetter
+
+import numpy as np
+
+from ...algorithms.bounds.schedule_bounds import best_bound, cut_bound, partition_bound
+from ...algorithms.schedules.compose import merge
+from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems
+from ...algorithms.schedules.replay import timed_first_come
+from ...core.bounds import Certificate
+from ...core.budget import Budget
+from ...core.collective import CollectiveKind
+from ...core.errors import InputError, Unsupported
+from ...core.instance import Instance
+from ...core.method import Outcome, Status
+from ...core.schedule import Schedule, StepSchedule
+from ...core.solver import Solver
+from ...core.topology import Topology
+from .answers import ALGORITHMS, Asked, Levels
+from .levels import Networks, found, given
+from .method import HierarchicalOptions
+from .mirror import backwards, mirrored
+from .search import Choice, Search
+
+#: Blocks of a level whose cuts are tried.
+_BLOCKS = 32
+
+
+def run(instance: Instance, solver: Solver, budget: Budget, options: HierarchicalOptions) -> Outcome:
+    """Compose every collective of an instance (``Method.run``).
+
+    Raises
+    ------
+    InputError
+        If given levels or algorithms do not fit.
+    Unsupported
+        If a rank cannot be reached, or the schedule is too large.
+    """
+    _check(options)
+    problems = group_problems(instance)
+    check_size(sum(fewest_sends(problem) for problem in problems))
+    try:
+        bound, certificate = max([best_bound(instance), *_of_blocks(instance)], key=itemgetter(0))
+    except InputError as error:  # no path leads to some rank
+        raise Unsupported(error.problem) from None
+    budget.tell_bound(bound, certificate)
+    choices = [choose(problem, solver, budget, options) for problem in problems]
+    schedule = _together(instance, [choice.schedule for choice in choices])
+    each: dict[str, list[object]] = {
+        "levels": [" x ".join(map(str, choice.hierarchy.sizes)) for choice in choices],
+        "algorithms": [[line for part in choice.parts for line in part.algorithms] for choice in choices],
+        "pieces": [choice.pieces for choice in choices],
+        "orders": [len(choice.parts) for choice in choices],
+        "backwards": [choice.backwards for choice in choices],
+    }
+    metrics = {name: values[0] if len(values) == 1 else values for name, values in each.items()}
+    return Outcome(Status.FEASIBLE, schedule, bound=float(bound), certificate=certificate, metrics=metrics)
+
+
+def _of_blocks(instance: Instance) -> Iterator[tuple[Fraction, Certificate]]:
+    """Bounds of what must leave, enter or join the blocks of the levels that the network has, if there is one collective."""
+    if instance.also:
+        return
+    (problem,) = group_problems(instance)
+    topology, hierarchy = problem.topology, found(problem)
+    networks, everything = Networks(topology, hierarchy), range(len(topology.nodes))
+    for level in hierarchy.levels[:-1]:
+        blocks = networks.blocks(level)
+        if problem.collective is CollectiveKind.ALL_REDUCE and problem.n == len(topology.ranks):
+            yield partition_bound(instance, blocks)
+        for block in blocks[:_BLOCKS]:
+            inside = set(block)
+            yield cut_bound(instance, block)
+            yield cut_bound(instance, [node for node in everything if node not in inside])
+
+
+def choose(problem: GroupProblem, solver: Solver, budget: Budget, options: HierarchicalOptions) -> Choice:
+    """The fastest composition of one collective: of its own phases, or what another one does backwards in time."""
+    hierarchies = list(found(problem).coarser()) if options.levels is None else [given(problem, options.levels)]
+    asked = Asked(solver, budget)
+    levels = [
+        Levels(problem.topology, hierarchy.led_by(problem.ranks[0]), asked, options.algorithms)
+        for hierarchy in hierarchies
+    ]
+    pieces = problem.demand.chunks if options.pieces is None and problem.demand.chunks > 1 else options.pieces
+    search = Search(problem, budget)
+    best = search.best(levels, pieces, balance=options.balance)
+    if (forwards := mirrored(problem)) is None or budget.exhausted:
+        return best
+    found_forwards = Search(forwards, budget).best(levels, pieces, balance=options.balance)
+    other = backwards(problem, found_forwards)
+    return best if other is None or best.seconds <= other.seconds else other
+
+
+def _check(options: HierarchicalOptions) -> None:
+    """Refuse algorithms that are unknown, or not one for every given level."""
+    if options.algorithms is None:
+        return
+    if options.levels is None or len(options.levels) != len(options.algorithms):
+        count = "levels" if options.levels is None else f"{len(options.levels)} algorithms"
+        raise InputError(f"expected {count} too", source="-O", place="algorithms")
+    for index, name in enumerate(options.algorithms):
+        if name not in ALGORITHMS:
+            text = f"unknown algorithm {name!r}; expected one of {', '.join(ALGORITHMS)}"
+            raise InputError(text, source="-O", place=f"algorithms[{index}]")
+
+
+def _together(instance: Instance, schedules: Sequence[StepSchedule | Schedule]) -> StepSchedule | Schedule:
+    """Run the schedules of several collectives side by side; in time if one of them is."""
+    if all(isinstance(schedule, StepSchedule) for schedule in schedules):
+        return merge(instance.sha256, [schedule for schedule in schedules if isinstance(schedule, StepSchedule)])
+    assert isinstance(instance.network, Topology)  # noqa: S101 (it is supported)
+    timed = [s if isinstance(s, Schedule) else timed_first_come(instance.network, s) for s in schedules]
+    no_steps = [StepSchedule(s.instance_sha256, s.chunks, s.sends, np.zeros(len(s.sends), np.int64)) for s in timed]
+    whole = merge(instance.sha256, no_steps)
+    start, end = (np.concatenate([getattr(s, name) for s in timed]) for name in ("start_s", "end_s"))
+    return Schedule(instance.sha256, whole.chunks, whole.sends, start, end)
