@@ -78,6 +78,7 @@ METHODS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "blink-switch": ("a100(boxes=16)", REDUCE, ()),
     "multitree": ("torus(32,32)", REDUCE, ()),
     "switch-trees": ("dgx_h100(boxes=256,nvls=true)", REDUCE, ("trees=4096",)),
+    "hierarchical": ("a100(boxes=32)", REDUCE, ()),
     "nccl": ("dgx_h100(boxes=64)", GATHER, ()),
     "c-cube": ("dgx1()", REDUCE, ()),
     "tto": ("mesh(32,32)", REDUCE, ()),

@@ -20,7 +20,6 @@ from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ...models.bfb.method import BFB
 from ...models.forestcoll.method import FORESTCOLL
-from ..innetwork.method import METHOD as SWITCH_TREES
 from ..textbook.bine import BINE
 from ..textbook.exchanges import BRUCK, DIRECT, RHD
 from ..textbook.rings import RING, SHIFTED_RING
@@ -29,10 +28,9 @@ from .composing import Filled
 from .levels import Hierarchy, Networks
 from .parts import Shares, Site, shares_of, site
 from .phases import Phase
-from .switches import over_switches
 
 #: Methods that may run on a level, with the options that they are asked with.
-METHODS: Mapping[str, tuple[Method, Mapping[str, object]]] = {
+ALGORITHMS: Mapping[str, tuple[Method, Mapping[str, object]]] = {
     "direct": (DIRECT, {}),
     "ring": (RING, {}),
     "rhd": (RHD, {}),
@@ -42,15 +40,8 @@ METHODS: Mapping[str, tuple[Method, Mapping[str, object]]] = {
     "knomial": (KNOMIAL, {}),
     "shifted-ring": (SHIFTED_RING, {}),
     "bfb": (BFB, {}),
-    "switch-trees": (SWITCH_TREES, {"trees": 16}),
-    "forestcoll": (FORESTCOLL, {"k": "smallest", "symmetry": "none"}),
+    "forestcoll": (FORESTCOLL, {"k": "smallest", "symmetry": "written"}),
 }
-
-#: Trees of switches that copy or add up, which only a group on one switch can take.
-SWITCH = "switch"
-
-#: All that may run on a level.
-ALGORITHMS = (*METHODS, SWITCH)
 
 #: In larger groups only what needs no search of its own is tried; a part may be cut into so many slices.
 _LARGE, _MOST_SLICES = 64, 64
@@ -80,13 +71,8 @@ class Asked:
         return self.known[key]
 
     def _ask(self, name: str, instance: Instance) -> Shares | None:
-        if name == SWITCH:
-            trees = over_switches(instance)
-            return None if trees is None else shares_of(instance, trees)
-        method, told = METHODS[name]
-        if (instance.npus > _LARGE and name in ("bfb", "switch-trees", "forestcoll")) or method.supports(
-            instance
-        ) is not None:
+        method, told = ALGORITHMS[name]
+        if (instance.npus > _LARGE and name in ("bfb", "forestcoll")) or method.supports(instance) is not None:
             return None
         options = method.options(**told)
         try:
@@ -97,7 +83,15 @@ class Asked:
         if not isinstance(answer, StepSchedule | TreePacking):
             return None
         shares = shares_of(instance, answer)
-        return shares if int(np.bincount(shares.part).max()) <= max(_MOST_SLICES, instance.npus) else None
+        few = int(np.bincount(shares.part).max()) <= max(_MOST_SLICES, instance.npus)
+        return shares if few and not _stored(instance, shares) else None
+
+
+def _stored(instance: Instance, shares: Shares) -> bool:
+    """Whether a switch is to hold what it copies or adds, as all who send in steps do, without being able to."""
+    assert isinstance(instance.network, Topology)  # noqa: S101 (a group's network is explicit)
+    nodes = instance.network.nodes
+    return any(nodes[node].buffer_bytes is not None for node in np.unique(shares.sends.source).tolist())
 
 
 @dataclass(eq=False)
@@ -154,7 +148,8 @@ class Levels:
         bases = np.unique(phase.base)
         key = phase.kind, phase.level, len(bases)
         if key not in self._sites:
-            demand = Demand(phase.kind, Fraction(self.hierarchy.sizes[phase.level]))
+            size = self.hierarchy.sizes[phase.level]
+            demand = Demand(phase.kind, Fraction(size), ranks=tuple(range(size)))
             self._sites[key] = bases, [self._site(int(base), phase.level, demand) for base in bases]
         return self._sites[key]
 

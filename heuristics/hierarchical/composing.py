@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import gcd, lcm
@@ -181,7 +181,17 @@ def composed(
         sends.path_links,
     )
     chunks = _chunks(kind, hierarchy, blocks, block_bytes / pieces, pieces, cuts)
-    return StepSchedule(problem.instance.sha256, chunks, every, step[order % len(step)])
+    made = StepSchedule(problem.instance.sha256, chunks, every, step[order % len(step)])
+    return _once(made, problem.topology.rank_nodes[int(hierarchy.order[0])]) if kind is BROADCAST else made
+
+
+def _once(schedule: StepSchedule, root: int) -> StepSchedule:
+    """Leave out what brings data to the root of a broadcast, or to a node that has it from an earlier step."""
+    sends = schedule.sends
+    nodes = int(max(sends.source.max(), sends.target.max())) + 1
+    first = np.unique(sends.chunk * nodes + sends.target, return_index=True)[1]
+    kept = np.sort(first[sends.target[first] != root])
+    return replace(schedule, sends=sends.take(kept), step=schedule.step[kept])
 
 
 def _chunks(

@@ -204,8 +204,8 @@ class Networks:
     Notes
     -----
     Switches that are joined, and a link between ranks, belong to the lowest level whose blocks (the ranks that differ in
-    this level and inner ones) hold all ranks that they join. A group takes links of its own level, or any where these do
-    not join it; never through another rank.
+    this level and inner ones) hold all ranks that they join. A group takes links of its own level; where these do not
+    join it, any between its ranks and switches; and where those do not either, all links.
     """
 
     def __init__(self, topology: Topology, hierarchy: Hierarchy) -> None:
@@ -247,8 +247,11 @@ class Networks:
 
     def links(self, nodes: Sequence[int], level: int) -> list[int]:
         """Links that the ranks at some nodes, a group of a level, may take, in the order of the network."""
-        own = self._links(set(nodes), level)
-        return own if _joins(self.topology, nodes, own) else self._links(set(nodes), None)
+        for choice in (level, None):
+            some = self._links(set(nodes), choice)
+            if _joins(self.topology, nodes, some):
+                return some
+        return list(range(len(self.topology.links)))
 
     def _links(self, nodes: set[int], level: int | None) -> list[int]:
         chosen: set[int] = set()

@@ -7,10 +7,10 @@ from typing import Annotated
 from pydantic import Field
 
 from ...algorithms.schedules.problem import supports_groups
+from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method
-from ...core.schedule import StepSchedule
 from .phases import COLLECTIVES
 
 
@@ -31,7 +31,7 @@ class HierarchicalOptions(Strict):
         ge=1,
         le=4096,
         description="Pieces of every block that follow one another through the levels; by default the collective's chunks, "
-        "or if that is 1, the fastest power of two.",
+        "or if that is 1, the fastest of 1, 4, 16, 32 and 64.",
     )
     balance: bool | None = Field(
         None,
@@ -45,14 +45,24 @@ def supports(instance: Instance) -> str | None:
     return supports_groups(instance, COLLECTIVES)
 
 
+#: What the method's metrics mean, beside those of the verifier.
+METRICS = {
+    "levels": Metric("ranks in a group of every level, the innermost first; of several collectives, of each"),
+    "algorithms": Metric("collective, level and algorithm of every phase, of every order"),
+    "pieces": Metric("pieces of every block that follow one another"),
+    "orders": Metric("orders of the levels that pieces take"),
+    "backwards": Metric("whether the schedule is an all-gather or a broadcast backwards in time"),
+}
+
 METHOD = Method(
     name="hierarchical",
     kind=Kind.HEURISTIC,
     summary="collectives of every level of a machine, each by its fastest algorithm, in pieces that follow one another",
-    paper="after Hidayetoglu et al., HiCCL: A Hierarchical Collective Communication Library, IPDPS 2025",
-    answer_type=StepSchedule,
+    paper="Hidayetoglu et al., HiCCL: A Hierarchical Collective Communication Library, IPDPS 2025: its ideas",
+    answer_type=object,
     options=HierarchicalOptions,
     solve=f"{__package__}.solve:run",
     supports=supports,
     needs_solver=False,
+    metrics=METRICS,
 )

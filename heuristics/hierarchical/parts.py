@@ -31,7 +31,7 @@ class Site:
     Parameters
     ----------
     instance : Instance
-        The group's network and collective. Its ranks are the positions in the group, the first is the root.
+        The group's network and collective. Its first ranks are the positions in the group, the first is the root.
     nodes, links : array of int
         Which nodes and links of the whole network they are.
     """
@@ -53,7 +53,7 @@ def site(topology: Topology, ranks: Sequence[int], links: Sequence[int], demand:
     links : sequence of int
         Links that its data may take.
     demand : Demand
-        What is asked of all ranks of the group.
+        What is asked of the group, whose ranks come first.
     """
     ends = topology.link_ends
     nodes = list(dict.fromkeys([*ranks, *sorted({node for link in links for node in ends[link]})]))
@@ -107,7 +107,7 @@ class Shares:
 def shares_of(instance: Instance, answer: StepSchedule | TreePacking) -> Shares:
     """Read what chunks are of the group's parts."""
     assert instance.demand is not None  # noqa: S101 (a group's instance has one)
-    kind, n = instance.demand.collective, instance.npus
+    kind, n = instance.demand.collective, len(instance.demand.ranks or range(instance.npus))
     if isinstance(answer, TreePacking):
         sends, step = _of_trees(instance, answer)
         part = np.zeros_like(answer.root) if kind in _WHOLE else answer.root
