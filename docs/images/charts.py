@@ -157,7 +157,7 @@ def forestcoll_times() -> str:
     """CPU time of ForestColl."""
     rows = [row for row in table("forestcoll-times") if row["order"] == "given"]
     groups = by(rows, lambda row: family(row["network"]))
-    kept = {name: groups.pop(name) for name in ("dgx_a100", "mi250", "pods", "torus")}
+    kept = {name: groups.pop(name) for name in ("dgx_a100", "mi250")}
     curves = {name: series(group, "GPUs", "sum") for name, group in kept.items()}
     return lines("An all-gather by forestcoll, without symmetry", "GPUs", "CPU seconds, verified", curves)
 
