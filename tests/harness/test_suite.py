@@ -400,7 +400,7 @@ def test_a_lost_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (record,) = run_cells([cell()], tmp_path / "records.jsonl").records
     assert record.message == "the run was lost: OSError: no process can be made"
     raised = CancelledError()
-    with pytest.raises(CwbError, match="the executor has gone away"):
+    with pytest.raises(CwbError, match="the executor has ended with runs in progress"):
         run_cells([cell("gpt-3-4d")], tmp_path / "records.jsonl")
     assert len(list(read_records(tmp_path / "records.jsonl"))) == 1
 
