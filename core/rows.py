@@ -45,7 +45,7 @@ from .array_rules import (
     variables_of,
 )
 
-__all__ = ["ArrayRows", "Lists", "Table", "array_rows", "members", "one_by_one", "present", "rows"]
+__all__ = ["ArrayRows", "Lists", "Table", "array_rows", "is_of_arrays", "members", "one_by_one", "present", "rows"]
 
 _FEWEST = 3
 """Fewer rows are written out: there is nothing to gain."""
@@ -280,6 +280,11 @@ def _written(rule: Callable[..., Any], block: Any, key: Any) -> Any:
     if isinstance(said, tuple) and len(said) == 3 and all(isinstance(part, Real) for part in said):
         return bool(said[0] <= said[1] <= said[2])
     return said
+
+
+def is_of_arrays(row: Any) -> bool:
+    """Whether a row is still what arrays say: it has no constant beside its sides."""
+    return row.__class__ is ArrayRow and isinstance(row._expr, ArrayRows)
 
 
 def array_rows(constraint: Any) -> ArrayRows | None:

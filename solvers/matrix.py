@@ -26,6 +26,7 @@ from pyomo.core.expr.numvalue import value
 from pyomo.core.staleflag import StaleFlagManager
 
 from ..core.errors import InputError, Unsupported
+from ..core.rows import is_of_arrays
 from ..core.solver import ModelSize, Termination
 from .linearize import LinearParts, linear_parts
 
@@ -165,7 +166,11 @@ class MatrixModel:
     def body_constants(self) -> list[float]:
         """Constant of every row's Pyomo body: the difference of its value from ``activity``."""
         return [
-            row.ub - upper if isfinite(upper) else (row.lb - lower if isfinite(lower) else 0.0)
+            0.0
+            if is_of_arrays(row)
+            else row.ub - upper
+            if isfinite(upper)
+            else (row.lb - lower if isfinite(lower) else 0.0)
             for row, lower, upper in zip(self.rows, self.row_lower.tolist(), self.row_upper.tolist(), strict=True)
         ]
 

@@ -129,6 +129,16 @@ class PointNetwork:
         return epoch_distances(len(self.node), self.tails, self.heads, self.delay, self.rank_points)
 
     @cached_property
+    def leaving(self) -> list[list[int]]:
+        """Arcs that leave each point."""
+        return [np.flatnonzero(self.tails == point).tolist() for point in range(len(self.node))]
+
+    @cached_property
+    def entering(self) -> list[list[int]]:
+        """Arcs that enter each point."""
+        return [np.flatnonzero(self.heads == point).tolist() for point in range(len(self.node))]
+
+    @cached_property
     def rest(self) -> Ints:
         """Epochs from every point to the nearest rank that wants something; 0 at ranks; shape (points,)."""
         return np.asarray(self.distance_to.min(axis=0))

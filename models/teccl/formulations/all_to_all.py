@@ -7,11 +7,13 @@ One variable stands for the flows of all sources and links of a class
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
+from ....core.rows import Lists, Table, present, rows
 from ..all_to_all_problem import BlockGrid, Exchange, ReducedFlows
 
 
@@ -82,16 +84,26 @@ def _around(reduced: ReducedFlows, q: int) -> tuple[list[tuple[int, int]], list[
     """Flows into and out of a balance: (class, epochs after which they can be used) and classes."""
     network, (s, v) = reduced.network, reduced.balance_members[q]
     after = network.delay + network.offset
-    entering = [(int(reduced.classes.flow[s, a]), int(after[a])) for a in np.flatnonzero(network.heads == v)]
-    return entering, [int(reduced.classes.flow[s, a]) for a in np.flatnonzero(network.tails == v)]
+    entering = [(int(reduced.classes.flow[s, a]), int(after[a])) for a in network.entering[v]]
+    return entering, [int(reduced.classes.flow[s, a]) for a in network.leaving[v]]
 
 
-def _arrivals(m: Any, grid: BlockGrid, reduced: ReducedFlows, q: int) -> dict[int, list[Any]]:
-    arrivals: dict[int, list[Any]] = defaultdict(list)
+def _blocks(m: Any) -> dict[int, list[int]]:
+    """Blocks in which each class of flows is used."""
+    used: dict[int, list[int]] = defaultdict(list)
+    for c, b in m.flows:
+        used[c].append(b)
+    return used
+
+
+def _arrivals(
+    grid: BlockGrid, reduced: ReducedFlows, used: Mapping[int, list[int]], q: int
+) -> dict[int, list[tuple[int, int]]]:
+    """Flows ``(class, block)`` into a balance, by the block in which they can be used first."""
+    arrivals: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for c, after in _around(reduced, q)[0]:
-        for b in m.blocks:
-            if (c, b) in m.F:
-                arrivals[grid.usable(b, after)].append(m.F[c, b])
+        for b in used.get(c, ()):
+            arrivals[grid.usable(b, after)].append((c, b))
     return arrivals
 
 
@@ -100,51 +112,50 @@ def balance(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
 
     What arrives is kept or sent on.
     """
-    arrivals = {q: _arrivals(m, grid, reduced, q) for q in m.stocks}
-    leaving = {q: _around(reduced, q)[1] for q in m.stocks}
+    used = _blocks(m)
+    leaving = Lists((q, _around(reduced, q)[1]) for q in m.stocks)
+    came = Lists(((q, b), keys) for q in m.stocks for b, keys in _arrivals(grid, reduced, used, q).items())
 
-    @m.Constraint(m.stocks, m.blocks)
+    @rows(m, [(q, b) for q in m.stocks for b in m.blocks])
     def balance(m: Any, q: int, b: int) -> Any:
-        before = m.B[q, b - 1] if b else 0.0
-        sent = pyo.quicksum(m.F[c, b] for c in leaving[q] if (c, b) in m.F)
-        return m.B[q, b] == before + pyo.quicksum(arrivals[q].get(b, ())) - sent
+        sent = sum(present(m.F, c, b) for c in leaving[q])
+        return m.B[q, b] == present(m.B, q, b - 1) + sum(m.F[key] for key in came[q, b]) - sent
 
 
 def switch(m: Any, reduced: ReducedFlows) -> None:
     """``sum_j F_{s,n,j,k} <= sum_j F_{s,j,n,k-delta}`` at a switch: it keeps nothing, and may drop (section 4.1)."""
+    around = {q: _around(reduced, q) for q in m.passing}
+    entering = Lists((q, [c for c, _ in came]) for q, (came, _) in around.items())
+    leaving = Lists((q, left) for q, (_, left) in around.items())
+    used = _blocks(m)
 
-    @m.Constraint(m.passing, m.blocks)
+    @rows(m, [(q, b) for q in m.passing for b in sorted({b for c in leaving[q] for b in used.get(c, ())})])
     def switch(m: Any, q: int, b: int) -> Any:
-        entering, leaving = _around(reduced, q)
-        sent = [m.F[c, b] for c in leaving if (c, b) in m.F]
-        if not sent:
-            return pyo.Constraint.Skip
-        return pyo.quicksum(sent) <= pyo.quicksum(m.F[c, b] for c, _ in entering if (c, b) in m.F)
+        sent = sum(present(m.F, c, b) for c in leaving[q])
+        return sent <= sum(present(m.F, c, b) for c in entering[q])
 
 
 def capacity(m: Any, exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows) -> None:
     """``sum_s F_{s,i,j,k} <= T_ij tau`` (section 3.1): a link's load, in every span in which no rate changes."""
-    network = reduced.network
-    m.spans = pyo.Set(initialize=[], dimen=2)
-    terms: dict[tuple[int, int], tuple[list[tuple[float, Any]], float]] = {}
+    network, used = reduced.network, {c: set(blocks) for c, blocks in _blocks(m).items()}
+    users, share, room = Lists(), Table(), Table()
     for index, link in enumerate(reduced.link_members):
         count: dict[int, Counter[int]] = defaultdict(Counter)
         for a in np.flatnonzero(network.link == link):
-            count[int(network.offset[a])].update(reduced.classes.flow[:, a].tolist())
-        for number, (blocks, room) in enumerate(_spans(grid, sorted(count))):
-            summands = [
-                (n * grid_share, m.F[c, b])
-                for offset, b, grid_share in blocks
-                for c, n in count[offset].items()
-                if (c, b) in m.F
-            ]
-            if summands:
-                terms[index, number] = (summands, float(exchange.capacity[link] * room))
+            count[int(network.offset[a])].update(c for c in reduced.classes.flow[:, a].tolist() if c in used)
+        for number, (blocks, epochs) in enumerate(_spans(grid, sorted(count))):
+            for offset, b, part in blocks:
+                for c, times in count[offset].items():
+                    if b in used[c]:  # classes of one link differ where their offsets do
+                        users[index, number].append((c, b))
+                        share[index, number, c, b] = times * part
+            if (index, number) in users:
+                room[index, number] = float(exchange.capacity[link] * epochs)
 
-    @m.Constraint(list(terms))
+    @rows(m, list(room))
     def capacity(m: Any, index: int, number: int) -> Any:
-        summands, room = terms[index, number]
-        return pyo.quicksum(n * x for n, x in summands) <= room
+        load = sum(share[index, number, c, b] * m.F[c, b] for c, b in users[index, number])
+        return load <= room[index, number]
 
 
 def _spans(grid: BlockGrid, offsets: list[int]) -> list[tuple[list[tuple[int, int, float]], int]]:
@@ -173,11 +184,12 @@ def delivery(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
 
     1 is all that it wants (destination constraints, section 4.1).
     """
+    used, final = _blocks(m), grid.blocks - 1
+    last = Lists((q, _arrivals(grid, reduced, used, q)[grid.blocks]) for q in m.wanted)
 
-    @m.Constraint(m.wanted)
+    @rows(m, list(m.wanted))
     def delivery(m: Any, q: int) -> Any:
-        last = _arrivals(m, grid, reduced, q).get(grid.blocks, ())
-        return m.B[q, grid.blocks - 1] + pyo.quicksum(last) >= m.part
+        return m.B[q, final] + sum(m.F[key] for key in last[q]) >= m.part
 
 
 def objective(m: Any) -> None:
@@ -187,6 +199,7 @@ def objective(m: Any) -> None:
 
 def shortest(m: Any) -> None:
     """Deliver everything, and minimize the load of all links: its corners have small denominators and few flows."""
-    m.part.fix(1.0)
+    m.part.setlb(1.0)
+    m.part.setub(1.0)
     m.objective.deactivate()
     m.total = pyo.Objective(expr=pyo.quicksum(m.F.values()), sense=pyo.minimize)
