@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from math import gcd
 from typing import Literal
 
 import numpy as np
 
-from ...algorithms.epochs.problem import FAR, epoch_distances
+from ...algorithms.epochs.problem import epoch_distances
 from ...algorithms.graphs.colour_refinement import Classes, FlowArcs, Ints, refine
 from ...core.errors import InputError
 
 #: Links of a way through switches.
 MAX_SWITCHES = 4
 
+
+#: Blocks of a length that divides all delays, which lose nothing on the way, may be so many times as many.
+ALIGNED = 3
 
 Side = Literal["relax", "restrict"]
 
@@ -189,11 +194,18 @@ class BlockGrid:
 
         ``blocks`` is the end of all.
         Larger than ``blocks`` if it comes too late.
+
+        Data comes as evenly as it was sent. In a restriction the block is the first one that begins no sooner than the
+        first of it comes and ends no sooner than the last: in each of its epochs at least as much has come as goes if
+        all of it leaves evenly.
         """
         if self.side == "relax":
             at = self.starts[block] + after
             return self.blocks + 1 if at > self.epochs else bisect_right(self.starts, at) - 1
-        return bisect_left(self.starts, self.starts[block + 1] - 1 + after)
+        begun, ended = self.starts[block] + after, self.starts[block + 1] - 1 + after
+        if ended >= self.epochs:
+            return self.blocks if ended == self.epochs else self.blocks + 1
+        return max(bisect_left(self.starts, begun), bisect_right(self.starts, ended) - 1)
 
 
 def points_for(exchange: Exchange, side: Side) -> PointNetwork:
@@ -209,12 +221,14 @@ def fine(epochs: int) -> BlockGrid:
 
 
 def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGrid:
-    """Cut a makespan into about ``blocks`` blocks, short ones at both ends, where data starts and where it has to end.
+    """Cut a makespan into about ``blocks`` blocks, at the epochs in which data can first be somewhere, or must last leave.
+
+    What is sent from one of these on arrives at another one, so that what is cut behind one is cut behind all.
 
     Parameters
     ----------
     exchange : Exchange
-        Its distances are starts of blocks, from the front and from the back.
+        Its distances are starts of blocks, from the front and from the back, the shortest ones first.
     epochs : int
         The makespan K.
     blocks : int
@@ -224,11 +238,19 @@ def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGri
     """
     if blocks >= epochs:
         return BlockGrid(tuple(range(epochs + 1)), side)
+    ways = {int(d) for d in exchange.unfolded.distance.flat if 0 < d <= epochs}
     chosen = {0, epochs}
-    for front, back in _candidates(exchange, epochs):
+    for way in sorted(ways):
         if len(chosen) > blocks * 3 // 4:
             break
-        chosen |= {front, epochs - back}
+        chosen |= {way, epochs + 1 - way}
+    step = gcd(*exchange.delay)
+    if step > 1 and epochs // step <= ALIGNED * blocks:
+        chosen |= set(range(0, epochs, step))
+    for offset in _offsets(epochs + 1 - max(ways, default=0)):
+        if len(chosen) > blocks:
+            break
+        chosen |= {way + offset for way in (0, *ways) if way + offset < epochs}
     while len(chosen) <= blocks:
         ordered = sorted(chosen)
         width, at = max((b - a, a) for a, b in itertools.pairwise(ordered))
@@ -236,21 +258,12 @@ def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGri
     return BlockGrid(tuple(sorted(chosen)), side)
 
 
-def _candidates(exchange: Exchange, epochs: int) -> list[tuple[int, int]]:
-    """Pairs of points, one from the front and one from the back, the most useful ones first; none beyond the middle.
-
-    What is sent in the first epoch over one hop after another arrives after their delays; what is to be there at the
-    end must be sent in a block that ends so many epochs before the end as the delays say, less one for each hop.
-    """
-    network = exchange.unfolded
-    hops = sorted({int(x) for x in (network.delay + network.offset)[network.stores[network.heads].astype(bool)]})
-    far = network.distance[:, network.rank_points]
-    reach = sorted({int(d) for d in far.flat if 0 < d < FAR})
-    two = sorted({a + b for a in hops for b in hops})
-    pairs = [(1, 1), *((d, d - 1) for d in hops), *((d, d - 2) for d in two if d in reach)]
-    pairs += [(d, d - 1) for d in reach] + [(d, d - 2) for d in two] + [(2**k, 2**k) for k in range(1, 40)]
-    chosen = dict.fromkeys((min(a, epochs // 2), min(b, epochs // 2)) for a, b in pairs)
-    return [(a, b) for a, b in chosen if a > 0]
+def _offsets(slack: int) -> Iterator[int]:
+    """The middle of what a farthest way may wait, then the middles of its halves, and so on."""
+    parts = 2
+    while parts <= 2 * slack:
+        yield from (slack * part // parts for part in range(1, parts, 2))
+        parts *= 2
 
 
 @dataclass(frozen=True, eq=False)

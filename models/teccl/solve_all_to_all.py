@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil
 from typing import Any, Literal
 
 from ...algorithms.epochs.problem import FAR
@@ -218,18 +219,18 @@ class AllToAllSearch:
     def _refine(self, blocks: int) -> None:
         """Try the lower bound, raise it, and look for a schedule above it where no finer grid will do so better."""
         before = self.lower
-        self._restricted(self.lower)
+        self._reached(self.lower)
         if self.closed:
             return
         self.lower = _first_true(self._relaxed, self.lower, self.upper, self.budget)
         if self.lower > before:
-            self._restricted(self.lower)
+            self._reached(self.lower)
         if self.closed or self.budget.exhausted:
             return
         if blocks >= self.lower or self._columns(2 * blocks) > self.max_columns:
             _first_true(self._restricted, self.lower, self.upper, self.budget)
         elif self.upper is None:
-            self._restricted(self.lower + self.lower // 8 + 1)
+            self._reached(self.lower + self.lower // 8 + 1)
 
     def _columns(self, blocks: int) -> int:
         flows, balances, _ = self._reduced("restrict").classes.sizes
@@ -243,11 +244,18 @@ class AllToAllSearch:
 
     def _relaxed(self, epochs: int) -> float | None:
         """Delivered part in the relaxation; less than 1 is a proof that raises the lower bound."""
-        part, proof = self._solve(coarse(self.exchange, epochs, self.blocks, "relax"))
+        part, proof = self._solve(coarse(self.exchange, epochs, self.blocks, "relax"), corner=False)
         if part is not None and part < 1 and proof is not None and epochs >= self.lower:
             self.lower = epochs + 1
             self.proof = proof
         return part
+
+    def _reached(self, epochs: int) -> None:
+        """Look for flows of the restriction that deliver everything, those that load links least."""
+        grid = coarse(self.exchange, epochs, self.blocks, "restrict")
+        with self.budget.clock.phase("build"):
+            model = build(self.exchange, grid, self._reduced("restrict"))
+        self._taken(model, grid, [])
 
     def _restricted(self, epochs: int) -> float | None:
         """Delivered part in the restriction.
@@ -255,28 +263,31 @@ class AllToAllSearch:
         1 comes with flows that have been checked on the original grid. 0 is never returned.
         """
         grid = coarse(self.exchange, epochs, self.blocks, "restrict")
-        part, _ = self._solve(grid)
+        part, _ = self._solve(grid, corner=True)
         return part if part is None or part < 1 else 1.0
 
-    def _solve(self, grid: BlockGrid) -> tuple[float | None, Proof | None]:
+    def _solve(self, grid: BlockGrid, *, corner: bool) -> tuple[float | None, Proof | None]:
         """Solve one program: the part, and what a part of less than 1 rests on.
 
-        None if the solver did not get to the end.
+        None if the solver did not get to the end. Where prices from within do not prove it, those of a corner are
+        tried.
         """
         reduced = self._reduced(grid.side)
         with self.budget.clock.phase("build"):
             model = build(self.exchange, grid, reduced)
         compiled = None
         if isinstance(self.solver, ResolvingSolver) and _DUALS in self.solver.capabilities:
-            compiled = self.solver.compile(model, self.budget, self._options)
+            compiled = self.solver.compile(model, self.budget, self._options(corner))
             result = compiled.solve(self.budget)
         else:
-            result = self.solver.solve(model, self.budget, self._options)
+            result = self.solver.solve(model, self.budget, self._options(corner))
         self._count(result)
         if result.termination is not Termination.OPTIMAL or result.objective is None:
             return None, None
         if result.objective >= 1 - CLOSE:
-            return self._taken(model, grid, reduced) if grid.side == "restrict" else 1.0, None
+            if grid.side == "relax":
+                return max(1.0, result.objective), None
+            return 1.0 if self._taken(model, grid, [{key: v.value for key, v in model.F.items()}]) else None, None
         proof: Proof = "solver"
         if compiled is not None and grid.side == "relax":
             members = {link: int((reduced.classes.link == link).sum()) for link in model.links}
@@ -286,29 +297,28 @@ class AllToAllSearch:
                 proof = "prices"
                 if grid.epochs >= self.lower:
                     self.priced = EpochPrices(grid.starts, tuple(tuple(row) for row in prices.tolist()))
+            elif not corner:
+                return self._solve(grid, corner=True)
         return result.objective, proof
 
-    def _taken(self, model: Any, grid: BlockGrid, reduced: ReducedFlows) -> float | None:
-        """Make flows of a restriction exact, if possible: those that load links least, else the solver's first ones."""
-        first = {key: v.value for key, v in model.F.items()}
+    def _taken(self, model: Any, grid: BlockGrid, known: list[dict[tuple[int, int], Any]]) -> bool:
+        """Make flows of a restriction exact, if possible: those that load links least, else those that are known."""
         shortest(model)
-        result = self.solver.solve(model, self.budget, self._options)
+        result = self.solver.solve(model, self.budget)
         self._count(result)
-        candidates = [first]
-        if result.has_solution:
-            candidates.insert(0, {key: v.value for key, v in model.F.items()})
+        candidates = [{key: v.value for key, v in model.F.items()}] if result.has_solution else []
         with self.budget.clock.phase("verify"):
-            for values in candidates:
-                if (flows := exact_flows(self.exchange, grid, reduced, values)) is not None:
+            for values in candidates + known:
+                if (flows := exact_flows(self.exchange, grid, self._reduced("restrict"), values)) is not None:
                     if self.upper is None or grid.epochs < self.upper:
                         self.upper, self.flows = grid.epochs, flows
-                    return 1.0
-        return None
+                    return True
+        return False
 
-    @property
-    def _options(self) -> SolverOptions:
-        """A corner of the program is what flows are made exact by: interior point, then crossover."""
-        return SolverOptions(extra={"solver": "ipm", "run_crossover": "on"} if self.solver.name == "highs" else {})
+    def _options(self, corner: bool) -> SolverOptions:
+        """Interior point, and then a corner or not."""
+        crossover = "on" if corner else "off"
+        return SolverOptions(extra={"solver": "ipm", "run_crossover": crossover} if self.solver.name == "highs" else {})
 
     def _count(self, result: SolverResult) -> None:
         self.reports.append(result)
@@ -316,9 +326,11 @@ class AllToAllSearch:
 
 
 def _first_true(part: Callable[[int], float | None], low: int, high: int | None, budget: Budget) -> int:
-    """Smallest number whose part is 1, upwards by secants from 0, then by halving; ``high`` is known to have it.
+    """Smallest number whose part is 1 or more; ``high`` is known to have it.
 
-    A part that is not known counts as 1 for the result, so that nothing is claimed that was not shown.
+    The next number that is tried is the one where the line through the last two parts would be 1; between a number
+    whose part is less and one whose is not, the one before that, and every other time the middle. A part that is not
+    known counts as 1 for the result, so that nothing is claimed that was not shown.
 
     Returns
     -------
@@ -326,19 +338,23 @@ def _first_true(part: Callable[[int], float | None], low: int, high: int | None,
         All numbers from ``low`` up to the one before have a part below 1.
     """
     proved = at = low
-    while (high is None or at < high) and not budget.exhausted:
+    below, above = (low - 1, 0.0), (high, 1.0) if high is not None else None
+    tries, slope = 0, 0.0
+    while (above is None or proved < above[0]) and not budget.exhausted:
         delivered = part(at)
+        tries += 1
         if delivered is None:
             return proved
         if delivered >= 1:
-            high = at
-            break
-        proved = at + 1
-        at = max(at + 1, min(int(at / max(delivered, 0.1)), 2 * at))
-    while high is not None and proved < high and not budget.exhausted:
-        middle = (proved + high) // 2
-        delivered = part(middle)
-        if delivered is None:
-            return proved
-        proved, high = (proved, middle) if delivered >= 1 else (middle + 1, high)
+            above = (at, delivered)
+        else:
+            slope = (delivered - below[1]) / (at - below[0])
+            below, proved = (at, delivered), at + 1
+        if above is None:
+            step = (1 - delivered) / slope if slope > 0 else at
+            at += max(1, min(ceil(step), at))
+        else:
+            rise = (above[1] - below[1]) / (above[0] - below[0])
+            line = below[0] + ceil((1 - below[1]) / rise) - 1 if rise > 0 and tries % 2 else (proved + above[0]) // 2
+            at = max(proved, min(line, above[0] - 1))
     return proved
