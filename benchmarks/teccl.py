@@ -33,7 +33,15 @@ NETWORKS = {
 }
 
 SCALE = ["ndv2(chassis=8)", "ndv2(chassis=16)", "ndv2(chassis=32)", "torus(4,4,4)", "torus(6,6,6)"]
-LARGE = ["torus(8,8,8)", "amd(chassis=2)", "amd(chassis=4)", "amd(chassis=8)"]
+LARGE = [
+    "torus(8,8,8)",
+    "ndv2(chassis=64)",
+    "torus(8,8,16)",
+    "ndv2(chassis=128)",
+    "amd(chassis=2)",
+    "amd(chassis=4)",
+    "amd(chassis=8)",
+]
 
 
 def solve(spec: str, size: Fraction, **options: object) -> tuple[RunRecord, float]:

@@ -93,7 +93,7 @@ GROUPS: dict[tuple[str, str], dict[str, About]] = {
         "Every send has its time, so latency, small data and unequal links count. "
         "`teccl` proves its schedules up to some hundred ranks; `tacos` and `pccl` go on to thousands.",
     ): {
-        "teccl": About("teccl-search.md", REFERENCE, "torus(8,8,8)", 8.3),
+        "teccl": About("teccl-search.md", REFERENCE, "torus(8,8,16)", 4.6),
         "teccl-all-to-all": About("teccl.md#teccl-all-to-all", REFERENCE, "torus(6,6,6)", 15.7),
         "teccl-milp": About("teccl.md#teccl-milp", PAPER, "dgx1()", 0.06),
         "teccl-lp": About("teccl.md#teccl-lp", PAPER, "dgx1()", 0.4),
