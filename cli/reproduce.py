@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..core.errors import ExitStatus, InputError
 from ..core.files import write_whole
 from ..core.published import Finding, PublishedRow
 from .options import parse_duration, progress_on_stderr
+from .signals import INTERRUPTED
 from .streams import echo
 
 
@@ -50,8 +52,8 @@ def reproduce(
 
     Every row is reproduced, differs (with the reason), is predicted by a model of time where the paper measured, or
     cannot be checked here. The exit status is 1 if a row that should be reproduced is not: its run failed, or it
-    differs without a known reason. Errors of predictions and of computing times do not affect the exit status. Without
-    PAPER the papers are listed.
+    differs without a known reason. Errors of predictions and of computing times do not affect the exit status. Ctrl-C ends with
+    the rows computed so far. Without PAPER the papers are listed.
 
     \b
     cwb reproduce forestcoll --list
@@ -79,8 +81,9 @@ def reproduce(
         return ExitStatus.OK
     form = _form(form, output)
     limit_s = parse_duration(time_limit, "--time-limit")
+    stop = threading.Event()
     with progress_on_stderr(quiet=quiet) as progress:
-        findings = compute(published, rows, quick=quick, time_limit_s=limit_s, progress=progress)
+        findings = compute(published, rows, quick=quick, time_limit_s=limit_s, progress=progress, stop=stop)
     if form == "json":
         text = json.dumps([_plain(finding) for finding in findings], indent=1, allow_nan=False) + "\n"
     else:
@@ -93,6 +96,8 @@ def reproduce(
     else:
         write_whole(output, text.encode())
     echo(", ".join(f"{count} {name}" for name, count in counts(findings).items() if count), err=True)
+    if stop.is_set():
+        return INTERRUPTED
     return ExitStatus.OK if all(finding.explained for finding in findings) else ExitStatus.FAILURE
 
 

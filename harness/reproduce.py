@@ -6,6 +6,7 @@ Runs are made once, whatever the number of rows that need them.
 from __future__ import annotations
 
 import json
+import threading
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,6 +42,7 @@ from ..core.topology import Topology
 from ..core.training import TrainingOptions
 from ..core.trees import TreePacking
 from .cell import run_cell, run_loading
+from .interrupt import stop_on_interrupt
 from .networks import found
 from .plan import Cell
 from .run import DEFAULT_SOLVER, Request
@@ -115,6 +117,7 @@ def reproduce(
     quick: bool = False,
     time_limit_s: float | None = None,
     progress: Callable[[str], None] = silent,
+    stop: threading.Event | None = None,
 ) -> list[Finding]:
     """Compute every row that needs no hardware, and compare.
 
@@ -131,14 +134,17 @@ def reproduce(
         the seconds of computing.
     progress : callable
         Called with each run as it is made.
+    stop : threading.Event, optional
+        Set by the first Ctrl-C: rows that are not computed by then are not run.
 
     Returns
     -------
     list of Finding
         One for each row, in order.
     """
-    with TemporaryDirectory() as folder:
-        runs = Runs(paper, time_limit_s, progress, Path(folder))
+    stop = stop or threading.Event()
+    with TemporaryDirectory() as folder, stop_on_interrupt(stop):
+        runs = Runs(paper, time_limit_s, progress, Path(folder), stop)
         return [_finding(paper, row, runs, quick) for row in rows]
 
 
@@ -149,16 +155,29 @@ def _finding(paper: PublishedFile, row: PublishedRow, runs: Runs, quick: bool) -
         return Finding(row, Agreement.NOT_RUN, reason="a slow run, left out by --quick")
     try:
         return compared(row, computed(row.ours, runs), paper.models.get(row.predicted, ""))
+    except (StoppedError, KeyboardInterrupt):
+        runs.stop.set()
+        return Finding(row, Agreement.NOT_RUN, reason="stopped")
     except NotComputedError as error:
         return Finding(row, Agreement.FAILED, reason=str(error))
+
+
+class StoppedError(Exception):
+    """A run that a row needs was stopped, or has not begun."""
 
 
 class Runs:
     """The runs of a paper, made when they are first needed; its own instances are written to a folder."""
 
     def __init__(
-        self, paper: PublishedFile, time_limit_s: float | None, progress: Callable[[str], None], folder: Path
+        self,
+        paper: PublishedFile,
+        time_limit_s: float | None,
+        progress: Callable[[str], None],
+        folder: Path,
+        stop: threading.Event,
     ) -> None:
+        self.stop = stop
         self._paper = paper
         self._folder = folder
         self._limit_s = time_limit_s
@@ -171,23 +190,32 @@ class Runs:
             made: list[RunRecord] = []
             if (wanted := self._paper.runs[name].find) is not None:
                 for nodes in wanted.sizes:
+                    self._go_on()
                     made.append(_network(name, wanted, nodes))
                     degrees = ", ".join(map(str, wanted.degrees))
                     self._progress(f"{made[-1].instance}: {nodes} nodes of degree {degrees}")
             run = self._paper.runs[name]
+            self._go_on()
             if run.train is not None:
                 made += _trained(self._paper, name, self._folder, self._limit_s, self._progress)
             for cell in cells_of(self._paper, name, self._folder, self._limit_s):
-                made.append(_simulated(cell, run.pieces) if run.pieces or run.hold_latency else run_cell(cell))
+                simulated = run.pieces or run.hold_latency
+                made.append(_simulated(cell, run.pieces, self.stop) if simulated else run_cell(cell, self.stop))
                 self._progress(f"{made[-1].shown_status} in {made[-1].seconds.get('total', 0.0):.2f} s: {cell}")
+                self._go_on()
             self._made[name] = made
         return self._made[name]
 
+    def _go_on(self) -> None:
+        """Raise StoppedError after Ctrl-C: the record of a run that was stopped is compared with nothing."""
+        if self.stop.is_set():
+            raise StoppedError
 
-def _simulated(cell: Cell, pieces: int | None) -> RunRecord:
+
+def _simulated(cell: Cell, pieces: int | None, stop: threading.Event) -> RunRecord:
     """Run a cell, and simulate its answer on links that are busy for their latency too."""
     try:
-        made = run_loading(cell)
+        made = run_loading(cell, stop)
         if made.instance is None or made.answer is None:
             raise NotComputedError(f"{cell}: {made.record.message or 'no answer'}")
         seconds = _occupied_s(made.instance, made.answer, pieces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -118,11 +119,27 @@ def test_every_row_has_a_verdict():
     assert counts([hardware, slow, missing, broken])["failed"] == 2
 
 
+def test_ctrl_c_keeps_the_rows_that_were_computed(monkeypatch):
+    """The run that is stopped is compared with nothing, and what needs later runs is not run."""
+    original = module.run_cell
+
+    def stopped_at_the_second(cell, stop):
+        record = original(cell, stop)
+        if cell.request.model == "direct":
+            signal.raise_signal(signal.SIGINT)
+        return record
+
+    monkeypatch.setattr(module, "run_cell", stopped_at_the_second)
+    before, during, after = found({"run": "ring"}, {"run": "direct"}, {"run": "seeds"})
+    assert before.agreement is Agreement.DIFFERS
+    assert [(row.agreement, row.reason) for row in (during, after)] == [(Agreement.NOT_RUN, "stopped")] * 2
+
+
 def test_a_run_is_made_once(monkeypatch):
     """Two rows that need the same run share its record."""
     made = []
     original = module.run_cell
-    monkeypatch.setattr(module, "run_cell", lambda cell: made.append(cell) or original(cell))
+    monkeypatch.setattr(module, "run_cell", lambda cell, stop: made.append(cell) or original(cell, stop))
     found({"run": "ring"}, {"ratio": [{"run": "ring"}, {"run": "seeds"}]})
     assert len(made) == 3
 
