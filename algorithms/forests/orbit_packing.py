@@ -43,7 +43,7 @@ _LEAST = 1e-3
 _ROUNDS, _LAST, _GAIN = 200, (10, 20), 0.04
 
 #: Nodes of trees that are grown until no more is tried to make trees lower.
-_WORK = 30_000_000
+_WORK = 37_000_000
 
 #: Nodes of trees up to which small networks are packed again, with other changes of prices.
 _AGAIN = 45_000
@@ -217,6 +217,8 @@ class _Packing:
         self.kept: list[Solution] = []
         self.path_links = 4 * int(network.ends.sum())
         self.begun = self.fitted = False
+        #: How often all trees are grown at first: never where they are so large that few can be grown at all.
+        self.times = min(_FIRST, _FIRST_WORK // (len(self.roots) * len(_RISES) * len(network.ends)))
         self.before = np.zeros(len(network.room))
         first = self._grown([_Asked(root, rise) for root in self.roots for rise in (10.0, 0.1, 1e-6)], network.scarcity)
         cubes = [[column.height**3 for column in first if column.root == root] for root in self.roots]
@@ -237,17 +239,17 @@ class _Packing:
 
     def _first(self) -> list[Column]:
         """Grow trees at prices by chance."""
-        trees = [_Asked(root, rise) for root in self.roots for rise in _RISES]
-        times = min(_FIRST, _FIRST_WORK // (len(trees) * len(self.network.ends)))
-        return self._grown(trees * times, self._changed(self.network.scarcity, _NOISE[-1], len(trees) * times))
+        trees = [_Asked(root, rise) for root in self.roots for rise in _RISES] * self.times
+        return self._grown(trees, self._changed(self.network.scarcity, _NOISE[-1], len(trees)))
 
     def _priced(self, solution: Solution) -> list[Column]:
         """Grow trees at the prices of a solution, and at those of all before, changed by chance."""
         price = solution.price / (solution.price.max(initial=0.0) or 1.0)
         self.before = _BEFORE * self.before + (1 - _BEFORE) * price if self.fitted else price
         self.fitted = solution.fits
-        trees = [_Asked(root, rise) for root in self.roots for rise in _RISES]
-        if solution.fits:
+        rises = _RISES if self.times else _RISES[:-1]
+        trees = [_Asked(root, rise) for root in self.roots for rise in rises]
+        if solution.fits and self.times:
             high = {column.root: column.height for column in sorted(solution.used, key=lambda column: column.height)}
             trees += [_Asked(root, _RISES[0], high[root] + more) for root in self.roots for more in _LOWER]
         least = _LEAST * self.network.scarcity
