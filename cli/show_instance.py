@@ -12,6 +12,7 @@ from rich.table import Table
 from ..core.collective import Demand
 from ..core.cost import COMPONENTS, CostModel
 from ..core.design import Design
+from ..core.experts import Experts
 from ..core.fabric import Fabric
 from ..core.instance import Instance
 from ..core.topology import Topology
@@ -45,6 +46,8 @@ def describe_instance(instance: Instance) -> list[RenderableType]:
     parts.extend(transformer_line(transformer) for transformer in instance.transformers)
     for workload in instance.training():
         parts.extend((groups_table(workload, instance.fabric), phases_table(workload)))
+    if instance.experts is not None:
+        parts.append(experts_line(instance.experts))
     if instance.cost_model is not None:
         parts.append(prices_table(instance.cost_model))
     if instance.design is not None:
@@ -84,6 +87,17 @@ def demand_line(demand: Demand) -> str:
     ranks = "all ranks" if demand.ranks is None else f"{len(demand.ranks):,} ranks"
     size = amount(demand.size_bytes, SIZES)
     return f"collective: {demand.collective.value} of {size}, {demand.chunks:,} chunks per rank, {ranks}"
+
+
+def experts_line(experts: Experts) -> str:
+    """Experts with their loads, and the slots for their replicas, in one line."""
+    loads = [load for layer in experts.loads for load in layer]
+    layers = "" if len(experts.loads) == 1 else f" in each of {len(experts.loads):,} layers"
+    bound = "" if experts.nodes == 1 else f"; {experts.groups:,} groups, each on one of {experts.nodes:,} nodes"
+    return (
+        f"experts: {experts.count:,}{layers}, loads from {float(min(loads)):g} to {float(max(loads)):g}; "
+        f"{experts.slots:,} slots on each of {experts.gpus:,} GPUs{bound}"
+    )
 
 
 def transformer_line(transformer: Transformer) -> str:

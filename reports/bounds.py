@@ -24,6 +24,7 @@ _RESTS_ON = {
 _OF_ALL = (
     *_RESTS_ON,
     "dimension-weights",
+    "least-loads",
     "lagrangian",
     "sweep",
     "epoch-distance",

@@ -60,6 +60,16 @@ NAMES: dict[str, Callable[[], tuple[str, ...]]] = {
 }
 
 
+def test_experts_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """An instance with experts is shown with their loads and slots in one line."""
+    with pytest.raises(SystemExit):
+        run(["show", "experts(gpus=4, slots=2, groups=2, nodes=2, loads=[[4,2,1,1],[1,1,3,3]])"])
+    line = (
+        "experts: 4 in each of 2 layers, loads from 1 to 4; 2 slots on each of 4 GPUs; 2 groups, each on one of 2 nodes"
+    )
+    assert line in " ".join(capsys.readouterr().out.split())
+
+
 def test_everything_that_has_names_is_listed() -> None:
     """There is a listing of everything that a command takes by name, and help names each."""
     assert set(listing.LISTINGS) == set(NAMES)
