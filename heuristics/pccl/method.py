@@ -62,6 +62,8 @@ def supports(instance: Instance) -> str | None:
         return "it schedules in seconds, not on a grid of epochs"
     if not isinstance(instance.network, Topology):
         return f"{instance.network} has no links; expected an explicit network such as mesh(4,4)"
+    if instance.experts is not None:
+        return "the instance places experts; it has no collective to schedule"
     if not instance.network.links:
         return "the network has no links"
     if any(demand.size_bytes <= 0 for demand in instance.demands):
