@@ -240,7 +240,8 @@ def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGri
         return BlockGrid(tuple(range(epochs + 1)), side)
     ways = {int(d) for d in exchange.unfolded.distance.flat if 0 < d <= epochs}
     chosen = {0, epochs}
-    for way in sorted(ways):
+    doubled = (2**k for k in range((epochs // 2).bit_length()))
+    for way in (*sorted(ways), *doubled):
         if len(chosen) > blocks * 3 // 4:
             break
         chosen |= {way, epochs + 1 - way}
