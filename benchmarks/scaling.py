@@ -124,7 +124,7 @@ SERIES = (
     Series("bfb", "torus({0},{0})", (8, 16, 24, 32)),
     Series("multitree", "torus({0},{0})", (8, 12, 16, 24), REDUCE),
     Series("tacos", "mesh({0},{0})", (6, 8, 12, 16, 20)),
-    Series("pccl", "torus({0},{0})", (8, 12, 16, 20)),
+    Series("pccl", "mesh({0},{0},{0})", (3, 4, 5, 6, 7, 8), ALL_TO_ALL),
     Series("teccl", "torus({0},{0})", (8, 12, 16, 22, 32)),
     Series("bine", "torus({0},{0})", (8, 16, 32), REDUCE),
     Series("nccl", "dgx_h100(boxes={})", (4, 16, 32, 64)),

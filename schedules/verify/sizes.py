@@ -25,11 +25,12 @@ def demanded(instance: Instance) -> dict[Condition, Fraction]:
     """
     if instance.demand is None:
         raise InputError("expected a collective to schedule", place="collective")
-    total: dict[Condition, Fraction] = defaultdict(Fraction)
-    for demand in instance.demands:
-        for condition, size in conditions(demand, instance.npus).bytes_of.items():
-            total[condition] += size
-    return dict(total)
+    first, *others = (conditions(demand, instance.npus).bytes_of for demand in instance.demands)
+    total = dict(first)
+    for demand in others:
+        for condition, size in demand.items():
+            total[condition] = total.get(condition, 0) + size
+    return total
 
 
 def demanded_chunk(instance: Instance) -> Fraction:
@@ -55,12 +56,15 @@ def offered(chunks: Chunks) -> dict[Condition, Fraction]:
     groups = len(chunks.groups)
     code = (chunks.held_by * groups + chunks.needed_by) * 2 + chunks.reduced
     kinds, where = np.unique(code, return_inverse=True)
-    total: dict[Condition, Fraction] = defaultdict(Fraction)
-    for code_, units in zip(kinds.tolist(), exact_sums(where, chunks.units, len(kinds)), strict=True):
+    sums = exact_sums(where, chunks.units, len(kinds))
+    bytes_of = {units: units * chunks.unit_bytes for units in set(sums)}
+    total: dict[Condition, Fraction] = {}
+    for code_, units in zip(kinds.tolist(), sums, strict=True):
         pair, reduced = divmod(code_, 2)
         held, needed = divmod(pair, groups)
-        total[chunks.groups[held], chunks.groups[needed], bool(reduced)] += units * chunks.unit_bytes
-    return dict(total)
+        condition = chunks.groups[held], chunks.groups[needed], bool(reduced)
+        total[condition] = total[condition] + bytes_of[units] if condition in total else bytes_of[units]
+    return total
 
 
 def exact_sums(where: np.ndarray, values: np.ndarray, count: int) -> list[int]:
