@@ -13,6 +13,7 @@ import numpy as np
 
 from ...algorithms.bounds.joint_bounds import pairs_of
 from ...algorithms.bounds.schedule_bounds import Bound
+from ...algorithms.paths.grid import sides_of
 from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import DistanceTables, Jobs, SendPool
 from ...algorithms.schedules.replay import in_order
@@ -81,21 +82,38 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: PcclOptions
     with budget.clock.phase("bound"):
         bound = whole_steps(instance, cheap_bound(instance, topology))
         budget.tell_bound(*bound)
-    answer = _of_others(conditions, instance, topology, solver, options, budget)
-    if answer is None or answer.complete_s > bound[0]:
-        with budget.clock.phase("search"):
-            try:
+    own = known = late = None
+    for step in ("own", "others") if _along_dimensions(topology, conditions) else ("others", "own"):
+        if _meets(own, bound) or _meets(known, bound):
+            break
+        if step == "others":
+            known = _of_others(conditions, instance, topology, solver, options, budget)
+            continue
+        try:
+            with budget.clock.phase("search"):
                 own = _schedule_conditions(instance.sha256, topology, conditions, network, bound, options, budget)
-            except OutOfTime:
-                if answer is None:
-                    raise
-                own = None
-            answer = _earlier(topology, own, answer)
+        except OutOfTime as error:
+            late = error
+    if late is not None and known is None:
+        raise late
+    with budget.clock.phase("search"):
+        answer = _earlier(topology, own, known)
     reports: tuple[SolverResult, ...] = ()
     if _wants_flow(instance, topology, options, bound, answer) and not budget.exhausted:
         bound, reports = flow_bound(instance, solver, budget, bound)
         bound = whole_steps(instance, bound)
     return _outcome(answer, bound, reports)
+
+
+def _along_dimensions(topology: Topology, conditions: PathProblem) -> bool:
+    """Whether the search begins with ways along a grid's dimensions, which meet the bound more often than others do."""
+    copies = conditions.copies
+    return not conditions.sums.number and len(copies.target) == copies.number and sides_of(topology) is not None
+
+
+def _meets(found: PathSchedule | None, bound: Bound) -> bool:
+    """Whether nothing can be complete earlier."""
+    return found is not None and (found.seconds or found.complete_s) <= bound[0]
 
 
 def _of_others(
