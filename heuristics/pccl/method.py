@@ -62,10 +62,8 @@ def supports(instance: Instance) -> str | None:
         return "it schedules in seconds, not on a grid of epochs"
     if not isinstance(instance.network, Topology):
         return f"{instance.network} has no links; expected an explicit network such as mesh(4,4)"
-    if instance.experts is not None:
-        return "the instance places experts; it has no collective to schedule"
-    if not instance.network.links:
-        return "the network has no links"
+    if instance.experts is not None or not instance.network.links:
+        return "the network has no links" if instance.experts is None else "the instance has no collective to schedule"
     if any(demand.size_bytes <= 0 for demand in instance.demands):
         return "a collective has no data to move"
     if any(len(ranks_of(demand, instance.npus)) < 2 for demand in instance.demands):
