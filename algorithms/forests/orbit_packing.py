@@ -11,7 +11,7 @@ the weights are solved for exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -54,8 +54,8 @@ _FIRST, _FIRST_WORK = 16, 1_000_000
 #: Nodes of trees that are grown at once.
 _AT_ONCE = 1_000_000
 
-#: Part of its value that a solution must have to be remembered instead of another one.
-_BETTER = 0.9
+#: Solutions that are tried where weights have no common denominator, and part of the columns of each.
+_OTHERS, _PART = 30, 0.8
 
 #: Part of a room that is left free where weights are rounded.
 _SPARE = 1e-3
@@ -225,7 +225,8 @@ class _Packing:
         #: No forest has a smaller sum of cubes, as a tree at a high price of depth is a lowest one.
         self.least = float(np.mean([min(each) for each in cubes]))
         room = np.array([float(room) for room in network.room])
-        self.program = OrbitProgram(room, len(self.roots), float(max(max(each) for each in cubes)))
+        self.highest = float(max(max(each) for each in cubes))
+        self.program = OrbitProgram(room, len(self.roots), self.highest)
         self.program.add(first)
 
     def price(self, solution: Solution) -> int:
@@ -266,11 +267,13 @@ class _Packing:
     def exact(self, solution: Solution) -> OrbitForest | None:
         """Solve for the weights of the used columns exactly, and grow their trees; None if that is not possible.
 
-        Where the weights have no small common denominator, those of an earlier solution are taken; or they are rounded,
-        in rooms of which some is left free where that is possible.
+        Where the weights have no small common denominator, those of an earlier solution are taken, or of one without some
+        of the columns; or they are rounded, in rooms of which some is left free where that is possible.
         """
-        weighted = (self._weighted(each) for each in (solution, *reversed(self.kept)))
-        kept = next((each for each in weighted if each), [])
+        kept = self._weighted(solution)
+        if not kept:
+            others = sorted([*self.kept, *self._others()], key=lambda other: other.value)
+            kept = next((each for each in map(self._weighted, others) if each), [])
         if not kept:
             narrow = self.program.solve(low=False).price > EXACT
             spared = self.program.solve(spare=np.where(narrow, 0.0, _SPARE))
@@ -280,9 +283,20 @@ class _Packing:
         trees = tuple(self._tree(column) for column, _ in kept)
         return OrbitForest(trees, tuple(w for _, w in kept), self.program.solved, self.tried)
 
+    def _others(self) -> Iterator[Solution]:
+        """Solutions that fit, without columns that are drawn by chance."""
+        for _ in range(_OTHERS):
+            drawn = self.random.random(len(self.program.columns)) < _PART
+            columns = [column for column, stays in zip(self.program.columns, drawn.tolist(), strict=True) if stays]
+            if len({column.root for column in columns}) == len(self.roots):
+                program = OrbitProgram(self.program.room, len(self.roots), self.highest)
+                program.add(columns)
+                if (solution := program.solve()).fits:
+                    yield solution
+
     def keep(self, solution: Solution) -> None:
-        """Remember a solution that fits and is much better than the one before."""
-        if solution.fits and (not self.kept or solution.value < self.kept[-1].value * _BETTER):
+        """Remember a solution that fits and is better than those before."""
+        if solution.fits and (not self.kept or solution.value < self.kept[-1].value):
             self.kept.append(solution)
 
     def _weighted(self, solution: Solution, *, rounded: bool = False) -> list[tuple[Column, Fraction]]:
