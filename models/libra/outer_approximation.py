@@ -369,6 +369,8 @@ class Frontier:
     @property
     def gap(self) -> float:
         """Relative gap."""
+        if not self.value:
+            return 0.0  # nothing is below no time at all
         return (self.value - self.bound) / self.value if self.value < inf else inf
 
     def certificate(self) -> LagrangianCertificate:
@@ -451,7 +453,13 @@ def allowed_multiple(problem: DesignProblem, plan_Bps: Sequence[float]) -> float
     least, most = 0.0, inf
     for constraint in problem.constraints:
         load = sum(float(a) * b for a, b in zip(constraint.coefficients, plan_Bps, strict=True))
-        if constraint.limit == 0 or load == 0:
+        if load == 0 and constraint.limit:
+            if constraint.comparison is Comparison.EQUAL or (
+                (constraint.comparison is Comparison.AT_LEAST) == (constraint.limit > 0)
+            ):
+                return None  # no multiple of nothing reaches the limit
+            continue
+        if constraint.limit == 0:
             continue
         multiple = float(constraint.limit) / load
         if constraint.comparison is Comparison.EQUAL:

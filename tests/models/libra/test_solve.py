@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import clarabel
 import numpy as np
 import pytest
-from cwb.core.design import Objective
+from cwb.core.design import Design, Objective
 from cwb.core.errors import InputError
+from cwb.core.workload import Layer, Phase
 from cwb.harness import Request, run_one
 from cwb.instances import load
 from cwb.models.libra.problem import ILL_POSED, pose_problem
@@ -258,3 +261,15 @@ def test_codesign_finds_the_best_strategy():
     assert record.status == "optimal"
     assert record.verified is True, record.violations
     assert record.bound <= min(s["objective"] for s in sweep)
+
+
+@pytest.mark.parametrize("limits", [{"total_Bps": Fraction(10**9)}, {"max_total_Bps": Fraction(10**9)}, {}])
+def test_what_takes_no_time_is_solved(limits, two_dimensional):
+    """Time times cost of training that neither computes nor communicates is 0, by a plan that keeps all limits."""
+    small = two_dimensional()
+    idle = Phase(Fraction(0), ())
+    work = replace(small.workloads[0], layers=(Layer("idle", idle, idle, idle),))
+    asked = small.with_changes(workloads=(work,), design=Design(Objective.PERF_PER_COST, **limits))
+    record = run_one(asked, Request("libra"))
+    assert (record.status, record.objective, record.bound) == ("optimal", 0.0, 0.0)
+    assert record.verified is True, record.violations
