@@ -102,7 +102,7 @@ GROUPS: dict[tuple[str, str], dict[str, About]] = {
         "pccl": About("pccl.md", PAPER, "mesh(10,10,10)", 4.3, "the optimum where a bound is met"),
         "ten-ilp": About("ten.md", REBUILT, "torus(4,4)", 0.8),
         "sccl": About("sccl.md", REBUILT, "dgx1()", 0.04, "the fewest steps"),
-        "hierarchical": About("hierarchical.md", OWN, "a100(boxes=128)", 40.0),
+        "hierarchical": About("hierarchical.md", OWN, "a100(boxes=32)", 3.0),
         "fast": About("fast.md", PAPER, "switch2d(8,8)", 9.7),
         "straggler": About(
             "straggler.md", PAPER, "switch(192)", 3.9, "the optimum of whole chunks where the bound is met"

@@ -133,6 +133,8 @@ class Levels:
         bases, sites = self._groups(phase)
         found: list[tuple[str, Filled]] = []
         for name in names:
+            if found and self.asked.budget.exhausted:
+                break
             answers = [self.asked.shares(name, each.instance) for each in sites]
             shares = [answer for answer in answers if answer is not None]
             if len(shares) == len(sites):

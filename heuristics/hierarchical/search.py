@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import permutations
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from ...algorithms.schedules.compose import merge
 from ...algorithms.schedules.problem import GroupProblem
 from ...algorithms.schedules.replay import first_come
-from ...core.budget import Budget
+from ...core.budget import Budget, Incumbent
 from ...core.collective import CollectiveKind
 from ...core.schedule import Floats, Schedule, StepSchedule
 from .answers import Levels
@@ -99,7 +99,7 @@ class Search:
     problem : GroupProblem
         The collective.
     budget : Budget
-        Limits and clock.
+        Limits and clock; better and better choices are reported to it.
     """
 
     problem: GroupProblem
@@ -154,6 +154,8 @@ class Search:
         found: list[Choice] = []
         for each in self._promising(levels, _FIRST if pieces is None else pieces):
             for choice in self._choices(each, pieces, balance):
+                if not found or choice.seconds < min(one.seconds for one in found):
+                    self.budget.tell(Incumbent(float(choice.seconds), answer=partial(_schedule, choice)))
                 found.append(choice)
                 if self.over:
                     break
@@ -251,7 +253,7 @@ class Search:
         least = [float(self.loads_s(schedule).max()) for schedule in alone]
         found: list[tuple[Fraction, int]] = []
         for index in sorted(range(len(alone)), key=lambda index: least[index]):
-            if not found or least[index] <= _NEAR * min(found)[0]:
+            if not found or (least[index] <= _NEAR * min(found)[0] and not self.budget.exhausted):
                 found.append((self.seconds(alone[index]), index))
         found.sort()
         return [fillings[index] for seconds, index in found if seconds <= _NEAR * found[0][0]]
@@ -263,6 +265,10 @@ class Search:
         whole = np.arange(len(base))
         alone = replace(filled, phase=Phase(phase.kind, phase.level, whole, base, part, np.zeros_like(whole)))
         return composed(self.problem, AR, hierarchy, whole, block_bytes * int(count.max()), [alone], pieces)
+
+
+def _schedule(choice: Choice) -> StepSchedule | Schedule:
+    return choice.schedule
 
 
 def _changes(ranked: Sequence[Sequence[tuple[str, Filled]]]) -> Iterator[dict[int, tuple[str, Filled]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from operator import itemgetter
 
@@ -13,7 +14,7 @@ from ...algorithms.schedules.compose import merge
 from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems
 from ...algorithms.schedules.replay import timed_first_come
 from ...core.bounds import Certificate
-from ...core.budget import Budget
+from ...core.budget import Budget, unheard
 from ...core.collective import CollectiveKind
 from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
@@ -49,7 +50,8 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: Hierarchica
     except InputError as error:  # no path leads to some rank
         raise Unsupported(error.problem) from None
     budget.tell_bound(bound, certificate)
-    choices = [choose(problem, solver, budget, options) for problem in problems]
+    heard = budget if len(problems) == 1 else replace(budget, tell=unheard)
+    choices = [choose(problem, solver, heard, options) for problem in problems]
     schedule = _together(instance, [choice.schedule for choice in choices])
     each: dict[str, list[object]] = {
         "levels": [" x ".join(map(str, choice.hierarchy.sizes)) for choice in choices],
@@ -92,8 +94,8 @@ def choose(problem: GroupProblem, solver: Solver, budget: Budget, options: Hiera
     best = search.best(levels, pieces, balance=options.balance)
     if (forwards := mirrored(problem)) is None or budget.exhausted:
         return best
-    found_forwards = Search(forwards, budget).best(levels, pieces, balance=options.balance)
-    other = backwards(problem, found_forwards)
+    found_forwards = Search(forwards, replace(budget, tell=unheard)).best(levels, pieces, balance=options.balance)
+    other = None if budget.exhausted else backwards(problem, found_forwards)
     return best if other is None or best.seconds <= other.seconds else other
 
 
