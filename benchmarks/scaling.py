@@ -41,7 +41,7 @@ LATE = CollectiveKind.LATE_ALL_REDUCE
 LIMIT_S, LIMIT_BYTES = 30, 4 * 2**30
 
 MARKS = ("<!-- begin: python benchmarks/scaling.py --page docs/scaling.md -->", "<!-- end -->")
-HEADINGS = ("method", "network", "ranks: seconds", "time ~ n^", "largest: MiB", "memory ~ n^", "ends with")
+HEADINGS = ("method", "network", "ranks: seconds", "time ~ n^", "largest: MiB", "memory ~ n^", "ended by")
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def exponent(ranks: Sequence[int], values: Sequence[float]) -> str:
 def row(series: Series) -> tuple[str, ...]:
     """Measure a series, and give a row of the table."""
     points: list[Point] = []
-    ended = "the last size"
+    ended = ""
     for size in series.sizes:
         point = point_of(series, size)
         if point.ended:
@@ -216,7 +216,7 @@ def row(series: Series) -> tuple[str, ...]:
     return (
         f"`{series.label}`",
         f"`{series.network.format('n')}`",
-        ", ".join(f"{point.ranks:,}: {point.seconds:.2f}" for point in points),
+        ", ".join(f"{point.ranks:,}:\N{NO-BREAK SPACE}{point.seconds:.2f}" for point in points),
         exponent([point.ranks for point in slow], [point.seconds for point in slow]),
         f"{points[-1].mebibytes:,.0f}" if points else "",
         exponent([point.ranks for point in large], [point.mebibytes - base for point in large]),

@@ -58,8 +58,8 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
     they are equal, the trees are optimal.
 
     SPEC is a file, the name of a shipped instance or an expression such as "torus(8,8)"; one without a collective is
-    compared by its network. The exit status is 5 if the schedule is wrong, and 2 if it cannot be read or is for
-    another instance.
+    compared by its network. --topology also takes the file of a schedule, whose network it is then. The exit status is
+    5 if the schedule is wrong, and 2 if it cannot be read or is for another instance.
     """
     from ..exchange.mscclpp.read import is_plan
     from ..schedules.completion import completion_if_any

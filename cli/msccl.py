@@ -155,13 +155,15 @@ def import_msccl(file: Path, topology: str, size: str, name: str | None, output:
 
 
 def network_of_spec(spec: str) -> Topology:
-    """The network that a SPEC names."""
+    """The network that a SPEC names, or that of a schedule's file."""
     from ..core.topology import Topology
     from ..instances import load
+    from ..schedules.files import is_schedule, read_schedule
     from .options import telling_on_stderr
 
     with telling_on_stderr(), located(source="--topology"):
-        network = load(spec).network
+        instance = read_schedule(Path(spec)).instance if is_schedule(Path(spec)) else load(spec)
+        network = instance.network
         if not isinstance(network, Topology):
             raise InputError(f"{spec} has dimensions without bandwidth; expected a network of nodes and links")
     return network

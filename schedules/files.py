@@ -37,6 +37,9 @@ from .verify.trees import check_tree_sizes
 
 SCHEMA = "cwb-schedule/1"
 
+#: Bytes of a file that are looked at to see whether it is a schedule.
+_BEGIN = 1000
+
 #: Of files of answers that are no schedule.
 ANSWER_SCHEMA = "cwb-answer/1"
 
@@ -133,6 +136,17 @@ def write_schedule(
         "extra": dict(extra or {}),
     }
     return write_data(path, data)
+
+
+def is_schedule(path: Path) -> bool:
+    """Whether a file is a schedule, by its suffix ``.npz`` or by what it begins with."""
+    if path.suffix == ".npz":
+        return path.is_file()
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            return f'"{SCHEMA}"'.encode() in stream.read(_BEGIN)
+    except (OSError, EOFError, ValueError):
+        return False
 
 
 def write_data(path: Path, data: dict[str, Any]) -> str:

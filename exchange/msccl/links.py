@@ -32,7 +32,7 @@ class Loads:
     Parameters
     ----------
     chunks : mapping of int to Fraction
-        Chunks over every link that has some; over equally short ways between two GPUs in equal parts.
+        Chunks over every link that has some; over equally good ways between two GPUs in equal parts.
     missing : tuple of (int, int)
         Pairs of GPUs that are sent to one another without a link, or switches, between them.
     """
@@ -49,7 +49,7 @@ class Loads:
 
 
 def routes(topology: Topology, pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int], list[tuple[int, ...]]]:
-    """Shortest ways between some pairs of ranks.
+    """Shortest ways between some pairs of ranks, and of these the widest: those whose narrowest link is fastest.
 
     They lead over links and switches, not over other ranks; parallel links are ways each.
     """
@@ -70,7 +70,7 @@ def routes(topology: Topology, pairs: Collection[tuple[int, int]]) -> dict[tuple
             here = queue.popleft()
             if here != node and topology.nodes[here].kind is NodeKind.COMPUTE:
                 if rank[here] in targets:
-                    found[source, rank[here]] = ways[here]
+                    found[source, rank[here]] = _widest(topology, ways[here])
                 continue
             for link, there in out[here]:
                 if there not in distance:
@@ -79,6 +79,14 @@ def routes(topology: Topology, pairs: Collection[tuple[int, int]]) -> dict[tuple
                 if distance[there] == distance[here] + 1:
                     ways[there] += [(*way, link) for way in ways[here]]
     return found
+
+
+def _widest(topology: Topology, ways: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Ways whose narrowest link is fastest: GPUs of a box use its NVLinks and not a switch of NICs that all are on."""
+    if len(ways) == 1:
+        return ways
+    widths = [min(topology.links[link].bandwidth_Bps for link in way) for way in ways]
+    return [way for way, width in zip(ways, widths, strict=True) if width == max(widths)]
 
 
 def loads_of(program: Program, topology: Topology) -> Loads:

@@ -64,7 +64,7 @@ def slots_filled(m: Any, problem: Experts) -> None:
 
 
 def largest_load(m: Any, problem: Experts) -> None:
-    """``sum_{e,k} w_e / k y_{e,k,g} <= T``: replicas share the load of an expert."""
+    """``sum_{e,k} (w_e / k) y_{e,k,g} <= T``: replicas share the load of an expert."""
 
     @m.Constraint(m.G)
     def largest_load(m: Any, g: int) -> Any:
