@@ -53,8 +53,8 @@ _OF_TIME = re.compile(r"\bseconds\b|\((build|verify|solve|transfer|simulate)\b|^
 
 
 def _words(line: str) -> list[str]:
-    """Split a line; rules of tables and spaces depend on the widths of numbers."""
-    return re.sub(r"[─━┌┬┐└┴┘├┼┤┏┳┓┡╇┩│┃|,]", " ", line).split()
+    """Split a line; rules of tables, of LaTeX too, and spaces depend on the widths of numbers."""
+    return re.sub(r"[─━┌┬┐└┴┘├┼┤┏┳┓┡╇┩│┃|,&]|\\\\$", " ", line).split()
 
 
 def _seconds(text: str) -> bool:
