@@ -34,7 +34,7 @@ def supports(instance: Instance) -> str | None:
     if instance.demand is None or instance.also:
         return "several collectives at once; expected one" if instance.also else "the instance has no collective"
     if instance.demand.collective is not CollectiveKind.ALL_TO_ALL:
-        return f"it bounds all_to_all alone, not {instance.demand.collective.value}"
+        return f"it takes an all_to_all, not {instance.demand.collective.value}"
     if (instance.npus if instance.demand.ranks is None else len(instance.demand.ranks)) < 2:
         return "a collective needs at least two ranks"
     if instance.demand.size_bytes <= 0:

@@ -56,7 +56,7 @@ def test_a_word_is_no_proof():
     ("network", "demand", "reason"),
     [
         ("ring(4)", None, "the instance has no collective"),
-        ("ring(4)", Demand(CollectiveKind.BROADCAST, Fraction(8)), "it bounds all_to_all alone, not broadcast"),
+        ("ring(4)", Demand(CollectiveKind.BROADCAST, Fraction(8)), "it takes an all_to_all, not broadcast"),
         ("ring(4)", Demand(CollectiveKind.ALL_TO_ALL, Fraction(0)), "no data to move"),
     ],
 )
