@@ -220,7 +220,7 @@ def row(series: Series) -> tuple[str, ...]:
         exponent([point.ranks for point in slow], [point.seconds for point in slow]),
         f"{points[-1].mebibytes:,.0f}" if points else "",
         exponent([point.ranks for point in large], [point.mebibytes - base for point in large]),
-        ended.replace("|", "/").splitlines()[0][:160],
+        ended.replace("|", "/").partition("\n")[0][:160],
     )
 
 
