@@ -46,9 +46,12 @@ def _same_experts(file: Path, read: PlacementFile, spec: str) -> None:
 
 def _missed(read: PlacementFile, load: Fraction | int | None, bound: Fraction | None) -> list[str]:
     """Where the file claims more than it proves, or the placement contradicts what is proved."""
+    from ..core.bounds import LeastLoads
     from ..schedules.contradiction import contradictions
 
     missed = [] if load is None else contradictions(Fraction(load), bound, unit="load")
+    if bound is None and isinstance(read.certificate, LeastLoads):
+        missed.append(f"certificate: it has other layers than the {len(read.experts.loads):,} of the experts")
     claimed = read.extra.get("bound")
     if bound is not None and isinstance(claimed, int | float) and claimed > float(bound) * (1 + CLAIM_TOLERANCE):
         missed.append(f"the file claims the bound {claimed!r}, its certificate proves {float(bound)!r}")

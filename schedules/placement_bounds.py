@@ -13,8 +13,8 @@ from ..core.experts import Experts
 #: Ways to divide groups, to number replicas, and steps of filling slots, that are looked at in all layers together.
 MOST_DIVISIONS, MOST_NUMBERS, MOST_STEPS = 1_000_000, 1_000_000, 5_000_000
 
-#: Of one node: ways to number replicas, the most of one expert, and GPUs with more than two slots.
-_NUMBERS, _REPLICAS, _GPUS = 20_000, 64, 300
+#: Of one node: ways to number replicas, the most of one expert, and GPUs with more than two slots; and nodes.
+_NUMBERS, _REPLICAS, _GPUS, _NODES = 20_000, 64, 300, 300
 
 #: Loads v in the prices of a layer.
 _LIGHT = 1000
@@ -55,7 +55,7 @@ def _proved(layer: Experts, load: Fraction, prices: PairPrices | None, spent: _S
     if prices is not None and priced_out(layer, load, prices):
         return load
     try:
-        refuted = not _divides(layer, load, tuple(range(layer.groups)), {}, spent)
+        refuted = layer.nodes <= _NODES and not _divides(layer, load, tuple(range(layer.groups)), {}, spent)
     except _TooManyError:
         refuted = False
     return load if refuted else average
@@ -85,14 +85,14 @@ def priced_out(layer: Experts, load: Fraction, prices: PairPrices) -> bool:
 
 def _least_cost(load: int, limit: int, light: Sequence[tuple[int, int, int]], price: int) -> int:
     """The least that all replicas of an expert count for, with their prices; none has the limit or more."""
-    number = load // limit + 1
-    costs: list[int] = []
-    while True:
-        halves = sum(((load >= number * v) + (load >= number * rest)) * weight for v, rest, weight in light)
-        costs.append(number * (halves + price))
-        if halves == 0:
-            return min(costs)
-        number += 1
+    number, halves, costs = load // limit + 1, 2 * sum(weight for *_, weight in light), list[int]()
+    ends = sorted((load // one + 1, weight) for v, rest, weight in light for one in (v, rest))
+    for end, weight in ends:  # between these numbers more replicas cost more
+        if end > number:
+            costs.append(number * (halves + price))
+            number = end
+        halves -= weight
+    return min([*costs, number * price])
 
 
 def _divides(
@@ -144,6 +144,8 @@ def _fill(replicas: list[int], gpus: int, slots: int, limit: int, spent: _Spent)
     The heaviest is on some GPU; all sets of others beside it are tried.
     """
     spent.spend("steps")
+    if slots == 1:
+        return replicas[0] < limit
     if slots == 2:  # the heaviest beside the lightest, where no other one is worse off
         return all(replicas[g] + replicas[-1 - g] < limit for g in range(gpus))
     if not replicas:

@@ -117,14 +117,15 @@ def _program(loads: Floats, gpus: int, limit: float) -> _Counts | None:
 
     low = np.floor(loads / limit) + 1
     light = np.unique(np.concatenate([loads / low, loads / (low + 1)]))
-    light = light[(light > 0) & (light <= limit / 2)]
+    few = max(1 / _FINE, float(loads.sum()) * _LIGHT / _MOST_ENTRIES)  # less would need too many rows
+    light = light[(light >= few) & (light <= limit / 2)]
     if not len(light):
         return None
     light = light[np.unique(np.linspace(0, len(light) - 1, _LIGHT).astype(int))]
     last = np.maximum(np.floor(loads / light[0]) + 1, low)
-    expert = np.repeat(np.arange(len(loads)), (last - low + 1).astype(int))
-    if len(expert) * len(light) > _MOST_ENTRIES:
+    if (last - low + 1).sum() * len(light) > _MOST_ENTRIES:
         return None
+    expert = np.repeat(np.arange(len(loads)), (last - low + 1).astype(int))
     begin = np.concatenate([[0], np.cumsum(last - low + 1)[:-1]])
     number = np.arange(len(expert)) - begin[expert] + low[expert]
     share = (loads[expert] / number)[:, None]

@@ -152,6 +152,26 @@ def test_check_refuses_what_is_wrong(tmp_path):
     assert checked(path)[0] == 5
 
 
+def test_check_refuses_a_certificate_of_other_layers(tmp_path):
+    """Status 5 where a certificate has more layers than the experts."""
+    status, out = checked(written(tmp_path / "p.json", LeastLoads((Fraction(1),) * 2, (None,) * 2)))
+    assert status == 5
+    assert out.startswith("certificate: it has other layers than the 1 of the experts")
+
+
+@pytest.mark.parametrize(("slots", "nodes"), [(1, 1), (2, 2000)])
+def test_a_forged_certificate_of_many_gpus_proves_the_average(slots, nodes):
+    """Neither thousands of GPUs nor thousands of nodes overflow what the verifier recurses into."""
+    experts = Experts(((Fraction(1),) * (2000 * slots),), 2000, slots, nodes, nodes)
+    assert proved_loads(experts, LeastLoads((slots + Fraction(1, 2),), (None,))) == [slots]
+
+
+def test_prices_of_a_tiny_replica_are_counted_at_once():
+    """A light load of which an expert has more than any number of replicas takes no time; it proves nothing."""
+    prices = PairPrices(Fraction(0), ((Fraction(1, 10**20), Fraction(1)),))
+    assert not priced_out(INSTANCE.experts.layer(0), Fraction(7, 3), prices)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -131,6 +131,13 @@ def test_prices_prove_no_more_than_the_optimum(loads, further):
     assert prices is None or bound > Fraction(sum(loads), gpus)
 
 
+def test_loads_of_all_sizes_have_prices():
+    """A load that is nearly nothing beside the others adds no rows for numbers of replicas that nobody has."""
+    loads = (Fraction(10**12), Fraction(1, 10**9), *(Fraction(10**10 + e) for e in range(30)))
+    average = sum(loads) / 64
+    assert pair_bound(loads, 64, average, 2 * average)[0] >= average
+
+
 def test_slots_are_filled_by_trying_all():
     """In three slots: 8+1+1 and 5+3+2 have less than 11, and nothing has less than 10."""
     loads = [Fraction(load) for load in (8, 5, 3, 2, 1, 1)]
