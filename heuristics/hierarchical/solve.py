@@ -11,6 +11,7 @@ import numpy as np
 
 from ...algorithms.bounds.schedule_bounds import best_bound, cut_bound, partition_bound
 from ...algorithms.schedules.compose import merge
+from ...algorithms.schedules.contributions import depths
 from ...algorithms.schedules.problem import GroupProblem, check_size, fewest_sends, group_problems
 from ...algorithms.schedules.replay import timed_first_come
 from ...core.bounds import Certificate
@@ -113,12 +114,21 @@ def _check(options: HierarchicalOptions) -> None:
 
 
 def _together(instance: Instance, schedules: Sequence[StepSchedule | Schedule]) -> StepSchedule | Schedule:
-    """Run the schedules of several collectives side by side; in time if one of them is."""
+    """Run the schedules of several collectives side by side; in time if one of them is and they share no link."""
     if all(isinstance(schedule, StepSchedule) for schedule in schedules):
         return merge(instance.sha256, [schedule for schedule in schedules if isinstance(schedule, StepSchedule)])
     assert isinstance(instance.network, Topology)  # noqa: S101 (it is supported)
+    used = np.concatenate([np.unique(s.sends.path_links) for s in schedules])
+    if len(np.unique(used)) < len(used):  # a link serves who asks first
+        nodes = instance.network.rank_nodes
+        return _together(instance, [_in_steps(s, nodes) if isinstance(s, Schedule) else s for s in schedules])
     timed = [s if isinstance(s, Schedule) else timed_first_come(instance.network, s) for s in schedules]
     no_steps = [StepSchedule(s.instance_sha256, s.chunks, s.sends, np.zeros(len(s.sends), np.int64)) for s in timed]
     whole = merge(instance.sha256, no_steps)
     start, end = (np.concatenate([getattr(s, name) for s in timed]) for name in ("start_s", "end_s"))
     return Schedule(instance.sha256, whole.chunks, whole.sends, start, end)
+
+
+def _in_steps(schedule: Schedule, nodes: tuple[int, ...]) -> StepSchedule:
+    """A schedule in time as one in steps."""
+    return StepSchedule(schedule.instance_sha256, schedule.chunks, schedule.sends, depths(schedule, nodes))

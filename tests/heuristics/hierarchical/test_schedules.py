@@ -84,6 +84,13 @@ def test_reductions_are_gathers_backwards():
     assert scatter.record.objective <= gather.record.objective * (1 + 1e-9)
 
 
+def test_what_shares_links_with_a_schedule_in_time_waits():
+    """A reduce-scatter backwards in time beside an all-gather on the same links: no link is over its capacity."""
+    also = [Demand(CollectiveKind("reduce_scatter"), Fraction(MIB))]
+    done = solved(posed("rail(boxes=3,per_box=3)", "all_gather", MIB, also=also))
+    assert done.record.metrics["backwards"] == [False, True]
+
+
 def test_blueconnect_is_the_special_case():
     """With the algorithms of its dimensions, sends over all links are those of `blueconnect`, and as many."""
     spec = "RI(3)_FC(4)"
