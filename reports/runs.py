@@ -216,8 +216,8 @@ def _shared(
 
 def _size_bytes(record: RunRecord) -> float | None:
     """Bytes that were asked for; of older records bandwidth times time, of which rounding is taken away."""
-    if record.size_bytes is not None:
-        return float(record.size_bytes)
+    if (known := number(record.size_bytes)) is not None:
+        return known
     for prefix in _MEASURES:
         time = "completion_time_s" if not prefix else f"{prefix}time_s"
         algbw, seconds = number(record.metrics.get(f"{prefix}algbw_GBps")), number(record.metrics.get(time))

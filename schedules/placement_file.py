@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,7 +93,7 @@ def is_placement(path: Path) -> bool:
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             return f'"{SCHEMA}"'.encode() in stream.read(_BEGIN)
-    except (OSError, EOFError, ValueError):
+    except (OSError, EOFError, ValueError, zlib.error):
         return False
 
 
