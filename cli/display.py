@@ -168,4 +168,5 @@ def _with_unit(value: Any, unit: str, form: str) -> str:
     if unit == "s" and value > 0:
         unit = next((each for each in TIMES if value >= UnitKind.TIME.units[each]), TIMES[-1])
         value, unit = value / float(UnitKind.TIME.units[unit]), unit.replace("us", "µs")
-    return f"{form.format(value)} {unit}".rstrip()
+    values = value if isinstance(value, list) else [value]  # of several collectives, of each
+    return f"{', '.join(map(form.format, values))} {unit}".rstrip()

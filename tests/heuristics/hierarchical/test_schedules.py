@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from cwb.cli.display import summary_table
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.schedule import Schedule, StepSchedule
@@ -89,6 +90,7 @@ def test_what_shares_links_with_a_schedule_in_time_waits():
     also = [Demand(CollectiveKind("reduce_scatter"), Fraction(MIB))]
     done = solved(posed("rail(boxes=3,per_box=3)", "all_gather", MIB, also=also))
     assert done.record.metrics["backwards"] == [False, True]
+    assert summary_table(done.record).row_count  # metrics of each collective are printed
 
 
 def test_blueconnect_is_the_special_case():
