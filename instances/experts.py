@@ -9,8 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..core.errors import InputError, located, shown
 from ..core.fields import validated
 from ..core.instance import Instance
@@ -85,6 +83,8 @@ def _generated(given: dict[str, Any]) -> list[list[int]]:
         raise InputError(f"skew={shown(skew)}; expected a number from 0 to 10")
     if count * layers > _MOST:
         raise InputError(f"{count * layers:,} loads; expected at most {_MOST:,}")
+    import numpy as np
+
     random = np.random.default_rng(seed)
     weight = np.arange(1, count + 1, dtype=np.float64) ** -float(skew)
     loads = np.rint(LOAD * weight / weight.sum()).astype(int)

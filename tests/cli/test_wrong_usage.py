@@ -127,7 +127,7 @@ WRONG = [
     ("check future.json", "schema", "'cwb-schedule/9'", "expected one of cwb-schedule/1"),
     ("find-topology --nodes 64", "--degree", "missing", "expected a whole number"),
     ("find-topology --nodes x --degree 4", "--nodes", "'x'", "expected a whole number"),
-    ("reproduce papr", "papr", "unknown paper", "expected one of direct-connect"),
+    ("reproduce papr", "papr", "unknown paper", "expected one of bine, direct-connect"),
     ("show torsu", "torsu", "no such file", "did you mean 'torus'?"),
 ]
 

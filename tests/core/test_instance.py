@@ -32,7 +32,12 @@ def topologies(draw) -> Topology:
 
 def _by_definition(instance: Instance) -> str:
     """Digest of the canonical JSON of everything that defines the problem, made whole."""
-    told = ("name", "description", "source", *(["timing"] if instance.timing is None else []))
+    told = (
+        "name",
+        "description",
+        "source",
+        *(name for name in ("timing", "experts") if getattr(instance, name) is None),
+    )
     problem = {f.name: plain(getattr(instance, f.name)) for f in fields(instance) if f.name not in told}
     for node in problem["network"].get(
         "nodes", ()
