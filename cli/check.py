@@ -64,7 +64,7 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
     from ..exchange.mscclpp.read import is_plan
     from ..schedules.completion import completion_if_any
     from ..schedules.files import read_schedule
-    from ..schedules.placement_file import is_placement
+    from ..schedules.placement_file import SCHEMA, is_placement
     from ..schedules.proof import proof_of
     from ..schedules.verify import verify
 
@@ -88,7 +88,7 @@ def check(file: Path, instance: str | None, topology: str | None, dialect: str |
         )
     if is_placement(file):
         return check_placement(file, instance, as_json=as_json)
-    read = read_schedule(file)
+    read = read_schedule(file, others=[SCHEMA])
     if instance is not None:
         _same_instance(file, read.instance, instance)
     report = verify(read.instance, read.answer)

@@ -1,4 +1,4 @@
-"""``--ranks``, ``--without-link``, ``--without-node`` and ``--link``: changes of a network on the command line, for every command alike."""
+"""Changes of a network on the command line, for every command alike: ``--ranks``, ``--without-link`` and others."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option("--ranks", metavar="RANKS", help="Keep only these ranks of the network, such as 0-3 or 0,2,8-11.")
     @click.option("--without-link", "without", multiple=True, metavar="A:B", help="Remove the links between two nodes.")
+    @click.option("--without-rank", "lost", multiple=True, metavar="NODE", help="Another name of --without-node.")
     @click.option(
         "--without-node",
-        "--without-rank",
         "nodes",
         multiple=True,
         metavar="NODE",
@@ -38,13 +38,14 @@ def network_edits(command: Callable[..., Any]) -> Callable[..., Any]:
         ranks: str | None,
         without: tuple[str, ...],
         nodes: tuple[str, ...],
+        lost: tuple[str, ...],
         links: tuple[str, ...],
         **kwargs: Any,
     ) -> Any:
-        given = [("--without-link", text) for text in without] + [("--without-node", text) for text in nodes]
-        given += [("--link", text) for text in links]
-        given += [] if ranks is None else [("--ranks", ranks)]
-        return command(*args, edits=tuple(given), **kwargs)
+        options = ("--without-link", "--without-node", "--without-rank", "--link", "--ranks")
+        values = (without, nodes, lost, links, () if ranks is None else (ranks,))
+        edits = tuple((option, text) for option, texts in zip(options, values, strict=True) for text in texts)
+        return command(*args, edits=edits, **kwargs)
 
     return with_edits
 

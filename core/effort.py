@@ -6,12 +6,13 @@ Models and schedules are made by functions without a budget of their own; who ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from .budget import Budget
 from .errors import OutOfTime, Unsupported
+from .units import SIZES, TIMES, amount
 
 _BUDGET: ContextVar[Budget] = ContextVar("spending")
 _FREE = Budget()
@@ -132,9 +133,18 @@ def _beyond(take: str, to: str, size: float, seconds: float) -> str:
     budget = _BUDGET.get(_FREE)
     spare, left = budget.spare_bytes(), budget.keep(0.0)
     if spare is not None and size > spare:
-        return f"{take} some {size / 2**30:,.1f} GiB of memory {to}, and {spare / 2**30:,.1f} GiB are left"
+        return f"{take} some {_some(size, SIZES)} of memory {to}, and {_left(spare, SIZES)}"
     if left is not None and seconds > left:
-        return f"{take} some {seconds:,.1f} s {to}, and {left:,.1f} s are left"
+        return f"{take} some {_some(seconds, TIMES)} {to}, and {_left(left, TIMES)}"
     if budget.stop.is_set() and seconds > STOPPED_S:
-        return f"{take} some {seconds:,.1f} s {to}, and the run was stopped"
+        return f"{take} some {_some(seconds, TIMES)} {to}, and the run was stopped"
     return ""
+
+
+def _some(value: float, units: Sequence[str]) -> str:
+    """An estimate, to two digits."""
+    return amount(float(f"{value:.2g}"), units)
+
+
+def _left(value: float, units: Sequence[str]) -> str:
+    return f"{_some(value, units)} are left" if value > 0 else "nothing is left"

@@ -14,7 +14,7 @@ from ..core.topology import Link, NodeKind, Topology
 from ..core.units import UnitKind, parse
 
 #: Links are changed first, then nodes are lost, then ranks left out.
-ORDER = {"--without-node": 1, "--ranks": 2}
+ORDER = {"--without-node": 1, "--without-rank": 1, "--ranks": 2}
 
 #: Collectives of which each rank has a part of its own, whose size others keep when a rank is lost.
 IN_PARTS = (
@@ -41,8 +41,8 @@ class Edit:
     option : str
         ``--ranks`` keeps the ranks of a text such as ``0-3,8``; ``--without-link`` takes all links between two nodes away,
         ``a:b``; ``--link`` gives them a bandwidth, and a latency if there is one, ``a:b=25GB/s,1us``, or adds a link in
-        each direction where there is none; ``--without-node`` takes a node away with its links, a rank out of the
-        collective too.
+        each direction where there is none; ``--without-node``, or ``--without-rank``, takes a node away with its
+        links, a rank out of the collective too.
     text : str
         What is given for it. Nodes are named, or told by their rank.
     """
@@ -92,7 +92,7 @@ def edited(instance: Instance, edits: Iterable[Edit]) -> Instance:
             if edit.option == "--ranks":
                 names = {whole.ranks[rank] for rank in _ranks(edit.text, len(whole.ranks))}
                 network, demands = _restricted(network, demands, names)
-            elif edit.option == "--without-node":
+            elif edit.option in ("--without-node", "--without-rank"):
                 node = _known(whole, edit.text)
                 demands = _without_rank(network, demands, node)
                 network, demands = _restricted(_without_node(network, node), demands, {*network.ranks} - {node})

@@ -67,8 +67,10 @@ def experts_instance(expression: Expression, build: Callable[[InstanceFile], Ins
 
 def _listed(loads: Any) -> Any:
     """Loads as a file has them: one list is a layer."""
-    if not isinstance(loads, tuple):
+    if isinstance(loads, str):
         return loads
+    if not isinstance(loads, tuple):
+        raise InputError(f"loads={shown(loads)}; expected a list such as [90, 132, 40], or a CSV file")
     rows = loads if loads and isinstance(loads[0], tuple) else (loads,)
     return [list(row) if isinstance(row, tuple) else row for row in rows]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from sys import float_info
@@ -320,8 +320,15 @@ def _edge_data(packing: TreePacking) -> dict[str, Any]:
     }
 
 
-def read_schedule(path: Path) -> ScheduleFile:
+def read_schedule(path: Path, *, others: Sequence[str] = ()) -> ScheduleFile:
     """Read a schedule file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    others : sequence of str
+        Schemas that the caller reads as well, to be named in the error where the file has none of them.
 
     Raises
     ------
@@ -334,7 +341,7 @@ def read_schedule(path: Path) -> ScheduleFile:
         if isinstance(data, dict) and data.get("schema") == ANSWER_SCHEMA:
             raise InputError(f"an answer of which no sends are kept ({ANSWER_SCHEMA}); expected a schedule ({SCHEMA})")
         file = Fields(data)
-        file.word("schema", [SCHEMA])
+        file.word("schema", [SCHEMA, *others])
         kind = file.word("answer", list(KINDS))
         instance, topology = read_instance(file.fields("instance"))
         digest = file.word("instance_sha256")

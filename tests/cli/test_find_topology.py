@@ -149,7 +149,7 @@ def test_networks_are_shown_without_a_schedule_where_time_is_up(monkeypatch, tmp
     result = CliRunner().invoke(find_topology, words, catch_exceptions=False, standalone_mode=False)
     assert result.return_value == 4
     assert "lower bound" in result.stdout
-    assert result.stderr.endswith("s are left; there is no schedule\n")
+    assert result.stderr.endswith(" are left; there is no schedule\n")
     assert load(str(tmp_path / "n.json")).npus == 16
 
 

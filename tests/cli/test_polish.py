@@ -83,7 +83,7 @@ def test_without_time_the_schedule_stays(made, tmp_path, monkeypatch):
     status, out, err = run(tmp_path / "s.json", "-o", tmp_path / "t.json", "--time-limit", "1 h")
     assert status == 0
     assert out.endswith("s, as before\n")
-    assert err.endswith("s are left; the schedule stays as it is\n")
+    assert err.endswith(" are left; the schedule stays as it is\n")
     assert (tmp_path / "t.json").read_text() == (tmp_path / "s.json").read_text()
 
 

@@ -48,6 +48,7 @@ WRONG = [
         "did you mean 'all_reduce'?",
     ),
     ("solve 'ring(4)' --model ring --size 1MiB", "--collective", "missing", "expected one such as all_reduce"),
+    ("solve 'experts(gpus=2, slots=2, loads=5)' --model expert-placement", "experts(", "loads=5", "expected a list"),
     # solve: options of the method and of the solver
     (
         "solve 4d --model libra -O 'total_bandwith=5 GB/s'",
@@ -124,7 +125,8 @@ WRONG = [
     ("plot gap-tim none.jsonl -o x.svg", "plot", "'gap-tim'", "did you mean 'gap-time'?"),
     ("plot gap-time none.jsonl -o x.jpg", "x.jpg", "suffix", "expected .svg, .pdf, .png"),
     ("simulate future.json --mode fast", "--mode", "'fast'", "expected one of alpha-beta"),
-    ("check future.json", "schema", "'cwb-schedule/9'", "expected one of cwb-schedule/1"),
+    ("check future.json", "schema", "'cwb-schedule/9'", "expected one of cwb-schedule/1, cwb-placement/1"),
+    ("repair future.json --without-node 3", "schema", "'cwb-schedule/9'", "expected one of cwb-schedule/1"),
     ("find-topology --nodes 64", "--degree", "missing", "expected a whole number"),
     ("find-topology --nodes x --degree 4", "--nodes", "'x'", "expected a whole number"),
     ("reproduce papr", "papr", "unknown paper", "expected one of bine, direct-connect"),

@@ -104,6 +104,6 @@ def test_no_model_is_built_for_which_there_is_no_time(name: str) -> None:
     formulation = registry.formulation(name)
     with (
         spending(Budget(keep=lambda _: 0.0)),
-        pytest.raises(OutOfTime, match=r"columns, which take some .* s to build"),
+        pytest.raises(OutOfTime, match=r"columns, which take some .* to build"),
     ):
         formulation.build(formulation.index(*formulation.posed(exam.posed(), exam.options)))

@@ -33,7 +33,7 @@ def test_what_takes_more_than_is_left_is_refused() -> None:
     short, small = Budget(keep=lambda _: 5.0), Budget(spare_bytes=lambda: 2**20)
     with (
         spending(short),
-        pytest.raises(OutOfTime, match=r"1,000,000 columns, which take some 10.0 s to build, and 5.0"),
+        pytest.raises(OutOfTime, match=r"1,000,000 columns, which take some 10 s to build, and 5 s are left"),
     ):
         require_buildable(1_000_000, "8 epochs", column_s=1e-5)
     with (
@@ -41,9 +41,9 @@ def test_what_takes_more_than_is_left_is_refused() -> None:
         pytest.raises(OutOfTime, match=r"^4,000,000 sends over 8,000,000 hops take some .* s are left"),
     ):
         require_schedulable(4_000_000, 8_000_000)
-    with spending(small), pytest.raises(OutOfTime, match=r"some 0.1 GiB of memory to build, and 0.0 GiB are left"):
+    with spending(small), pytest.raises(OutOfTime, match=r"some 110 MiB of memory to build, and 1 MiB are left"):
         require_buildable(100_000, "8 epochs")
-    with spending(small), pytest.raises(OutOfTime, match=r"GiB of memory to verify"):
+    with spending(small), pytest.raises(OutOfTime, match=r"MiB of memory to verify"):
         require_schedulable(100_000)
     with spending(short):
         require_buildable(1000, "8 epochs")
@@ -51,9 +51,22 @@ def test_what_takes_more_than_is_left_is_refused() -> None:
     stopped.stop.set()
     with (
         spending(stopped),
-        pytest.raises(OutOfTime, match=r"some 240.0 s to verify and write, and the run was stopped"),
+        pytest.raises(OutOfTime, match=r"some 240 s to verify and write, and the run was stopped"),
     ):
         require_schedulable(100_000_000)
+
+
+@pytest.mark.parametrize(
+    ("columns", "left_s", "told"),
+    [
+        (10_000, 0.0004, "some 20 ms to build, and 400 us are left"),
+        (1000, 0.0, "some 2 ms to build, and nothing is left"),
+    ],
+)
+def test_little_is_told_in_small_units(columns: int, left_s: float, told: str) -> None:
+    """What takes milliseconds, and what is left of less, are not rounded to 0.0 s."""
+    with spending(Budget(keep=lambda _: left_s)), pytest.raises(OutOfTime, match=told):
+        require_buildable(columns, "8 epochs")
 
 
 def test_time_is_kept_for_what_comes_after_the_method() -> None:

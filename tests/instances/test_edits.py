@@ -114,6 +114,7 @@ def test_process_groups_are_numbered_anew():
         (("--without-link", "0:0"), "--without-link: '0:0' does not name two nodes"),
         (("--without-link", "0:nobody"), "does not name two nodes"),
         (("--without-node", "7"), "--without-node: '7' names no node; expected a rank or a name such as '3'"),
+        (("--without-rank", "7"), "--without-rank: '7' names no node; expected a rank or a name such as '3'"),
         (("--link", "0:1"), "--link: '0:1' has no bandwidth; expected such as a:b=25GB/s or a:b=25GB/s,1us"),
         (("--link", "0:1=25"), "--link: '25' has no unit; expected a bandwidth with its unit"),
         (("--link", "0:1=0GB/s"), "--link: '0GB/s' must be greater than zero"),
