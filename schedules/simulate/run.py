@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -137,11 +138,11 @@ def _total(transfers: Transfers, columns: Wires, mode: SimulationMode) -> tuple[
     """When the last byte arrived, and how long every link was held."""
     if len(transfers.sends) >= COMPILED and not transfers.fixed_order and not columns.varying:
         links = counted(transfers, columns, exact=False)
-        unit_s = float(links.unit_s) if isinstance(links, Counted) else 1.0
+        unit_s = links.unit_s if isinstance(links, Counted) else Fraction(1)
         one_by_one = isinstance(links, Counted) and links.exact
         found = None if one_by_one else compiled_totals(transfers, links, rules(mode))
         if found is not None and found[0] < MOST_TICKS:
-            return found[0] * unit_s, found[1] * unit_s
+            return float(Fraction(found[0]) * unit_s), found[1] * float(unit_s)
     trace = trace_of(mode, transfers, columns, timeline_of(transfers, columns, mode, hold_latency=False))
     return trace.completion_s, trace.link_busy_s
 

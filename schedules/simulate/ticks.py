@@ -68,7 +68,7 @@ class Counted(Wires):
             return Timeline(*(np.array([float(t * unit) for t in column.tolist()], dtype=float) for column in columns))
         if timeline.end_s.max(initial=0.0) >= MOST_TICKS:
             return None
-        return Timeline(*(column * float(self.unit_s) for column in columns))
+        return Timeline(*(seconds_of(column, self.unit_s) for column in columns))
 
 
 def counted(transfers: Transfers, wires: Wires, *, exact: bool) -> Counted | Wires:
@@ -113,6 +113,14 @@ def counted(transfers: Transfers, wires: Wires, *, exact: bool) -> Counted | Wir
     late[:] = [count(delay) for delay in delays]
     varying = _in_units(wires.varying, unit)
     return Counted(wires.bandwidth_Bps, late[delay_of], varying, wires.links, unit, table, size_of, rate_of)
+
+
+def seconds_of(ticks: Floats, unit_s: Fraction) -> Floats:
+    """Times in seconds; rounded once, as a bound that is a fraction is, where floats hold the numbers in between."""
+    top, bottom = unit_s.numerator, unit_s.denominator
+    if max(float(ticks.max(initial=0.0)) * top, bottom) < MOST_TICKS:
+        return ticks * top / bottom
+    return ticks * float(unit_s)
 
 
 def _classes(values: list[Fraction]) -> tuple[list[Fraction], Ints]:

@@ -96,3 +96,9 @@ def simulate_in_parts(instance: Instance, answer: StepSchedule) -> float:
     assert isinstance(columns, ticks.Counted)
     assert not columns.exact
     return float(simulation._simulated(transfers, columns, rules(AWARE)).end_s.max())
+
+
+@given(st.integers(0, 10**6), st.fractions(0, 10**3, max_denominator=10**6))
+def test_ticks_in_seconds_are_rounded_once(number, unit_s):
+    """A time in ticks is the float next to the fraction, so that it equals a bound that is the same fraction."""
+    assert ticks.seconds_of(np.array([float(number)]), unit_s)[0] == float(number * unit_s)
