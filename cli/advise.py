@@ -11,7 +11,7 @@ import click
 from ..core.errors import ExitStatus, InputError, located
 from . import completion
 from .calibrate import COLLECTIVES
-from .options import libraries_on_stderr, parse_duration, parse_options, plugged, progress_on_stderr
+from .options import OUTPUT_FILE, PATH, libraries_on_stderr, parse_duration, parse_options, plugged, progress_on_stderr
 from .select import WIDTH, counts, problem, whole_size
 from .signals import INTERRUPTED
 from .streams import echo
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--sizes", metavar="FIRST..LAST", default="1KiB..8GiB", show_default=True, help="Every other power of two."
 )
-@click.option("--measured", type=click.Path(path_type=Path), metavar="FILE", help="Results of nccl-tests.")
+@click.option("--measured", type=PATH, metavar="FILE", help="Results of nccl-tests.")
 @click.option(
     "--models",
     metavar="LIST",
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--graphs",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="XML",
     help="NCCL's graph file, whose channels are used as they are.",
 )
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Limit of computing what more bandwidth is worth; 0: leave it out.",
 )
-@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="HTML", help="Write a page.")
+@click.option("--output", "-o", type=OUTPUT_FILE, metavar="HTML", help="Write a page.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @plugged
@@ -92,8 +92,6 @@ def advise(
     from ..reports.plots.advice import draw
     from ..reports.plots.look import look, to_bytes
 
-    if output is not None and not output.absolute().parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     first, last = _range(sizes)
     items, numbers = items_of(DEFAULT_MODELS if models is None else models), counts(chunks)
     limits = parse_duration(time_limit, "--time-limit"), parse_duration(run_limit, "--run-limit")

@@ -10,6 +10,7 @@ import click
 
 from ..core.errors import ExitStatus, InputError, located
 from . import completion
+from .options import OUTPUT_FILE, PATH
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduc
 
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("results", type=PATH)
 @click.option(
     "--machine", required=True, metavar="INSTANCE", shell_complete=completion.of(completion.instances, files=True)
 )
@@ -33,7 +34,7 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduc
 @click.option(
     "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of the method nccl, such as version."
 )
-@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="JSON", help="Write the machine to this file.")
+@click.option("--output", "-o", type=OUTPUT_FILE, metavar="JSON", help="Write the machine to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was fitted as one JSON object.")
 def calibrate(
     results: Path, machine: str, collective: str | None, options: tuple[str, ...], output: Path | None, as_json: bool
@@ -54,8 +55,6 @@ def calibrate(
     from ..instances import load
     from .options import parse_options
 
-    if output is not None and not output.absolute().parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     measured = read_measured(results)
     kind = kind_of(measured, collective, str(results))
     with located(source=machine):

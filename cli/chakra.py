@@ -14,18 +14,17 @@ from ..core.errors import ExitStatus, InputError, located
 from ..core.topology import Topology
 from .folders import check_new, new_folder
 from .msccl import network_of_spec, read_flow, unlinked
+from .options import OUTPUT_FILE, PATH
 from .streams import echo
 
 if TYPE_CHECKING:
     from ..exchange.chakra.trace import Trace
     from ..exchange.msccl.flow import Flow
 
-_FILE = click.Path(path_type=Path)
-
 
 @click.command("chakra")
-@click.argument("schedule", type=_FILE, metavar="SCHEDULE")
-@click.option("--output", "-o", required=True, type=_FILE, metavar="FOLDER", help="Where the files are written.")
+@click.argument("schedule", type=PATH, metavar="SCHEDULE")
+@click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="Where the files are written.")
 @click.option("--name", metavar="PREFIX", help="Files are PREFIX.RANK.et; by default the folder's name.")
 def export_chakra(schedule: Path, output: Path, name: str | None) -> None:
     """Write the schedule in SCHEDULE as Chakra execution traces, one for each rank, for ASTRA-sim.
@@ -49,8 +48,8 @@ def export_chakra(schedule: Path, output: Path, name: str | None) -> None:
 
 
 @click.command("astra")
-@click.argument("schedule", type=_FILE, metavar="SCHEDULE")
-@click.option("--output", "-o", required=True, type=_FILE, metavar="FOLDER", help="A new folder.")
+@click.argument("schedule", type=PATH, metavar="SCHEDULE")
+@click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="A new folder.")
 @click.option("--name", metavar="PREFIX", help="Traces are PREFIX.RANK.et; by default the folder's name.")
 def export_astra(schedule: Path, output: Path, name: str | None) -> None:
     """Write the schedule in SCHEDULE as all that ASTRA-sim needs to run it: traces, workload, network, system, memory.
@@ -92,14 +91,14 @@ def export_astra(schedule: Path, output: Path, name: str | None) -> None:
 
 
 @click.command("chakra")
-@click.argument("folder", type=_FILE, metavar="FOLDER")
+@click.argument("folder", type=PATH, metavar="FOLDER")
 @click.option("--topology", required=True, metavar="SPEC", help="The network, with the trace's number of ranks.")
 @click.option(
     "--collective", required=True, metavar="NAME", help="What the trace does; point_to_point is messages alone."
 )
 @click.option("--size", metavar="SIZE", help="Full buffer of the collective.  [default: as the messages say]")
 @click.option("--name", help="Name of the instance; by default the folder's.")
-@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the schedule is written.")
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Where the schedule is written.")
 def import_chakra(
     folder: Path, topology: str, collective: str, size: str | None, name: str | None, output: Path
 ) -> None:
@@ -118,8 +117,6 @@ def import_chakra(
     from ..exchange.chakra.lift import lift_trace
     from ..schedules.files import write_schedule
 
-    if not output.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     kinds = [kind.value for kind in CollectiveKind]
     if collective not in kinds:
         hint = did_you_mean(collective, kinds)

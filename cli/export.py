@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from ..core.errors import InputError
 from .chakra import export_astra, export_chakra
 from .goal import export_goal
 from .msccl import export_msccl
 from .mscclpp import export_mscclpp
+from .options import OUTPUT_FILE
 from .streams import echo
 
 
@@ -21,7 +21,7 @@ def export() -> None:
 
 @export.command()
 @click.option("--of", "name", type=click.Choice(["instance", "workload"]), default="instance", show_default=True)
-@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="JSON", help="Write to this file.")
+@click.option("--output", "-o", type=OUTPUT_FILE, metavar="JSON", help="Write to this file.")
 def schema(name: str, output: Path | None) -> None:
     """Print the JSON Schema of a file format, for editors and other programs.
 
@@ -35,8 +35,6 @@ def schema(name: str, output: Path | None) -> None:
     if output is None:
         echo(text, nl=False)
         return
-    if not output.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     write_whole(output, text.encode())
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import ExitStatus, InputError, OutOfTime
-from .options import exact_number, parse_duration
+from .options import OUTPUT_FILE, exact_number, parse_duration
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..finder.candidates import Candidate
     from ..finder.finder import Choice, Job
     from ..harness.clock import WallClock
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 #: Collectives that the chosen network's schedule may be for.
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
@@ -69,11 +67,11 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 @click.option("--no-schedule", is_flag=True, help="Do not build and verify the schedule of the best network.")
 @click.option("--time-limit", metavar="DURATION", help="Limit of the whole command: 60 (seconds), '5 min'.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
-@click.option("--output", "-o", type=_FILE, metavar="JSON", help="Write the best network as an instance file.")
+@click.option("--output", "-o", type=OUTPUT_FILE, metavar="JSON", help="Write the best network as an instance file.")
 @click.option(
-    "--schedule", "schedule_file", type=_FILE, metavar="JSON", help="Write its schedule (.json, .json.gz, .npz)."
+    "--schedule", "schedule_file", type=OUTPUT_FILE, metavar="JSON", help="Write its schedule (.json, .json.gz, .npz)."
 )
-@click.option("--plot", "picture", type=_FILE, help="Draw the frontier: a .svg, .pdf or .png file.")
+@click.option("--plot", "picture", type=OUTPUT_FILE, help="Draw the frontier: a .svg, .pdf or .png file.")
 def find_topology(**given: Any) -> int:
     """Find good networks of a size and degree, and the best of them for a job.
 
@@ -124,9 +122,6 @@ def find_topology(**given: Any) -> int:
 
 def _check_outputs(given: dict[str, Any]) -> None:
     """Reject what cannot be written before anything is computed."""
-    for option in ("output", "schedule_file", "picture"):
-        if given[option] is not None and not given[option].parent.is_dir():
-            raise InputError("its folder does not exist", source=str(given[option]))
     if given["schedule_file"] and given["no_schedule"]:
         raise InputError("there is no schedule to write with --no-schedule", source="--schedule")
     if given["picture"]:

@@ -11,7 +11,7 @@ from ..core.errors import InputError, located
 from ..core.files import write_whole
 from . import completion
 from .edits import load_edited, network_edits
-from .options import limited, parse_options, plugged
+from .options import OUTPUT_FILE, limited, parse_options, plugged
 from .streams import echo
 
 #: Rows and columns up to which a model is printed.
@@ -38,7 +38,7 @@ MAX_PRINTED = 2000
 )
 @click.option("--size", "data", metavar="SIZE", help="Full buffer of the collective.")
 @click.option("--chunks", type=click.IntRange(1, 10**9), help="Equal chunks that each rank's part is cut into.")
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File to write: .lp or .mps.")
+@click.option("--output", "-o", type=OUTPUT_FILE, help="File to write: .lp or .mps.")
 @click.option("--print", "printed", is_flag=True, help="Print the model as an LP file.")
 @click.option("--names", "named", is_flag=True, help="Use the model's names in it, not x1, x2 and so on.")
 @click.option("--json", "as_json", is_flag=True, help="Print the size as one JSON object on stdout.")

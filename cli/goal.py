@@ -6,14 +6,15 @@ from pathlib import Path
 
 import click
 
-from ..core.errors import InputError, located
+from ..core.errors import located
 from .msccl import read_flow
+from .options import OUTPUT_FILE, PATH
 from .streams import echo
 
 
 @click.command("goal")
-@click.argument("schedule", type=click.Path(path_type=Path), metavar="SCHEDULE")
-@click.option("--output", "-o", required=True, type=click.Path(path_type=Path), help="Where the text is written.")
+@click.argument("schedule", type=PATH, metavar="SCHEDULE")
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, help="Where the text is written.")
 @click.option(
     "--reduce-rate", metavar="RATE", help="How fast a rank adds, such as '1 TB/s'; adding takes no time by default."
 )
@@ -29,8 +30,6 @@ def export_goal(schedule: Path, output: Path, reduce_rate: str | None) -> None:
     from ..core.units import UnitKind, parse
     from ..exchange.goal import goal_text
 
-    if not output.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     with located(source="--reduce-rate"):
         rate = None if reduce_rate is None else parse(reduce_rate, UnitKind.RATE, allow_zero=False)
     flow = read_flow(schedule)

@@ -7,13 +7,11 @@ from typing import Any
 
 import click
 
-from ..core.errors import InputError
 from .chakra import import_chakra
 from .importing_machines import MACHINES
 from .msccl import import_msccl
+from .options import OUTPUT_FILE, PATH
 from .streams import echo
-
-_FILE = click.Path(path_type=Path)
 
 
 @click.group(name="import", no_args_is_help=False)
@@ -22,13 +20,13 @@ def importing() -> None:
 
 
 @importing.command()
-@click.option("--network", required=True, type=_FILE, metavar="YML", help="Topology, NpusCount, CostDimension.")
-@click.option("--workload", required=True, type=_FILE, metavar="TXT", help="Layers as ASTRA-sim 1.0 text.")
-@click.option("--communicator", required=True, type=_FILE, metavar="YML", help="Forward, InputGrad, WeightGrad.")
-@click.option("--cost-model", required=True, type=_FILE, metavar="YML", help="Prices in dollars per GB/s.")
+@click.option("--network", required=True, type=PATH, metavar="YML", help="Topology, NpusCount, CostDimension.")
+@click.option("--workload", required=True, type=PATH, metavar="TXT", help="Layers as ASTRA-sim 1.0 text.")
+@click.option("--communicator", required=True, type=PATH, metavar="YML", help="Forward, InputGrad, WeightGrad.")
+@click.option("--cost-model", required=True, type=PATH, metavar="YML", help="Prices in dollars per GB/s.")
 @click.option("--total-bandwidth", metavar="RATE", help="Bandwidth per NPU over all dimensions, such as '1000 GB/s'.")
 @click.option("--name", help="Name of the instance; by default such as gpt-3-4d.")
-@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the instance is written.")
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Where the instance is written.")
 def libra(
     network: Path,
     workload: Path,
@@ -50,8 +48,6 @@ def libra(
     from ..exchange.layout import readable_json
     from ..exchange.libra import LibraFiles, import_libra
 
-    if not output.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     files = LibraFiles(network, workload, communicator, cost_model)
     data = import_libra(files, total_bandwidth=total_bandwidth, name=name)
     write_whole(output, readable_json(data).encode())
@@ -59,13 +55,13 @@ def libra(
 
 
 @importing.command()
-@click.argument("input_file", type=_FILE, metavar="JSON")
+@click.argument("input_file", type=PATH, metavar="JSON")
 @click.option(
     "--as-drawn", is_flag=True, help="The network of the paper's figure, where the original's code has another."
 )
-@click.option("--schedule", type=_FILE, metavar="JSON", help="A schedule of the original for this input.")
+@click.option("--schedule", type=PATH, metavar="JSON", help="A schedule of the original for this input.")
 @click.option("--name", help="Name of the instance; by default the file's.")
-@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the result is written.")
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Where the result is written.")
 def teccl(input_file: Path, as_drawn: bool, schedule: Path | None, name: str | None, output: Path) -> None:
     """Import an input file of the original TE-CCL (microsoft/TE-CCL), or a schedule for it.
 
@@ -80,8 +76,6 @@ def teccl(input_file: Path, as_drawn: bool, schedule: Path | None, name: str | N
     from ..exchange.layout import readable_json
     from ..exchange.teccl import import_teccl
 
-    if not output.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     data = import_teccl(input_file, as_drawn=as_drawn, name=name)
     if schedule is not None:
         _write_teccl_schedule(data, input_file, schedule, output)
@@ -111,7 +105,7 @@ def _write_teccl_schedule(data: dict[str, Any], input_file: Path, schedule: Path
 @click.option("--capacity-unit", metavar="UNIT", help="Unit of rates without one (as in SNDlib), such as 'Mb/s'.")
 @click.option("--latency", metavar="DURATION", help="Latency of links whose sites have no coordinates.")
 @click.option("--name", help="Name of the instance; by default the graph's.")
-@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the instance is written.")
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Where the instance is written.")
 def wan(
     source: str, bandwidth: str | None, capacity_unit: str | None, latency: str | None, name: str | None, output: Path
 ) -> None:
@@ -128,8 +122,6 @@ def wan(
     from ..exchange.layout import readable_json
     from ..exchange.wan import import_wan
 
-    if not output.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     defaults = Defaults(bandwidth, capacity_unit, latency=latency)
     data = import_wan(source, defaults, name)
     write_whole(output, readable_json(data).encode())

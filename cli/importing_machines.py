@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..core.errors import InputError, located
+from ..core.errors import located
+from .options import OUTPUT_FILE, PATH
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from ..exchange.box import Layout, Times
     from ..exchange.link_rates import Rating
 
-_FILE = click.Path(path_type=Path)
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
 _NVIDIA = ("p100", "v100", "a100", "a800", "h100", "h200", "h20", "h800", "gh200", "b200", "gb200", "b300", "gb300")
@@ -37,7 +37,9 @@ def _options(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
 
 _named = _options(
     click.option("--name", help="Name of the instance; by default the file's."),
-    click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the instance is written."),
+    click.option(
+        "--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Where the instance is written."
+    ),
 )
 
 _joined = _options(
@@ -64,7 +66,7 @@ _pcie_rates = _options(
 
 
 @click.command()
-@click.argument("file", type=_FILE, metavar="XML")
+@click.argument("file", type=PATH, metavar="XML")
 @_rated
 @click.option("--generation", type=click.Choice(_NVIDIA), help="The GPU, where the file has the PCIe tree alone.")
 @click.option("--nvlink", metavar="LINKS", help="NVLinks of a GPU, in such a file, as '12 x 25 GB/s'.")
@@ -103,7 +105,7 @@ def nccl(
 
 
 @click.command("nvidia-smi")
-@click.argument("files", type=_FILE, metavar="TXT...", nargs=-1, required=True)
+@click.argument("files", type=PATH, metavar="TXT...", nargs=-1, required=True)
 @_rated
 @click.option("--generation", type=click.Choice(_NVIDIA), help="The GPU, where the text does not name it.")
 @click.option("--nvlink", metavar="LINKS", help="NVLinks of a GPU and the rate of one, as '18 x 25 GB/s'.")
@@ -138,7 +140,7 @@ def nvidia_smi(
 
 
 @click.command("rocm-smi")
-@click.argument("file", type=_FILE, metavar="TXT")
+@click.argument("file", type=PATH, metavar="TXT")
 @_rated
 @click.option("--generation", type=click.Choice(_AMD), help="The GPU, where a pair has one xGMI link.")
 @click.option("--xgmi", metavar="LINKS", help="xGMI links of a pair and the rate of one, as '2 x 50 GB/s'.")
@@ -169,7 +171,7 @@ def rocm_smi(
 
 
 @click.command()
-@click.argument("file", type=_FILE, metavar="YML")
+@click.argument("file", type=PATH, metavar="YML")
 @click.option("--blocks", metavar="LIST", help="Blocks of logical-dims, such as Ring,Switch.")
 @click.option("--bandwidth", metavar="LIST", help="Rate of a link in each of them, such as '200 GB/s,50 GB/s'.")
 @click.option("--latency", metavar="LIST", help="Latency of a link in each of them, such as '50 ns,2 us'.")
@@ -197,8 +199,8 @@ def astra(
 
 
 @click.command()
-@click.argument("file", type=_FILE, metavar="JSON")
-@click.option("--sketch", type=_FILE, metavar="JSON", help="A sketch: how many boxes, and who sends between them.")
+@click.argument("file", type=PATH, metavar="JSON")
+@click.option("--sketch", type=PATH, metavar="JSON", help="A sketch: how many boxes, and who sends between them.")
 @click.option("--size", metavar="SIZE", help="The data that has the costs; by default as in the name (1MB is 1 MiB).")
 @click.option("--time-unit", default="1 us", help="What a cost of 1 is; 1 us by default.")
 @_named
@@ -214,7 +216,7 @@ def taccl(file: Path, sketch: Path | None, size: str | None, time_unit: str, nam
 
 
 @click.command("csv")
-@click.argument("file", type=_FILE, metavar="CSV")
+@click.argument("file", type=PATH, metavar="CSV")
 @click.option("--switches", metavar="PATTERNS", help="Names of nodes that are no ranks, such as 'leaf*,spine*'.")
 @click.option("--bandwidth", metavar="RATE", help="Bandwidth of links without one, such as '25 GB/s'.")
 @click.option("--latency", metavar="DURATION", help="Latency of links without one; 0 by default.")
@@ -271,8 +273,6 @@ def _write(data: dict[str, Any], output: Path) -> None:
     from ..core.files import write_whole
     from ..exchange.layout import readable_json
 
-    if not output.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     write_whole(output, readable_json(data).encode())
     network = data["network"]
     if isinstance(network, str) or "links" not in network:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import ExitStatus, InputError, located
+from .options import OUTPUT_FILE, PATH
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ..exchange.msccl.flow import Flow
     from ..exchange.msccl.links import Program
 
-_FILE = click.Path(path_type=Path)
 
 #: Names of the dialects and placements, as :mod:`cwb.exchange.msccl` has them.
 DIALECTS = ("msccl", "msccl-executor", "rccl")
@@ -28,8 +28,8 @@ PROTOCOLS = ("Simple", "LL", "LL128")
 
 
 @click.command("msccl")
-@click.argument("schedule", type=_FILE, metavar="SCHEDULE")
-@click.option("--output", "-o", required=True, type=_FILE, metavar="XML", help="Where the algorithm is written.")
+@click.argument("schedule", type=PATH, metavar="SCHEDULE")
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="XML", help="Where the algorithm is written.")
 @click.option("--dialect", type=click.Choice(DIALECTS), default="msccl", show_default=True, help="The runtime.")
 @click.option("--proto", type=click.Choice(PROTOCOLS), default="Simple", show_default=True)
 @click.option(
@@ -76,8 +76,6 @@ def export_msccl(
     from ..exchange.msccl.lower import Target, lower
     from ..exchange.msccl.write import xml_text
 
-    if not output.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     flow = read_flow(schedule)
     low, high = size_range(min_bytes, max_bytes, flow)
     target = Target(dialect_of(dialect), name or output.stem, proto, instances, placement, low, high, fused)
@@ -119,11 +117,11 @@ def size_range(min_bytes: str, max_bytes: str | None, flow: Flow) -> tuple[int, 
 
 
 @click.command("msccl")
-@click.argument("file", type=_FILE, metavar="XML")
+@click.argument("file", type=PATH, metavar="XML")
 @click.option("--topology", required=True, metavar="SPEC", help="The network; GPU i is its rank i.")
 @click.option("--size", metavar="SIZE", default="1 GiB", show_default=True, help="Full buffer of the collective.")
 @click.option("--name", help="Name of the instance; by default the file's.")
-@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the schedule is written.")
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Where the schedule is written.")
 def import_msccl(file: Path, topology: str, size: str, name: str | None, output: Path) -> None:
     """Import an MSCCL algorithm (XML) of any origin as a schedule in steps.
 
@@ -139,8 +137,6 @@ def import_msccl(file: Path, topology: str, size: str, name: str | None, output:
     from ..schedules.files import write_schedule
     from ..schedules.verify import verify
 
-    if not output.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     algorithm = read_algorithm(file)
     network = network_of_spec(topology)
     with located(source="--size"):

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.errors import ExitStatus, InputError, located
+from ..core.errors import ExitStatus, located
 from .msccl import busiest_link, network_of_spec, read_flow, size_range, told_busiest, unlinked
+from .options import OUTPUT_FILE, PATH
 from .streams import echo
 
 if TYPE_CHECKING:
     from ..exchange.mscclpp.check import Checked
 
-_FILE = click.Path(path_type=Path)
-
 
 @click.command("mscclpp")
-@click.argument("schedule", type=_FILE, metavar="SCHEDULE")
-@click.option("--output", "-o", required=True, type=_FILE, metavar="JSON", help="Where the plan is written.")
+@click.argument("schedule", type=PATH, metavar="SCHEDULE")
+@click.option("--output", "-o", required=True, type=OUTPUT_FILE, metavar="JSON", help="Where the plan is written.")
 @click.option("--protocol", type=click.Choice(["Simple", "LL"]), default="Simple", show_default=True)
 @click.option(
     "--channel",
@@ -66,8 +65,6 @@ def export_mscclpp(
     from ..exchange.mscclpp.lower import Target, lower
     from ..exchange.mscclpp.write import json_text
 
-    if not output.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     flow = read_flow(schedule)
     low, high = size_range(min_bytes, max_bytes, flow)
     target = Target(name or output.stem, protocol, channel, box, instances, inplace, low, high)

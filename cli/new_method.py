@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from ..core.errors import InputError
+from .options import PATH
 from .streams import echo
 
 #: The folder that is copied, under ``examples/``, and its files: a method of that name.
@@ -25,7 +26,7 @@ _LONGEST = 40
 
 @click.command(name="new-method")
 @click.argument("name")
-@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.argument("folder", required=False, type=PATH)
 def new_method(name: str, folder: Path | None) -> None:
     """Write a FOLDER with a method NAME of your own: a declared model that can be solved, tested and changed.
 

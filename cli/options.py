@@ -33,6 +33,26 @@ _NUMBER = re.compile(
 )
 
 
+class OutputFile(click.Path):
+    """A file to be written: rejected before anything is computed if it is a folder, or its folder does not exist."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+        self.name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read and check a path."""
+        path: Any = super().convert(value, param, ctx)
+        if path.is_dir():
+            raise InputError("is a directory", source=str(path))
+        if not path.parent.is_dir():
+            raise InputError("its folder does not exist; expected a file in one that does", source=str(path))
+        return path
+
+
+PATH, OUTPUT_FILE = click.Path(path_type=Path), OutputFile()
+
+
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
     """Read ``name=value`` pairs; a value that begins like a JSON list is one, everything else is text.
 

@@ -12,6 +12,7 @@ from ..core.errors import InputError, located
 from ..core.files import write_whole
 from . import completion
 from .edits import load_edited, network_edits
+from .options import OUTPUT_FILE, PATH
 from .streams import echo
 from .table import selected, selecting
 
@@ -29,7 +30,7 @@ _HEAD = 65536
 @click.argument(
     "name", metavar="NAME|SCHEDULE|NETWORK", required=False, shell_complete=completion.of(completion.plots, files=True)
 )
-@click.argument("records", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("records", nargs=-1, type=PATH)
 @selecting
 @click.option("--kind", type=click.Choice(KINDS), help="Plot of a schedule.  [default: heatmap]")
 @click.option(
@@ -40,12 +41,10 @@ _HEAD = 65536
 @click.option("--tree", "trees", type=click.IntRange(0), multiple=True, help="Tree to draw, from 0; may be repeated.")
 @click.option(
     "--places",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="JSON file {site: [longitude, latitude]} for --kind map.  [default: places follow from the links]",
 )
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), help="A .svg, .pdf or .png file; of a schedule also .html."
-)
+@click.option("--output", "-o", type=OUTPUT_FILE, help="A .svg, .pdf or .png file; of a schedule also .html.")
 @network_edits
 def plot(
     name: str | None,
@@ -201,8 +200,6 @@ def plot_schedule(
         form = "html" if paged else picture_format(output)
     except InputError as error:
         raise InputError(f"{error.problem}, .html", source=error.source) from None
-    if not output.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     coordinates = None if places is None else read_places(places)
     chosen = None if mode is None else SimulationMode(mode)
     with located(source=str(file)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..core.errors import ExitStatus, InputError, OutOfTime
-from .options import parse_duration
+from .options import OUTPUT_FILE, PATH, parse_duration
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Where the schedule goes to."
-)
+@click.argument("file", type=PATH)
+@click.option("--output", "-o", type=OUTPUT_FILE, required=True, metavar="FILE", help="Where the schedule goes to.")
 @click.option("--time-limit", metavar="DURATION", help="Such as 60 (seconds) or '5 min'.")
 def polish(file: Path, output: Path, time_limit: str | None) -> int:
     """Shorten the schedule in FILE: move sends into earlier gaps, and let late copies come from others.

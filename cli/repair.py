@@ -10,7 +10,7 @@ import click
 
 from ..core.errors import ExitStatus, InputError, located
 from .edits import network_edits
-from .options import libraries_on_stderr, parse_duration, parse_options, progress_on_stderr
+from .options import OUTPUT_FILE, PATH, libraries_on_stderr, parse_duration, parse_options, progress_on_stderr
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=PATH)
 @click.option(
     "--change", "-c", "changes", multiple=True, metavar="A-B=NOW", help="New bandwidth of the links between two sites."
 )
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 @click.option("--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="An option of mtree-repair.")
 @click.option("--time-limit", metavar="DURATION", help="Such as 60 (seconds) or '5 min'.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
-@click.option(
-    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write the new plan to this file."
-)
+@click.option("--output", "-o", type=OUTPUT_FILE, help="Write the new plan to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as one JSON object on stdout.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @network_edits
@@ -74,8 +72,6 @@ def repair(
     from .display import show_record
     from .solve import shown_answer, write_answer
 
-    if output is not None and not output.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(output))
     if edits:
         if changes or options:
             raise click.UsageError("-c and -O are of plans of mtree; expected them without changes of links and nodes")

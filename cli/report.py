@@ -8,16 +8,17 @@ import click
 
 from ..core.errors import InputError
 from ..core.files import write_whole
+from .options import OUTPUT_FILE, PATH
 from .streams import echo
 from .table import RECORDS
 
 
 @click.command()
-@click.argument("records", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("records", nargs=-1, type=PATH)
 @click.option(
     "--output",
     "-o",
-    type=click.Path(path_type=Path),
+    type=OUTPUT_FILE,
     default=Path("report.html"),
     show_default=True,
     help="Write to this .html file.",

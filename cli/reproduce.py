@@ -12,7 +12,7 @@ import click
 from ..core.errors import ExitStatus, InputError
 from ..core.files import write_whole
 from ..core.published import Finding, PublishedRow
-from .options import parse_duration, progress_on_stderr
+from .options import OUTPUT_FILE, parse_duration, progress_on_stderr
 from .signals import INTERRUPTED
 from .streams import echo
 
@@ -33,9 +33,7 @@ from .streams import echo
     type=click.Choice(["text", "latex", "md", "csv", "json"]),
     help="By default that of the output's suffix, else text.",
 )
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), help="Write to this file (.tex, .md, .csv, .txt, .json)."
-)
+@click.option("--output", "-o", type=OUTPUT_FILE, help="Write to this file (.tex, .md, .csv, .txt, .json).")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def reproduce(
     paper: str | None,

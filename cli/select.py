@@ -12,7 +12,7 @@ from ..core.errors import ExitStatus, InputError, located
 from . import completion
 from .folders import check_new, new_folder
 from .msccl import DIALECTS, PLACEMENTS, PROTOCOLS
-from .options import libraries_on_stderr, parse_duration, plugged, progress_on_stderr, telling_on_stderr
+from .options import PATH, libraries_on_stderr, parse_duration, plugged, progress_on_stderr, telling_on_stderr
 from .signals import INTERRUPTED
 from .streams import echo
 
@@ -32,7 +32,7 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broa
 @click.command()
 @click.argument("instance", shell_complete=completion.of(completion.instances, files=True))
 @click.option("--collective", type=click.Choice(COLLECTIVES), help="Replaces the instance's.")
-@click.option("--output", "-o", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="A new folder.")
+@click.option("--output", "-o", required=True, type=PATH, metavar="FOLDER", help="A new folder.")
 @click.option("--min-bytes", metavar="SIZE", default="1 KiB", show_default=True, help="First size that is chosen for.")
 @click.option("--max-bytes", metavar="SIZE", default="1 GiB", show_default=True, help="Last size that is chosen for.")
 @click.option("--models", metavar="LIST", help="Such as 'ring, dbt, forestcoll k=2'.  [default: those that are fast]")

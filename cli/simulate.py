@@ -14,7 +14,7 @@ from ..core.errors import ExitStatus, InputError
 from ..core.pipelining import LatencyModel
 from ..core.trace import SimulationMode
 from ..core.units import UnitKind, parse
-from .options import limited
+from .options import OUTPUT_FILE, PATH, limited
 from .streams import console, echo
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..core.schedule import Floats, Ints
     from ..core.trace import Trace
     from ..schedules.completion import Completion
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 #: Busiest links that are listed.
 LISTED = 5
@@ -57,7 +55,7 @@ RESERVED = "what if every tree kept the rate that is best for it"
 
 
 @click.command()
-@click.argument("file", type=_FILE)
+@click.argument("file", type=PATH)
 @click.option(
     "--mode",
     type=click.Choice([mode.value for mode in SimulationMode]),
@@ -81,7 +79,9 @@ RESERVED = "what if every tree kept the rate that is best for it"
     help="Time that a chunk takes on a link in addition to its bytes, with --reserve.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
-@click.option("--trace", "trace_file", type=_FILE, metavar="JSON", help="Write a Chrome trace (Perfetto opens it).")
+@click.option(
+    "--trace", "trace_file", type=OUTPUT_FILE, metavar="JSON", help="Write a Chrome trace (Perfetto opens it)."
+)
 @limited
 def simulate(
     file: Path,
@@ -118,8 +118,6 @@ def simulate(
     from ..schedules.proof import proof_of
     from ..schedules.simulate import simulate as run
 
-    if trace_file is not None and not trace_file.parent.is_dir():
-        raise InputError("its folder does not exist", source=str(trace_file))
     read = read_schedule(file)
     instance, answer = read.instance, read.answer
     model = LatencyModel(latency_model or LatencyModel.PROPAGATION)

@@ -17,6 +17,7 @@ from ..core.files import write_whole
 from . import completion
 from .edits import network_edits
 from .options import (
+    OUTPUT_FILE,
     libraries_on_stderr,
     log_of_solver,
     not_nan,
@@ -96,10 +97,10 @@ MAX_PRINTED_SLOTS = 100_000
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
 @click.option("--log-file", type=click.Path(dir_okay=False), help="Where the solver writes its log; - is stderr.")
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write the answer to this file.")
+@click.option("--output", "-o", type=OUTPUT_FILE, help="Write the answer to this file.")
 @click.option(
     "--write-model",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     help="Write the last model that was passed to the solver to this file, .mps or .lp.",
 )
 @click.option(
@@ -108,13 +109,13 @@ MAX_PRINTED_SLOTS = 100_000
     metavar="K",
     help="The K best different answers of --formulation; -o out.json writes out-1.json to out-K.json.",
 )
-@click.option("--append", type=click.Path(dir_okay=False, path_type=Path), help="Append the record to this JSONL file.")
+@click.option("--append", type=OUTPUT_FILE, help="Append the record to this JSONL file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as one JSON object on stdout.")
 @click.option("--explain", "explained", is_flag=True, help="Where there is no answer, name conditions that clash.")
 @click.option("--sensitivity", "sensitive", is_flag=True, help="Report what more bandwidth is worth, by solving again.")
 @click.option(
     "--picture",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     help="Draw the network with --sensitivity into this file, .svg, .pdf or .png.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
@@ -173,9 +174,6 @@ def solve(
     model = registry.formulation(formulation).name if formulation else model or ""
     if picture is not None and not sensitive:
         raise InputError("the picture of --sensitivity; expected that beside it", source="--picture")
-    for path in (output, write_model, append, picture):
-        if path is not None and not path.parent.is_dir():
-            raise InputError("its folder does not exist; expected a file in one that does", source=str(path))
     stop = threading.Event()
     context.with_resource(stop_on_interrupt(stop))  # also while the file and the record are written
     limit_s, own = parse_duration(time_limit, "--time-limit"), parse_solver_options(solver_options)

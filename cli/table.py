@@ -12,6 +12,7 @@ import click
 from ..core.errors import InputError, located
 from ..core.files import write_whole
 from . import completion
+from .options import OUTPUT_FILE, PATH
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def selected(records: tuple[Path, ...], where: Sequence[str], only: str | None) 
 
 @click.command()
 @click.argument("name", required=False, shell_complete=completion.of(completion.tables), metavar="NAME")
-@click.argument("records", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("records", nargs=-1, type=PATH)
 @selecting
 @click.option("--columns", metavar="NAMES", help="Columns to show, in this order, such as 'method,size,busbw'.")
 @click.option("--pivot", metavar="ROWS×COLUMNS", help="A column for each value of a label, such as method×size.")
@@ -67,9 +68,7 @@ def selected(records: tuple[Path, ...], where: Sequence[str], only: str | None) 
     type=click.Choice(["latex", "md", "csv", "text", "html"]),
     help="By default that of the output's suffix, else text on a terminal and latex elsewhere.",
 )
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), help="Write to this file (.tex, .md, .csv, .txt, .html)."
-)
+@click.option("--output", "-o", type=OUTPUT_FILE, help="Write to this file (.tex, .md, .csv, .txt, .html).")
 @click.option("--standalone", is_flag=True, help="A LaTeX document that compiles by itself.")
 def table(
     name: str | None,

@@ -15,7 +15,7 @@ from ..core.files import write_whole
 from ..core.units import SIZES, TIMES, UnitKind, amount, parse
 from . import completion
 from .edits import load_edited, network_edits
-from .options import parse_duration, parse_options, plugged, progress_on_stderr
+from .options import OUTPUT_FILE, parse_duration, parse_options, plugged, progress_on_stderr
 from .streams import console, echo
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ _LISTED = 20
 @click.option("--time-limit", metavar="DURATION", help="Limit of each run of a method, such as '60 s'.")
 @click.option(
     "--timeline",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     help="Draw the tasks over time into this file, .svg, .pdf or .png.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
