@@ -25,6 +25,7 @@ from cwb.core.answers import Answer
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.fabric import expand, parse_fabric
 from cwb.core.instance import Instance
+from cwb.core.ragged import offsets
 from cwb.core.schedule import Chunks, Sends, StepSchedule
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import TreeKind, TreePacking
@@ -119,7 +120,7 @@ def leaf_spine(n: int = 1024, leaves: int = 32) -> tuple[Instance, Answer]:
     root, index = np.repeat(np.arange(n), n - 1), np.tile(np.arange(n - 1), n)
     parent, child = (root + index // 8) % n, (root + index + 1) % n
     apart = parent % leaves != child % leaves
-    offset = np.concatenate([[0], np.cumsum(np.where(apart, 4, 2))])
+    offset = offsets(np.where(apart, 4, 2))
     first, last = offset[:-1], offset[1:] - 1
     path = np.empty(offset[-1], dtype=np.int64)
     path[first], path[last] = 2 * parent, 2 * child + 1

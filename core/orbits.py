@@ -10,6 +10,7 @@ import numpy as np
 
 from .display import Shown
 from .errors import InputError
+from .ragged import offsets
 from .schedule import Ints
 from .topology import Link, Topology
 from .trees import TreeKind, TreePacking
@@ -207,14 +208,10 @@ def joined(parts: Sequence[TreePacking]) -> TreePacking:
         parts[0],
         root=np.concatenate([part.root for part in parts]),
         units=np.concatenate([part.units for part in parts]),
-        edge_offset=_offsets([part.edge_offset for part in parts]),
+        edge_offset=offsets(np.concatenate([np.diff(part.edge_offset) for part in parts])),
         parent=np.concatenate([part.parent for part in parts]),
         child=np.concatenate([part.child for part in parts]),
-        path_offset=_offsets([part.path_offset for part in parts]),
+        path_offset=offsets(np.concatenate([np.diff(part.path_offset) for part in parts])),
         path_links=np.concatenate([part.path_links for part in parts]),
         reduction=joined(halves) if halves else None,
     )
-
-
-def _offsets(parts: Sequence[Ints]) -> Ints:
-    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in parts]))]).astype(np.int64)

@@ -141,11 +141,7 @@ def reserve(
 
 def _uses(packing: TreePacking) -> tuple[Ints, Ints]:
     """Which tree uses which link, both ways."""
-    trees, links = [], []
-    for part in packing.passes:
-        edges = np.repeat(np.arange(len(part)), np.diff(part.edge_offset))
-        trees.append(np.repeat(edges, np.diff(part.path_offset)))
-        links.append(part.path_links)
+    trees, links = zip(*((part.path_tree, part.path_links) for part in packing.passes), strict=True)
     return np.concatenate(trees), np.concatenate(links)
 
 

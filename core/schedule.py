@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .display import Shown
 from .errors import InputError
+from .ragged import offsets, ranges
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -131,10 +132,14 @@ class Sends(Shown):
         """Some of the sends, in the order of the index."""
         chosen = np.flatnonzero(index) if index.dtype == np.bool_ else np.asarray(index, dtype=np.int64)
         hops = self.hops[chosen]
-        offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
-        within = np.arange(offset[-1]) - np.repeat(offset[:-1], hops)
-        links = self.path_links[np.repeat(self.path_offset[:-1][chosen], hops) + within]
-        return Sends(self.chunk[chosen], self.source[chosen], self.target[chosen], self.reduce[chosen], offset, links)
+        return Sends(
+            self.chunk[chosen],
+            self.source[chosen],
+            self.target[chosen],
+            self.reduce[chosen],
+            offsets(hops),
+            self.path_links[ranges(self.path_offset[chosen], hops)],
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -224,6 +229,6 @@ def sends_from_lists(
         np.asarray(source, dtype=np.int64),
         np.asarray(target, dtype=np.int64),
         flags,
-        np.concatenate([[0], np.cumsum(hops)]).astype(np.int64),
+        offsets(hops),
         flat,
     )

@@ -103,6 +103,16 @@ class TreePacking(Shown):
             return (self,)
         return self.reduction, replace(self, kind=TreeKind.OUT, reduction=None)
 
+    @property
+    def edge_tree(self) -> Ints:
+        """For each edge, the tree that it belongs to."""
+        return np.repeat(np.arange(len(self)), np.diff(self.edge_offset))
+
+    @property
+    def path_tree(self) -> Ints:
+        """For each entry of ``path_links``, the tree that it belongs to."""
+        return np.repeat(self.edge_tree, np.diff(self.path_offset))
+
     def __len__(self) -> int:
         return len(self.root)
 

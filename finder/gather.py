@@ -16,6 +16,7 @@ from ..algorithms.breadth_first.broadcast import Shares
 from ..core.effort import require_schedulable
 from ..core.errors import InputError, Unsupported
 from ..core.instance import Instance
+from ..core.ragged import ranges
 from ..core.schedule import Chunks, Ints, Sends, StepSchedule
 
 #: More sends than this take more memory than a small machine has.
@@ -83,8 +84,7 @@ class Gather:
 
 def expand(first: Ints, count: Ints) -> tuple[Ints, Ints]:
     """Count up from every first number: give the place of the range, and the number, of every entry of all ranges."""
-    place = np.repeat(np.arange(len(first)), count)
-    return place, np.arange(len(place)) - np.repeat(np.cumsum(count) - count, count) + first[place]
+    return np.repeat(np.arange(len(first)), count), ranges(first, count)
 
 
 def check_size(sends: int) -> None:

@@ -201,7 +201,7 @@ def _trees(answer: TreePacking, change: Change, changed: Instance) -> tuple[Tree
     numbers = [new_number.get(node, -1) for node in change.node[list(change.old.tree_nodes)].tolist()]
     place = np.array(numbers, dtype=np.int64)
     carried: Floats = answer.units.astype(np.float64) * float(answer.unit_bytes)
-    old_ways = [_ways(change, part, np.repeat(carried, np.diff(part.edge_offset))) for part in answer.passes]
+    old_ways = [_ways(change, part, carried[part.edge_tree]) for part in answer.passes]
     loads = Loads(change)
     for ways in old_ways:
         loads.keep(ways)
@@ -218,7 +218,7 @@ def _trees(answer: TreePacking, change: Change, changed: Instance) -> tuple[Tree
         offset, parent, child, number = columns([trees[at] for _, _, trees in found])
         taken = Taken(*_ends(change, part, parent, child), number, np.repeat(size, np.diff(offset)))
         path = taken.led(ways, change)
-        stays = np.repeat(np.isin(np.arange(len(part)), which), np.diff(part.edge_offset))
+        stays = np.isin(part.edge_tree, which)
         parts.append((ways, ways.gone(change), taken.told(ways, change, path.moved, stays)))
         tree = (root, units, unit_bytes, offset, place[parent], place[child])
         passes.append(TreePacking(changed.sha256, part.kind, *tree, path.offset, path.links))

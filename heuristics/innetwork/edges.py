@@ -9,6 +9,7 @@ import numpy as np
 
 from ...algorithms.schedules.compose import reverse_links
 from ...core.errors import Unsupported
+from ...core.ragged import offsets
 from ...core.schedule import Floats, Ints
 from ...core.topology import NodeKind, Topology
 
@@ -78,7 +79,7 @@ def tree_edges(topology: Topology) -> TreeEdges:
     forth = np.array([link for _, _, path in found for link in path], dtype=np.int64)
     turned = np.array([int(back[link]) for _, _, path in found for link in path[::-1]], dtype=np.int64)
     rates = np.array([float(link.bandwidth_Bps) for link in topology.links])
-    offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+    offset = offsets(hops)
     like = _alike(len(number), len(topology.ranks), tail, head)
     return TreeEdges(len(topology.ranks), len(number), tail, head, offset, forth, turned, rates, like)
 

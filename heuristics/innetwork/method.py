@@ -83,8 +83,7 @@ def _busiest_s(topology: Topology, packing: TreePacking) -> Fraction:
     """Seconds of the most loaded link, exactly; trees load both directions alike."""
     load = np.zeros(len(topology.links), dtype=np.int64)
     for part in packing.passes:
-        units = np.repeat(np.repeat(part.units, np.diff(part.edge_offset)), np.diff(part.path_offset))
-        np.add.at(load, part.path_links, units)
+        np.add.at(load, part.path_links, part.units[part.path_tree])
     rates = (link.bandwidth_Bps for link in topology.links)
     return max(units / rate for units, rate in zip(load.tolist(), rates, strict=True)) * packing.unit_bytes
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.budget import Budget
 from ...core.kernel import kernel
+from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Floats, Ints
 from ...core.trees import TreeKind, TreePacking
 from .edges import TreeEdges
@@ -142,7 +143,7 @@ def packing_of(edges: TreeEdges, trees: Counter[tuple[int, ...]], sha256: str, s
     roots = np.array([root for root, *_ in rooted], dtype=np.int64)
     parent, child, edge = (np.concatenate([tree[column] for tree in rooted]) for column in (1, 2, 3))
     hops = edges.offset[edge + 1] - edges.offset[edge]
-    ends, offset = (np.concatenate([[0], np.cumsum(n)]).astype(np.int64) for n in ([len(r[1]) for r in rooted], hops))
+    ends, offset = (offsets(n) for n in ([len(r[1]) for r in rooted], hops))
     downwards = np.repeat(parent == edges.tail[edge], hops)
     forth, back = _links(edges, edge, edges.forth), _links(edges, edge, edges.back)
     units = np.array(list(trees.values()), dtype=np.int64)
@@ -162,8 +163,7 @@ def _prices(edges: TreeEdges, used_Bps: Floats) -> Floats:
 def _links(edges: TreeEdges, tree: Ints, links: Ints) -> Ints:
     """Links of all edges of a tree, one way."""
     count = edges.offset[tree + 1] - edges.offset[tree]
-    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    return np.asarray(links[np.repeat(edges.offset[tree], count) + within], dtype=np.int64)
+    return np.asarray(links[ranges(edges.offset[tree], count)], dtype=np.int64)
 
 
 def _pruned(edges: TreeEdges, tree: Ints) -> Ints | None:

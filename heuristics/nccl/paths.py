@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...algorithms.graphs.distances import Paths, route
+from ...core.ragged import offsets
 from ...core.watch import ask
 from .boxes import Boxes, Nic
 
@@ -111,5 +112,5 @@ class Hops:
 
 def as_paths(ways: Sequence[tuple[int, ...]]) -> Paths:
     """Ways as columns."""
-    offset = np.concatenate([[0], np.cumsum([len(way) for way in ways])]).astype(np.int64)
+    offset = offsets([len(way) for way in ways])
     return Paths(offset, np.array([link for way in ways for link in way], dtype=np.int64))

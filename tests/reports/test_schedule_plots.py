@@ -13,6 +13,7 @@ from math import dist
 import numpy as np
 import pytest
 from cwb.core.errors import InputError
+from cwb.core.ragged import offsets
 from cwb.core.schedule import sends_from_lists
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trace import SimulationMode, Trace
@@ -59,7 +60,7 @@ def packing(trees=6, kind=TreeKind.OUT):
     """Trees from rank 0 to rank 1, through the switch and directly in turn."""
     paths = [[0, 1] if tree % 2 == 0 else [4] for tree in range(trees)]
     ones = np.ones(trees, dtype=np.int64)
-    offset = np.concatenate([[0], np.cumsum([len(path) for path in paths])]).astype(np.int64)
+    offset = offsets([len(path) for path in paths])
     flat = np.array([link for path in paths for link in path], dtype=np.int64)
     return TreePacking(
         "sha",
@@ -109,7 +110,7 @@ def two_boxes():
         np.array([0, 9, 18]),
         np.array([parent for parent, _, _ in rows]),
         np.array([child for _, child, _ in rows]),
-        np.concatenate([[0], np.cumsum(hops)]),
+        offsets(hops),
         np.array([link[pair] for _, _, path in rows for pair in path]),
     )
 

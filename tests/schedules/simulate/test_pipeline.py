@@ -13,6 +13,7 @@ import pytest
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import InputError
 from cwb.core.pipelining import ENOUGH, PIECES
+from cwb.core.ragged import offsets
 from cwb.core.timing import BandwidthChange, Semantics, Timing
 from cwb.core.trace import SimulationMode
 from cwb.core.trees import TreeKind, TreePacking
@@ -131,7 +132,7 @@ def through_switches(make, data, kind):
             np.arange(len(roots) + 1) * (n - 1),
             np.array(parent),
             np.array(child),
-            np.concatenate([[0], np.cumsum([len(path) for path in paths])]),
+            offsets([len(path) for path in paths]),
             np.array([link for path in paths for link in path]),
         )
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+from cwb.core.ragged import offsets
 from cwb.core.trees import TreeKind, TreePacking
 
 
@@ -24,7 +25,7 @@ def packing(instance, kind, trees, units, unit=None, reduction=None):
         np.array([tree[0][0] for tree in trees]),
         np.array(units),
         instance.demand.size_bytes / sum(units) if unit is None else Fraction(unit),
-        np.concatenate([[0], np.cumsum([len(tree) for tree in trees])]),
+        offsets([len(tree) for tree in trees]),
         np.array([p for p, _ in edges]),
         np.array([c for _, c in edges]),
         np.arange(len(edges) + 1),

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
+from cwb.core.ragged import offsets
 from cwb.core.schedule import Chunks, Schedule, StepSchedule, sends_from_lists
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import TreeKind, TreePacking
@@ -198,10 +199,6 @@ def trees_of(instance, kind, trees, reduction=None):
     topology = instance.network
     edges = [edge for _, _, branch in trees for edge in branch]
     paths = [links_along(topology, nodes[::-1] if kind is TreeKind.IN else nodes) for _, _, nodes in edges]
-
-    def offsets(lengths):
-        return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
     return instance, TreePacking(
         instance.sha256,
         kind,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from cwb.core.ragged import offsets
 from cwb.core.schedule import Schedule, StepSchedule
 from cwb.core.trees import TreePacking
 
@@ -156,19 +157,16 @@ def drop_tree(packing, tree):
     spans = [np.arange(packing.edge_offset[t], packing.edge_offset[t + 1]) for t in trees]
     edges = np.concatenate(spans) if spans else np.zeros(0, dtype=np.int64)
 
-    def ends(lengths):
-        return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
     paths = [packing.path_links[packing.path_offset[e] : packing.path_offset[e + 1]] for e in edges]
     reduction = packing.reduction
     return replace(
         packing,
         root=packing.root[trees],
         units=packing.units[trees],
-        edge_offset=ends([len(s) for s in spans]),
+        edge_offset=offsets([len(s) for s in spans]),
         parent=packing.parent[edges],
         child=packing.child[edges],
-        path_offset=ends([len(path) for path in paths]),
+        path_offset=offsets([len(path) for path in paths]),
         path_links=np.concatenate([*paths, np.zeros(0, dtype=np.int64)]),
         reduction=reduction and drop_tree(reduction, tree),
     )
