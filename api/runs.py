@@ -181,11 +181,11 @@ def verify(
     certificate : Certificate, optional
         Of the bound; by default the run's.
     """
-    from ..schedules import judge
+    from ..schedules import verdict_of
 
     if answer is None:
         certificate = certificate or (run.proved_by if isinstance(run, Run) else getattr(run, "certificate", None))
-    return judge(*answered(run, answer), certificate)
+    return verdict_of(*answered(run, answer), certificate)
 
 
 def simulate(

@@ -1,7 +1,7 @@
 """Schedules as MSCCL files and back: every method, collective, network and runtime; foreign files; mutants; sizes.
 
     python benchmarks/exchange.py                         # all of the sweep, a line for each network
-    python benchmarks/exchange.py --mutations 2000        # single changes of right files, judged twice
+    python benchmarks/exchange.py --mutations 2000        # single changes of right files, verified twice
     python benchmarks/exchange.py --sizes 64 256 1024     # seconds and memory of export and check
     python benchmarks/exchange.py --examples              # the example of every method, as Chakra traces
     python benchmarks/exchange.py --samples FOLDER        # foreign files: check, and of XML files back to a schedule
@@ -191,7 +191,7 @@ def exported(instance: Instance, answer: Written, single: dict[tuple[int, int], 
         except InputError as error:
             yield refused(error)
             continue
-        yield judged(instance, answer, flow, found, dialect, single)
+        yield verified(instance, answer, flow, found, dialect, single)
 
 
 def traced(instance: Instance, answer: Written, flow: Flow, single: dict[tuple[int, int], tuple[int, ...]]) -> str:
@@ -311,7 +311,7 @@ def refused(error: InputError) -> str:
     return f"refused!{error}"
 
 
-def judged(
+def verified(
     instance: Instance,
     answer: Written,
     flow: Flow,
@@ -381,7 +381,7 @@ def paths(instance: Instance, answer: Written) -> Iterator[tuple[int, tuple[int,
 
 
 def mutants(count: int) -> int:
-    """Change right files in one place each, and judge every one twice."""
+    """Change right files in one place each, and verify every one twice."""
     from families import FAMILIES
     from mutants import MUTATIONS, mutant
     from programs import exchange_all_reduce, ring_all_gather
@@ -393,7 +393,7 @@ def mutants(count: int) -> int:
         flow = flow_of(*FAMILIES[name]())
         programs += [lower(flow, Target(one)) for one in (runtime, DIALECTS["rccl"])]
     right = (lambda one: bool(check_algorithm(one, [runtime]).problems)), (lambda one: is_right(one, 24))
-    return max(judged_mutants(count, "files", programs, MUTATIONS, mutant, *right), plan_mutants(count))
+    return max(verified_mutants(count, "files", programs, MUTATIONS, mutant, *right), plan_mutants(count))
 
 
 def plan_mutants(count: int) -> int:
@@ -409,10 +409,10 @@ def plan_mutants(count: int) -> int:
         targets = planning.Target(), planning.Target(protocol="LL", inplace=True), planning.Target(box=2)
         made += [planning.lower(flow, one) for one in targets]
     right = (lambda one: bool(plans.check_plan(one).problems)), is_right
-    return judged_mutants(count, "plans", made, changes.CHANGES, changes.mutant, *right)
+    return verified_mutants(count, "plans", made, changes.CHANGES, changes.mutant, *right)
 
 
-def judged_mutants(
+def verified_mutants(
     count: int,
     what: str,
     programs: Sequence[Any],
@@ -421,7 +421,7 @@ def judged_mutants(
     refuses: Callable[[Any], bool],
     is_right: Callable[[Any], bool],
 ) -> int:
-    """Judge changes twice, and print how often which of the two found something."""
+    """Verify changes twice, and print how often which of the two found something."""
     counts: Counter[tuple[bool, bool]] = Counter()
     missed: list[str] = []
     began = perf_counter()

@@ -15,7 +15,7 @@ from fractions import Fraction
 import cwb
 from cwb.core.answers import Placement
 from cwb.instances import load
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from rich.console import Console
 from rich.table import Table
 
@@ -39,7 +39,7 @@ def printed_load(layer: int) -> Fraction:
     """The largest load of a layer of the printed placement, by the verifier."""
     instance = load(f"experts(gpus=8, slots=2, groups=4, nodes=2, loads={LAYERS[layer]})")
     slots = tuple(zip(PRINTED[layer][::2], PRINTED[layer][1::2], strict=True))
-    verdict = judge(instance, Placement((slots,)))
+    verdict = verdict_of(instance, Placement((slots,)))
     assert verdict.ok, verdict.violations
     return Fraction(verdict.objective or 0)
 

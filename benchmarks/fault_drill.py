@@ -316,7 +316,7 @@ def bad_methods(drill: Drill) -> str:
         },
     )
     drill.expect("an incumbent was lost", ok=all(found[f"fault-{n}"]["incumbent"] for n in ("hang", "deaf", "crash")))
-    drill.expect("the answer of what hung was not judged", ok=found["fault-hang"]["verified"] is True)
+    drill.expect("the answer of what hung was not verified", ok=found["fault-hang"]["verified"] is True)
     seconds = ", ".join(
         f"{name.removeprefix('fault-')} {line['seconds']['total']:.1f} s" for name, line in found.items()
     )

@@ -31,7 +31,7 @@ from cwb.core.budget import Budget, Lap
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.topology import Topology
 from cwb.harness import registry
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 
 GATHER = Demand(CollectiveKind.ALL_GATHER, Fraction(2**30))
 PHASES = ("optimum", "split", "pack", "expand", "verify")
@@ -109,7 +109,7 @@ def measure(network: str, seed: int | None, limit_s: float | None, limit_bytes: 
     clock = ProcessorClock(limit_s)
     try:
         outcome = method.run(asked, None, Budget(clock=clock), method.options(symmetry="none"))
-        verdict = None if outcome.answer is None else judge(asked, outcome.answer, outcome.certificate, clock)
+        verdict = None if outcome.answer is None else verdict_of(asked, outcome.answer, outcome.certificate, clock)
     except MemoryError:
         return (*begin, "out of memory")
     total = process_time() - clock.begin

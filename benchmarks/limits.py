@@ -363,7 +363,7 @@ def main() -> int:
     )
     parser.add_argument("--output", "-o", type=Path, help="JSONL file with what was measured, as it comes; it goes on")
     parser.add_argument("--page", type=Path, help="what the table of this page needs, which is written into it")
-    parser.add_argument("--by-cpu", action="store_true", help="judge by processor time: other work is on the machine")
+    parser.add_argument("--by-cpu", action="store_true", help="count processor time: other work is on the machine")
     parser.add_argument("--smoke", action="store_true", help="one limit and one Ctrl-C, of two models")
     arguments = parser.parse_args()
     if arguments.smoke:

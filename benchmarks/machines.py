@@ -97,15 +97,15 @@ def main() -> int:
     which.add_argument("--smoke", action="store_true", help="the right files of fuzz_machines.py")
     options = parser.parse_args()
     if not options.smoke:
-        return judged(options.samples)
+        return verified(options.samples)
     with tempfile.TemporaryDirectory() as made:
         for name, (texts, _) in READERS.items():
             for i, text in enumerate(texts):
                 (Path(made) / f"{name}-{i}.{'json' if text[0] == '{' else 'txt'}").write_text(text)
-        return judged(Path(made))
+        return verified(Path(made))
 
 
-def judged(folder: Path) -> int:
+def verified(folder: Path) -> int:
     """Import what is in a folder, and say what it was."""
     outcomes: Counter[str] = Counter()
     for path, kind in _found(folder):

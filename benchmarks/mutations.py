@@ -28,7 +28,7 @@ from slow_replay import is_valid
 
 
 def main() -> int:
-    """Mutate, judge twice, print the counts."""
+    """Mutate, verify twice, print the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--each", type=int, default=20, help="mutants of each kind per family")
     parser.add_argument("--seed", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Seconds and peak memory of the verifier on large schedules, and of the whole judge on forests, each in a process of its own.
+"""Seconds and peak memory of the verifier on large schedules, and of verdicts on forests, each in a process of its own.
 
     python benchmarks/verify.py                 # everything
     python benchmarks/verify.py --case forest   # one of all-to-all, few-chunks, torus, ring, forest, leaf-spine
@@ -29,7 +29,7 @@ from cwb.core.ragged import offsets
 from cwb.core.schedule import Chunks, Sends, StepSchedule
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.core.trees import TreeKind, TreePacking
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.verify import verify
 from rich.console import Console
 from rich.table import Table
@@ -142,11 +142,11 @@ CASES: dict[str, Callable[[], tuple[Instance, Answer]]] = {
 
 
 def measure(name: str) -> tuple[float, float, float, bool]:
-    """Seconds to verify (trees: to judge), and peak GiB before and after."""
+    """Seconds to verify (of trees: to give the verdict), and peak GiB before and after."""
     instance, answer = CASES[name]()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     began = perf_counter()
-    report = judge(instance, answer) if isinstance(answer, TreePacking) else verify(instance, answer)
+    report = verdict_of(instance, answer) if isinstance(answer, TreePacking) else verify(instance, answer)
     seconds = perf_counter() - began
     return seconds, before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, report.ok
 

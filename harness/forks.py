@@ -139,7 +139,7 @@ class Forked:
     Parameters
     ----------
     task : Task
-        What it runs, or judges.
+        What it runs, or verifies.
     line : bytes
         Its stdin.
     stderr : file

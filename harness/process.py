@@ -74,8 +74,8 @@ class Spawned:
 class Child:
     """The process of a run, and what it tells."""
 
-    def __init__(self, task: Task, folder: Path, *, judge: bool = False) -> None:
-        asked = {"task": task.to_json(), "spool": str(folder / "answer.json"), "judge": judge}
+    def __init__(self, task: Task, folder: Path, *, verify: bool = False) -> None:
+        asked = {"task": task.to_json(), "spool": str(folder / "answer.json"), "verify": verify}
         self._stderr = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - read when the process has ended
         begin = Forked if FORKS else Spawned
         self._process: Forked | Spawned = begin(task, f"{json.dumps(asked)}\n".encode(), self._stderr)

@@ -24,7 +24,7 @@ from ..core.network_views import taken
 from ..core.record import ATTESTED, EXIT_STATUS, NONE, RECOMPUTED, RunRecord
 from ..core.solver import relative_gap
 from ..core.verdict import Verdict
-from ..schedules import judge
+from ..schedules import verdict_of
 from ..schedules.contradiction import ATTESTED_TOLERANCE
 from . import registry
 from .clock import WallClock
@@ -160,7 +160,7 @@ def run(
     with compiled_apart(instance, clock, listener):
         outcome, posed, exit_status = _answer(instance, method, solver, budget, options, listener, found, clock)
         listener.answered()
-        outcome, verdict = _judged(posed, outcome, _after_stop(limits, clock))
+        outcome, verdict = _verified(posed, outcome, _after_stop(limits, clock))
     # What was rejected or failed, was so with this solver, even if that was before it was handed a model.
     failed = outcome.status in (Status.UNSUPPORTED, Status.ERROR)
     named = solver if solver is not None and (solver.called or failed) else None
@@ -203,7 +203,7 @@ def _now() -> str:
 
 def _pool_row(rank: int, each: Alternative, posed: Instance, limits: Budget) -> dict[str, Any]:
     """One solution of a pool, as the verifier finds its answer; not verified if that takes longer than the limit."""
-    left, verdict = _judged(posed, Outcome(Status.FEASIBLE, each.answer), limits)
+    left, verdict = _verified(posed, Outcome(Status.FEASIBLE, each.answer), limits)
     return {
         "rank": rank,
         "model_objective": each.model_objective,
@@ -283,7 +283,7 @@ def _after_stop(limits: Budget, clock: WallClock) -> Budget:
     return replace(limits, time_limit_s=seconds if limits.time_limit_s is None else min(seconds, limits.time_limit_s))
 
 
-def _judged(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome, Verdict]:
+def _verified(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome, Verdict]:
     """Verify an answer; one that is not verified within the limit is left out. Without one, recompute the bound."""
     if outcome.answer is None:
         return outcome, Verdict(bound=_recomputed(posed, outcome, budget))
@@ -291,7 +291,7 @@ def _judged(posed: Instance, outcome: Outcome, budget: Budget) -> tuple[Outcome,
     limits = replace(budget, stop=stop, clock=WallClock(budget.time_limit_s))
     try:
         with broken_off(limits, 0.0, budget.stop):
-            return outcome, judge(posed, outcome.answer, outcome.certificate, budget.clock)
+            return outcome, verdict_of(posed, outcome.answer, outcome.certificate, budget.clock)
     except BrokenOff as error:
         message = f"{str(error) or budget.why_exhausted} while the answer was verified; it is left out"
         return replace(outcome, status=Status.LIMIT, answer=None, message=message), Verdict()
@@ -303,7 +303,7 @@ def _recomputed(posed: Instance, outcome: Outcome, budget: Budget) -> float | No
         return None
     limits = replace(budget, time_limit_s=BOUND_S, stop=threading.Event(), clock=WallClock(BOUND_S))
     with suppress(BrokenOff, InputError), broken_off(limits, 0.0, budget.stop):
-        return judge(posed, BoundOnly(), outcome.certificate, budget.clock).bound
+        return verdict_of(posed, BoundOnly(), outcome.certificate, budget.clock).bound
     return None
 
 

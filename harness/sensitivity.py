@@ -32,7 +32,7 @@ from ..core.sensitivity import Entry, Sensitivity, sorted_entries
 from ..core.timing import EPOCHS
 from ..core.topology import Topology
 from ..core.units import show
-from ..schedules import judge
+from ..schedules import verdict_of
 from . import registry
 from .clock import WallClock
 from .environment import spare_bytes
@@ -180,7 +180,7 @@ class _Study:
                 return None
             recomputed = None
             if outcome.answer is not None:
-                recomputed = judge(posed, outcome.answer, outcome.certificate).bound
+                recomputed = verdict_of(posed, outcome.answer, outcome.certificate).bound
         except (OutOfTime, SolverUnavailable):
             raise
         except CwbError:
@@ -264,7 +264,7 @@ class _Study:
             def kept(bandwidth: Fraction, d: int = d) -> Number | None:
                 rates = (*plan.bandwidth_Bps[:d], float(bandwidth), *plan.bandwidth_Bps[d + 1 :])
                 self.solves += 1
-                return judge(self.instance, BandwidthPlan(rates, plan.parallelism)).objective
+                return verdict_of(self.instance, BandwidthPlan(rates, plan.parallelism)).objective
 
             name = f"dimension {d + 1}, {self.instance.fabric.dimensions[d]}, others kept"
             yield Entry(name, bandwidth / 1e9), kept, Fraction(bandwidth)

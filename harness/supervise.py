@@ -143,7 +143,7 @@ class _RunWatch:
                 return RunRecord.from_json(event["record"], source="worker", place="record")
             self._take_in(event)
         record = failure(self.task, f"{message}: stopped", self.started_at, ExitStatus.LIMIT)
-        return self._judged(replace(record, status="limit", **self._told(child, why)))
+        return self._verified(replace(record, status="limit", **self._told(child, why)))
 
     def _died(self, child: Child) -> RunRecord:
         """Return how the run's process ended by itself."""
@@ -164,26 +164,26 @@ class _RunWatch:
             "seconds": {"total": time.perf_counter() - self.begun_s},
         }
 
-    def _judged(self, record: RunRecord) -> RunRecord:
+    def _verified(self, record: RunRecord) -> RunRecord:
         """Verify the last answer that the run wrote down, in another process and for as long as a run may take."""
         if not self.spooled:
             return record
         limit_s = self.task.cell.request.verifier_limit_s or _START_S
-        judge = Child(self.task, self.folder, judge=True)
+        child = Child(self.task, self.folder, verify=True)
         until_s = time.perf_counter() + _START_S
         try:
             while (left_s := until_s - time.perf_counter()) > 0 and not self.stop.is_set():
                 try:
-                    event = judge.events.get(timeout=min(left_s, 10 * _TICK_S))
+                    event = child.events.get(timeout=min(left_s, 10 * _TICK_S))
                 except queue.Empty:
                     continue
                 if event is None:
                     break
-                if event["event"] == "judged":
+                if event["event"] == "verified":
                     return _with_answer(record, event)
                 until_s = time.perf_counter() + limit_s + self.task.grace_s  # it has begun
         finally:
-            judge.close()
+            child.close()
         return record
 
 
@@ -199,17 +199,17 @@ def _replaces(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     return worth(new) >= worth(old)
 
 
-def _with_answer(record: RunRecord, judged: Mapping[str, Any]) -> RunRecord:
+def _with_answer(record: RunRecord, found: Mapping[str, Any]) -> RunRecord:
     """Record of the last answer of a stopped run, with the objective that the verifier computed."""
-    verified = not judged["violations"]
+    verified = not found["violations"]
     return replace(
         record,
         status="feasible",
-        objective=judged["objective"],
-        objective_unit=judged["objective_unit"],
+        objective=found["objective"],
+        objective_unit=found["objective_unit"],
         verified=verified,
-        violations=tuple(judged["violations"]),
-        metrics=judged["metrics"],
-        answer=judged["answer"],
+        violations=tuple(found["violations"]),
+        metrics=found["metrics"],
+        answer=found["answer"],
         exit_status=int(ExitStatus.OK if verified else ExitStatus.VERIFICATION_FAILED),
     )

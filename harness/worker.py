@@ -89,7 +89,7 @@ def ended(work: Callable[[], None]) -> NoReturn:
 
 
 def perform(line: bytes) -> None:
-    """Run a task, or judge what a run has left; stdout is for the messages alone."""
+    """Run a task, or verify what a run has left; stdout is for the messages alone."""
     data = json.loads(line)
     out, lock = _stdout_alone(), threading.Lock()
 
@@ -99,8 +99,8 @@ def perform(line: bytes) -> None:
             out.write(line)
             out.flush()
 
-    if data["judge"]:
-        judge_spooled(data["task"]["cell"]["request"]["model"], Path(data["spool"]), send)
+    if data["verify"]:
+        verify_spooled(data["task"]["cell"]["request"]["model"], Path(data["spool"]), send)
     else:
         run_told(Task.from_json(data["task"]), Path(data["spool"]), send)
 
@@ -223,18 +223,18 @@ def _number(value: Any) -> float | None:
     return number if number is not None and isfinite(number) else None
 
 
-def judge_spooled(model: str, spool: Path, send: Send) -> None:
+def verify_spooled(model: str, spool: Path, send: Send) -> None:
     """Verify the answer that a stopped run left behind."""
     from ..core.answers import to_json
-    from ..schedules import judge
+    from ..schedules import verdict_of
     from ..schedules.files import read_schedule
 
     send({"event": "started"})
     file = read_schedule(spool)
-    verdict = judge(file.instance, file.answer)
+    verdict = verdict_of(file.instance, file.answer)
     send(
         {
-            "event": "judged",
+            "event": "verified",
             "objective": verdict.objective,
             "objective_unit": registry.get(model).objective_unit(file.instance),
             "violations": list(verdict.violations)[:20],

@@ -9,7 +9,7 @@ from ..core.instance import Instance
 from ..core.verdict import Verdict
 
 
-def judge(
+def verdict_of(
     instance: Instance, answer: Answer, certificate: Certificate | None = None, clock: Clock | None = None
 ) -> Verdict:
     """Check an answer against its instance and a certificate against both, and measure the answer.
@@ -32,17 +32,17 @@ def judge(
     """
     clock = clock or NoClock()
     if isinstance(answer, BandwidthPlan):
-        from .bandwidth import judge_bandwidth_plan
+        from .bandwidth import bandwidth_verdict
 
         with clock.phase("verify"):
-            return judge_bandwidth_plan(instance, answer, certificate)
+            return bandwidth_verdict(instance, answer, certificate)
     if isinstance(answer, Placement):
-        from .placement import judge_placement
+        from .placement import placement_verdict
 
         with clock.phase("verify"):
-            return judge_placement(instance, answer, certificate)
-    from .collective import judge_bound, judge_collective
+            return placement_verdict(instance, answer, certificate)
+    from .collective import bound_verdict, collective_verdict
 
     if isinstance(answer, BoundOnly):
-        return judge_bound(instance, certificate, clock)
-    return judge_collective(instance, answer, certificate, clock)
+        return bound_verdict(instance, certificate, clock)
+    return collective_verdict(instance, answer, certificate, clock)

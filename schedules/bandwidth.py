@@ -27,7 +27,7 @@ TOLERANCE = 1e-7
 ROUNDING = 1e-12
 
 
-def judge_bandwidth_plan(instance: Instance, plan: BandwidthPlan, certificate: Certificate | None) -> Verdict:
+def bandwidth_verdict(instance: Instance, plan: BandwidthPlan, certificate: Certificate | None) -> Verdict:
     """Verify a bandwidth plan.
 
     Returns

@@ -69,7 +69,7 @@ SHOWN = 20
 MOST_LOWERED = 100_000
 
 
-def judge_collective(
+def collective_verdict(
     instance: Instance,
     answer: ChunkOrders | StepSchedule | Schedule | TreePacking | TreeOrbits | TranslatedTrees | StreamedSteps,
     certificate: Certificate | None,
@@ -88,20 +88,20 @@ def judge_collective(
         ``max_height`` and ``mean_height``.
     """
     if isinstance(answer, ChunkOrders):
-        return _judge_orders(instance, answer, certificate, clock)
+        return _orders_verdict(instance, answer, certificate, clock)
     with clock.phase("verify"):
         report = verify(instance, answer)
     violations = tuple(map(str, report.violations[:SHOWN]))
     if violations:
         return Verdict(violations)
     if isinstance(answer, TreePacking | TreeOrbits):
-        return _judge_trees(instance, answer, certificate, clock)
+        return _trees_verdict(instance, answer, certificate, clock)
     with clock.phase("simulate"):
         completion = completion_if_any(instance, answer, unaware=instance.timing is None)
     measured: dict[str, object] = {} if completion.seconds is None else {"busiest_link": _busiest(completion)}
     measured["warnings"] = len(report.warnings)
     if instance.timing is not None and isinstance(answer, Schedule | TranslatedTrees | StreamedSteps):
-        return _judge_epochs(instance, answer, certificate, completion, measured)
+        return _epochs_verdict(instance, answer, certificate, completion, measured)
     if completion.seconds is None or isinstance(answer, StreamedSteps):
         return Verdict((completion.why,))
     with clock.phase("simulate"):
@@ -112,7 +112,7 @@ def judge_collective(
     return _measured(instance, answer, completion.seconds, certificate, completion, measured)
 
 
-def _judge_trees(
+def _trees_verdict(
     instance: Instance, answer: TreePacking | TreeOrbits, certificate: Certificate | None, clock: Clock
 ) -> Verdict:
     """Measure trees that are right.
@@ -166,7 +166,7 @@ def heaviest(instance: Instance, answer: TreePacking | TreeOrbits) -> tuple[int,
     return heaviest_link(instance, answer) if isinstance(answer, TreePacking) else heaviest_of_orbits(instance, answer)
 
 
-def _judge_epochs(
+def _epochs_verdict(
     instance: Instance,
     answer: Schedule | TranslatedTrees | StreamedSteps,
     certificate: Certificate | None,
@@ -211,10 +211,10 @@ def time_of_grid(instance: Instance, answer: Schedule | TranslatedTrees | Stream
     return epochs * instance.timing.epoch_s
 
 
-def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
+def _orders_verdict(instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock) -> Verdict:
     """Verify orders of chunks by the pipeline of the dimensions, and as sends on links if these are not many."""
     if isinstance(instance.network, Topology):
-        return _judge_orders_on_links(instance, answer, certificate, clock)
+        return _orders_on_links_verdict(instance, answer, certificate, clock)
     if not isinstance(instance.network, WiredFabric) or instance.demand is None:
         return Verdict(("orders of chunks need a fabric with bandwidths and a collective",))
     try:
@@ -239,7 +239,7 @@ def _judge_orders(instance: Instance, answer: ChunkOrders, certificate: Certific
     return _measured(instance, answer, seconds, certificate, completion, metrics)
 
 
-def _judge_orders_on_links(
+def _orders_on_links_verdict(
     instance: Instance, answer: ChunkOrders, certificate: Certificate | None, clock: Clock
 ) -> Verdict:
     """Verify orders of chunks as sends on the links of a mesh, whose time no model of dimensions tells."""
@@ -259,7 +259,7 @@ def _judge_orders_on_links(
     return _measured(instance, answer, completion.seconds, certificate, completion, metrics)
 
 
-def judge_bound(instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
+def bound_verdict(instance: Instance, certificate: Certificate | None, clock: Clock) -> Verdict:
     """Verify an answer that is only a bound: what its certificate proves is objective and bound at once.
 
     Of what a solver attests nothing is found; to prove nothing and to name nobody is a violation.

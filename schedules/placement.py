@@ -19,7 +19,7 @@ from .placement_bounds import proved_loads
 from .questions import question_of
 
 
-def judge_placement(instance: Instance, answer: Placement, certificate: Certificate | None) -> Verdict:
+def placement_verdict(instance: Instance, answer: Placement, certificate: Certificate | None) -> Verdict:
     """Verify a placement.
 
     Returns

@@ -86,7 +86,7 @@ def solve_quadratic(
             highs.clearSolver()
             highs.run()
             left_s -= highs.getRunTime() - before
-            outcome = _judge(highs, matrix, scale, options)
+            outcome = _proved(highs, matrix, scale, options)
             if outcome.termination in _SETTLED:
                 return outcome
             best = _better(matrix, best, outcome)
@@ -146,7 +146,7 @@ def dual_bound(matrix: MatrixModel, x: FloatArray, y: FloatArray) -> float:
     return bound
 
 
-def _judge(highs: Any, matrix: MatrixModel, scale: float, options: SolverOptions) -> SessionResult:
+def _proved(highs: Any, matrix: MatrixModel, scale: float, options: SolverOptions) -> SessionResult:
     """Read HiGHS's answer to one attempt and keep only what is proved."""
     status = highs.getModelStatus()
     words = highs.modelStatusToString(status)

@@ -19,7 +19,7 @@ import cwb
 from cwb.benchmarks.adversary.fault import Fault
 from cwb.core.errors import CwbError
 from cwb.harness import Request, run
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 
 #: Relative difference of floating-point numbers that says nothing.
 ROUNDING = 1e-9
@@ -178,11 +178,11 @@ def impossible(solved: Answered, least: Fraction | float, what: str, defect: int
 
 
 def verdict(instance: Any, answer: Any, certificate: Any = None) -> tuple[Any, str | None]:
-    """Have an answer judged; give the verdict, or the error that should not have happened."""
+    """Have an answer verified; give the verdict, or the error that should not have happened."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         try:
-            return judge(instance, answer, certificate), None
+            return verdict_of(instance, answer, certificate), None
         except CwbError:
             return None, None
         except (Exception, RecursionError) as error:

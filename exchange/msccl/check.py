@@ -12,7 +12,7 @@ from .dialects import DEFAULT_MAX_BYTES, DIALECTS, MAX_CHILDREN, Dialect
 from .findings import Finding, Findings
 from .interpreter import execute
 from .lint import RULES, lint
-from .outcome import judge_outcome
+from .outcome import check_outcome
 from .program import Algorithm
 from .quirks import quirks
 from .read import parse_algorithm, read_bytes
@@ -99,7 +99,7 @@ def check_algorithm(
         for inplace in placements(algorithm):
             run = execute(algorithm, inplace=inplace)
             if run.ended:
-                root = judge_outcome(run)
+                root = check_outcome(run)
             runs["in" if inplace else "out"] = run.findings
     return Checked(path, algorithm, text or Findings(), rules, runs, root)
 

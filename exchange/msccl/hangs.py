@@ -7,7 +7,7 @@ from .machine import UNITS, Connection, Running
 from .program import RECEIVES, SENDS
 
 
-def judge_hangs(
+def check_hangs(
     blocks: list[dict[int, Running]], connections: dict[tuple[int, int, int], Connection], findings: Findings
 ) -> bool:
     """Report what hangs, and what is sent and never received; whether everything came to its end."""

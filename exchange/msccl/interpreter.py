@@ -105,7 +105,7 @@ def execute(algorithm: Algorithm, *, inplace: bool, tell: Callable[[Event], None
     """
     machine = _Machine(algorithm, inplace, tell)
     machine.go()
-    machine.judge()
+    machine.check()
     return machine.run
 
 
@@ -309,12 +309,12 @@ class _Machine:
             self.races.writes(block, unit, address)
             self.run.memory[block.gpu][address] = value
 
-    def judge(self) -> None:
+    def check(self) -> None:
         """Report what has not come to its end, what is left over, and races."""
-        from .hangs import judge_hangs
+        from .hangs import check_hangs
 
-        self.run.ended = judge_hangs(self.blocks, self.connections, self.run.findings)
-        self.races.judge(self.blocks, self.run.findings)
+        self.run.ended = check_hangs(self.blocks, self.connections, self.run.findings)
+        self.races.check(self.blocks, self.run.findings)
 
 
 _LOCAL = frozenset({"cpy", "re", "ra"})

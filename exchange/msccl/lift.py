@@ -24,7 +24,7 @@ from .check import obstacle, placements
 from .interpreter import Event, Run, execute
 from .links import routes
 from .meaning import ROOTED, SCRATCH
-from .outcome import judge_outcome
+from .outcome import check_outcome
 from .program import Algorithm
 
 #: Collectives that add.
@@ -77,7 +77,7 @@ def lift(algorithm: Algorithm, topology: Topology, size_bytes: Fraction, name: s
         raise InputError(f"cannot run: {found}; see cwb check")
     events: list[Event] = []
     run = execute(algorithm, inplace=placements(algorithm)[:1] == [True], tell=events.append)
-    root = judge_outcome(run) if run.ended else None
+    root = check_outcome(run) if run.ended else None
     if run.findings.wrong:
         raise InputError(f"goes wrong: {run.findings.wrong[0]}; see cwb check")
     kind = run.meaning.kind

@@ -14,7 +14,7 @@ from .flow import Flow
 from .interpreter import execute
 from .lint import lint
 from .operations import Shape, operations
-from .outcome import judge_outcome
+from .outcome import check_outcome
 from .program import Algorithm, Gpu
 
 #: Where data may be: output beside the input, in the same memory, or either.
@@ -209,7 +209,7 @@ def _fault(found: Algorithm, target: Target) -> str:
             continue
         run = execute(found, inplace=inplace)
         if run.ended:
-            judge_outcome(run)
+            check_outcome(run)
         if run.findings.wrong:
             return str(run.findings.wrong[0])
     return ""

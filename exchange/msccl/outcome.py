@@ -50,7 +50,7 @@ class Run(Protocol):
         ...
 
 
-def judge_outcome(run: Run) -> int | None:
+def check_outcome(run: Run) -> int | None:
     """Compare every rank's output with what it needs; what is wrong is added to the findings, rule ``result``.
 
     Returns
@@ -61,11 +61,11 @@ def judge_outcome(run: Run) -> int | None:
     root = _root(run) if run.meaning.kind in ROOTED else 0
     sums = [-1] * max(run.meaning.sizes[0], 1)
     for rank in range(run.ngpus):
-        _judge_rank(run, rank, root, sums)
+        _check_rank(run, rank, root, sums)
     return root if run.meaning.kind in ROOTED else None
 
 
-def _judge_rank(run: Run, rank: int, root: int, sums: list[int]) -> None:
+def _check_rank(run: Run, rank: int, root: int, sums: list[int]) -> None:
     values, memory, base = run.values, run.memory[rank], run.bases[rank]["o"]
     before = run.findings.counts["result"]
     for grain, origin in run.meaning.expected(rank, root):

@@ -48,7 +48,7 @@ class Races:
         if other is not block and block.clock[other.number] <= place // UNITS:
             self.unordered.setdefault((other, block), []).append((place, later, what))
 
-    def judge(self, blocks: list[dict[int, Running]], findings: Findings) -> None:
+    def check(self, blocks: list[dict[int, Running]], findings: Findings) -> None:
         """Report the accesses that no chain of waits and messages puts in order."""
         total = sum(len(block.instructions) for gpu in blocks for block in gpu.values())
         search = _Search(blocks, SEARCHED * total)

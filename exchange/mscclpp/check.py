@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..msccl.findings import Finding, Findings
-from ..msccl.outcome import judge_outcome
+from ..msccl.outcome import check_outcome
 from .compile import MAX_ITERATIONS, MAX_MOVED, MAX_UNITS, units_of
 from .plan import Plan
 from .read import read_plan
@@ -79,7 +79,7 @@ def check_plan(plan: Plan, path: Path = Path()) -> Checked:
         return Checked(path, plan, rules, run, ran=False, root=None)
     done = execute(plan, units_of(plan) or 1)
     if done.ended:
-        root = judge_outcome(done)
+        root = check_outcome(done)
     return Checked(path, plan, rules, done.findings, ran=True, root=root)
 
 

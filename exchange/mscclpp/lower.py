@@ -16,7 +16,7 @@ from ..msccl.blocks import Draft, drafted, find_waits
 from ..msccl.dialects import DIALECTS
 from ..msccl.flow import Flow
 from ..msccl.operations import Operation, Shape, operations
-from ..msccl.outcome import judge_outcome
+from ..msccl.outcome import check_outcome
 from .blocks import GpuMaker, Made
 from .kinds import MAX_OPERATIONS, RESIDENT
 from .plan import MEMORY, PORT, Gpu, Plan
@@ -118,7 +118,7 @@ def lower(flow: Flow, target: Target) -> Plan:
         found = _within_limits(flow, target, manner)
         run = execute(found)
         if run.ended:
-            judge_outcome(run)
+            check_outcome(run)
         if not run.findings.wrong:
             return found
         problem = str(run.findings.wrong[0])

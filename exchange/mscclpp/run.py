@@ -87,7 +87,7 @@ def execute(plan: Plan, units: int = 1, calls: int | None = None) -> Run:
     """
     machine = _Machine(plan, units, calls or 2 + plan.double_scratch)
     machine.go()
-    machine.judge()
+    machine.check()
     return machine.run
 
 
@@ -439,7 +439,7 @@ class _Machine:
             return access.event // (len(self.all[actor].instructions) + 1)
         return access.event - 1 if actor < self.hosts + self.run.ngpus else 0
 
-    def judge(self) -> None:
+    def check(self) -> None:
         """Report what has not come to its end, and what is left over."""
         findings = self.run.findings
         for thread in self.all:
@@ -459,9 +459,9 @@ class _Machine:
                     text = f"semaphore {number} begins with {had} and ends with {value}"
                     findings.add("semaphore", text, f"gpu {gpu.id}")
         for rank in range(self.run.ngpus):
-            self._judge_layout(rank)
+            self._check_layout(rank)
 
-    def _judge_layout(self, rank: int) -> None:
+    def _check_layout(self, rank: int) -> None:
         """Packets and plain data have no scratch memory in common; a packet takes two units."""
         memory = self.run.memory[rank]
         plain = {one - SCRATCH for one in memory if SCRATCH <= one < PACKETS}

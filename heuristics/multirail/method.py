@@ -25,7 +25,7 @@ from ...core.topology import Topology
 from ...models.multirail.method import THEMIS_PAPER, QueueOptions, ThemisOptions, pose, supports_meshes
 from ...models.multirail.problem import demand_of, loads_s, passes, stage_s, wired
 
-#: Sends up to which orders on a mesh are judged by them.
+#: Sends up to which orders on a mesh are timed by them.
 _MAX_SENDS = 5_000_000
 
 #: The part of a chunk whose time is the threshold.

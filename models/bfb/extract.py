@@ -27,7 +27,7 @@ from ...core.topology import Topology
 from .problem import Choices, GatherChoices, posed
 
 #: A schedule with more sends than this is written down only if it is asked for: each takes some 200 bytes and 3 us to
-#: make and to judge.
+#: make and to verify.
 SENDS_UNASKED = 2**24
 
 #: With more than this it is not.

@@ -347,7 +347,7 @@ class Minimum:
         return (self.value - self.line.value) / abs(self.value) if self.value else 0.0
 
     def update(self, plan_Bps: tuple[float, ...], value: float, line: Line | None = None) -> None:
-        """Keep what is better, and all plans for those who judge them by something else."""
+        """Keep what is better, and all plans for those who rank them by something else."""
         self.plans.append(plan_Bps)
         if value < self.value:
             self.plan_Bps, self.value = plan_Bps, value

@@ -2,7 +2,7 @@
 
 Papers: Cho et al., "BlueConnect", SysML 2019; Rashidi et al., "Themis: A Network Bandwidth-Aware Collective
 Scheduling Policy for Distributed Training of DL Models", ISCA 2022; dissertation, sections 3.6.6 and 4.2.2. The stage
-model is described in :mod:`cwb.schedules.multirail`, which judges the answers.
+model is described in :mod:`cwb.schedules.multirail`, which verifies the answers.
 
 ======  ==================================================================  ======
 symbol  meaning                                                             unit

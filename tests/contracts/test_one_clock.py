@@ -19,7 +19,7 @@ from cwb.reports.plots.profile import _COMPLETION, _values
 from cwb.reports.runs import runs_of
 from cwb.reports.table import build
 from cwb.reports.tables import get
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.completion import completion_of
 from cwb.schedules.files import read_schedule
 from cwb.schedules.simulate import simulate
@@ -149,7 +149,7 @@ def test_what_cannot_be_played_is_null_with_a_reason():
     done = solved("forestcoll", "ring(3)")
     changes = (BandwidthChange(0, 0, 1, Fraction(1, 2)),)
     varies = replace(done.instance, timing=Timing(Semantics.STORE_AND_FORWARD, Fraction(1), changes=changes))
-    metrics = judge(varies, replace(done.answer, instance_sha256=varies.sha256)).metrics
+    metrics = verdict_of(varies, replace(done.answer, instance_sha256=varies.sha256)).metrics
     assert metrics["completion_time_s"] is metrics["algbw_GBps"] is metrics["busbw_GBps"] is None
     assert "constant bandwidth" in metrics["no_completion_time"]
 

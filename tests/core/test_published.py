@@ -88,7 +88,7 @@ def test_a_range_is_one_claim():
 
 
 @pytest.mark.parametrize("ours", [0.01, 1, 100])
-def test_seconds_of_computing_are_set_beside_and_not_judged(ours):
+def test_seconds_of_computing_are_set_beside_and_not_compared(ours):
     """Whatever a run takes, alone or in a ratio, the verdict is the same, and nothing is left to explain."""
     seconds = {"run": "r", "value": "seconds.total"}
     for quantity in (seconds, {"ratio": [seconds, {"run": "r"}]}, {"total": [{"mean": [seconds]}]}):
@@ -99,7 +99,7 @@ def test_seconds_of_computing_are_set_beside_and_not_judged(ours):
 
 
 @pytest.mark.parametrize("ours", [1, 2])
-def test_a_prediction_names_its_model_and_is_not_judged(ours):
+def test_a_prediction_names_its_model_and_does_not_count(ours):
     """Ours stands beside the measured number with the difference, and the model of time is told, with what is known of
     the difference."""
     found = compared(row("2", predicted="flow", why="small messages"), ours, "By a flow.")

@@ -91,7 +91,7 @@ def test_an_old_record_has_an_attested_bound() -> None:
     assert (unbounded.proof, unbounded.shown_status) == ("none", "optimal")
 
 
-def test_a_bound_that_the_judge_recomputed_is_plainly_optimal() -> None:
+def test_a_bound_that_the_verifier_recomputed_is_plainly_optimal() -> None:
     """Only an optimum that rests on somebody's word is called attested."""
     assert replace(RECORD, proof="recomputed").shown_status == "optimal"
     assert replace(RECORD, status="feasible").shown_status == "feasible"

@@ -13,7 +13,7 @@ from cwb.exchange.teccl import import_teccl
 from cwb.exchange.teccl_schedule import import_schedule
 from cwb.harness.run import Request, run
 from cwb.instances import load
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.epoch_sends import schedule_in_epochs
 from cwb.schedules.files import read_schedule
 
@@ -66,7 +66,7 @@ def test_a_schedule_is_verified(tmp_path, collective, epochs):
     assert done.exit_code == 0, done.output
     assert f"{epochs} epochs; the file says {epochs}" in done.output
     read = read_schedule(target)
-    verdict = judge(read.instance, read.answer)
+    verdict = verdict_of(read.instance, read.answer)
     assert verdict.ok, verdict.violations
     assert verdict.metrics["epochs"] == epochs
     assert verdict.objective == pytest.approx(epochs * 1e-5)
@@ -79,7 +79,7 @@ def test_a_schedule_with_a_send_less_is_refused(tmp_path, drop):
     del lines[drop]
     data = import_teccl(input_file(tmp_path, "Mesh", chunk_size=1e-3), as_drawn=True)
     found = import_schedule(data, "Mesh", schedule_file(tmp_path, lines, 1e-5, 2))
-    assert not judge(found.instance, schedule_in_epochs(found.instance, found.chunks, found.sends)).ok
+    assert not verdict_of(found.instance, schedule_in_epochs(found.instance, found.chunks, found.sends)).ok
 
 
 def original_lines(instance, answer, order):
@@ -127,7 +127,7 @@ def test_ways_through_switches_come_back(tmp_path):
     assert any("via switches" in line for line in lines)
     epoch_s = float(solved.instance.timing.epoch_s)
     found = import_schedule(data, "NDv2", schedule_file(tmp_path, lines, epoch_s, 10))
-    verdict = judge(found.instance, schedule_in_epochs(found.instance, found.chunks, found.sends))
+    verdict = verdict_of(found.instance, schedule_in_epochs(found.instance, found.chunks, found.sends))
     assert verdict.ok, verdict.violations
     assert verdict.metrics["epochs"] == solved.record.metrics["epochs"]
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of the topology finder: base networks from text, and a judge for all-gathers."""
+"""Shared by the tests of the topology finder: base networks from text, and a verifier for all-gathers."""
 
 from fractions import Fraction
 
@@ -44,7 +44,7 @@ def instance():
 
 
 @pytest.fixture(scope="session")
-def judged(instance):
+def verified(instance):
     """Verify an all-gather, and give its T_L and T_B."""
 
     def of(gather):

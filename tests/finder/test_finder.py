@@ -92,11 +92,11 @@ def test_published_times(named):
 
 @pytest.mark.parametrize("nodes", [8, 12, 16, 18, 24, 27, 30, 32])
 @pytest.mark.parametrize("degree", [2, 3, 4, 6])
-def test_every_candidate_can_be_built(nodes, degree, named, judged):
+def test_every_candidate_can_be_built(nodes, degree, named, verified):
     """What the closure keeps is built, transposed too, and takes what the formulas say; degrees and links are right."""
     for one in Closure([nodes], [degree]).cells.get((nodes, degree), ()):
         made = all_gather(one, named)
-        assert judged(made) == (one.steps, one.bandwidth)
+        assert verified(made) == (one.steps, one.bandwidth)
         graph = nx.MultiDiGraph(links_of(one, named).tolist())
         if Traits.REGULAR in one.traits:
             assert {d for _, d in [*graph.in_degree, *graph.out_degree]} == {degree}
@@ -105,7 +105,7 @@ def test_every_candidate_can_be_built(nodes, degree, named, judged):
         back = all_gather(one, named, transposed=True)
         assert (back.links[:, ::-1] == made.links).all()
         other = transposed(one)
-        assert judged(back) == (other.steps, other.bandwidth)
+        assert verified(back) == (other.steps, other.bandwidth)
 
 
 @pytest.mark.parametrize("kind", [CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER])
@@ -139,7 +139,7 @@ def _breadth_first(links, nodes, degree):
 
 
 @pytest.mark.parametrize("degree", [2, 3, 4, 6])
-def test_no_choice_is_beaten_by_its_own_network(degree, named, judged):
+def test_no_choice_is_beaten_by_its_own_network(degree, named, verified):
     """Every row up to 20 nodes is what its all-gather takes, and the network's best breadth-first all-gather does not beat it."""
     improved = 0
     for nodes in range(degree + 1, 21):
@@ -149,8 +149,8 @@ def test_no_choice_is_beaten_by_its_own_network(degree, named, judged):
             values = one.steps, one.bandwidth
             assert values == own or not (own[0] <= values[0] and own[1] <= values[1])
             assert one.breadth_first <= (values == own)
-            assert judged(all_gather(one, named)) == values
-            assert judged(all_gather(choice.back, named, transposed=True)) == (
+            assert verified(all_gather(one, named)) == values
+            assert verified(all_gather(choice.back, named, transposed=True)) == (
                 choice.reduce_steps,
                 choice.reduce_bandwidth,
             )
@@ -183,7 +183,7 @@ def _bases(most, degree):
 
 
 @pytest.mark.parametrize("one", _bases(40, 5), ids=str)
-def test_bases_take_what_is_said(one, named, gather, judged):
+def test_bases_take_what_is_said(one, named, gather, verified):
     """T_L and T_B of every base network up to 40 nodes and degree 5 are those of its all-gather; so are its traits."""
     made = all_gather(one, named)
     assert (made.steps, made.bandwidth) == (one.steps, one.bandwidth)
@@ -212,12 +212,12 @@ def test_distance_regular_graphs_are_optimal(n, gather):
 
 
 @pytest.mark.parametrize("of", SPECIAL, ids=lambda of: of[0])
-def test_special_all_gathers(of, named, judged):
+def test_special_all_gathers(of, named, verified):
     """The diamond and the modified de Bruijn graphs have all-gathers that are optimal in bandwidth, forwards and backwards."""
     expression, nodes, degree, steps, _ = of
     one = next(base for base in bases(nodes, degree) if base.expression == expression)
     made, back = all_gather(one, named), all_gather(one, named, transposed=True)
-    assert judged(made) == judged(back) == (steps, Fraction(nodes - 1, nodes))
+    assert verified(made) == verified(back) == (steps, Fraction(nodes - 1, nodes))
     ends = sorted(named(expression).link_ends)
     assert ends == sorted(map(tuple, made.links.tolist())) == sorted(map(tuple, back.links[:, ::-1].tolist()))
 

@@ -151,7 +151,7 @@ def stopped_when_told(request: Request) -> Any:
 
 
 def test_what_was_told_is_delivered_and_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A method that never returns leaves the answer and the bound that it has told; the verifier judges both."""
+    """A method that never returns leaves the answer and the bound that it has told; the verifier checks both."""
     monkeypatch.setattr(interrupt, "GRACE_S", 0.0)
     found = run(RING, Request("ring"))
 
@@ -195,12 +195,12 @@ def test_verification_ends_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer whose verification is stopped is left out, and the record says so."""
     runs = sys.modules["cwb.harness.run"]
 
-    def judge(*parts: Any) -> None:
+    def verdict_of(*parts: Any) -> None:
         del parts
         _thread.interrupt_main()
         for_ever()
 
-    monkeypatch.setattr(runs, "judge", judge)
+    monkeypatch.setattr(runs, "verdict_of", verdict_of)
     done = run(RING, Request("ring"))
     assert (done.record.status, done.record.exit_status, done.record.verified) == ("limit", 4, None)
     assert done.record.message == "the run was stopped while the answer was verified; it is left out"

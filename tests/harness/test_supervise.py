@@ -24,7 +24,7 @@ from cwb.harness.run import run
 from cwb.harness.supervise import supervise
 from cwb.harness.task import Task, tasks
 from cwb.instances import load
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 
 GATHER = Demand(CollectiveKind.ALL_GATHER, Fraction(200_000))
 
@@ -63,8 +63,8 @@ def test_a_run() -> None:
     assert record["environment"]["packages"]["pyomo"]
 
 
-def test_what_hangs_is_stopped_and_its_answer_judged() -> None:
-    """A method that waits in C with the interpreter locked is stopped; the answer that it had told is judged and
+def test_what_hangs_is_stopped_and_its_answer_verified() -> None:
+    """A method that waits in C with the interpreter locked is stopped; the answer that it had told is verified and
     kept."""
     record = made(task("fault-hang", 5.0))
     assert (record["status"], record["stopped"], record["exit_status"]) == ("feasible", "time", 0)
@@ -139,7 +139,7 @@ def test_incumbents_are_told(model: str, of_solver: bool) -> None:
         assert last.answer is not None
         answer = last.answer()
         assert answer is not None
-        verdict = judge(posed[0], answer)
+        verdict = verdict_of(posed[0], answer)
         assert not verdict.violations
         assert verdict.objective == pytest.approx(last.objective)
         assert record.objective <= last.objective

@@ -9,7 +9,7 @@ from cwb.core.answers import BoundOnly, to_json
 from cwb.core.bounds import CutCertificate, SolverBound
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.instances import load
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 
 
 def gathering():
@@ -20,14 +20,14 @@ def gathering():
 
 def test_objective_and_bound_are_what_the_certificate_proves():
     """Two of three parts must leave two ranks over two links: one second."""
-    verdict = judge(gathering(), BoundOnly(), CutCertificate((0, 1)))
+    verdict = verdict_of(gathering(), BoundOnly(), CutCertificate((0, 1)))
     assert verdict.ok
     assert verdict.objective == verdict.bound == verdict.metrics["lower_bound_s"] == 1
 
 
 def test_of_an_attested_bound_nothing_is_found():
     """The word of a solver is neither wrong nor recomputed."""
-    verdict = judge(gathering(), BoundOnly(), SolverBound("highs", "1"))
+    verdict = verdict_of(gathering(), BoundOnly(), SolverBound("highs", "1"))
     assert (verdict.violations, verdict.objective, verdict.bound) == ((), None, None)
     assert set(verdict.metrics) == {"clock", "question"}
 
@@ -35,7 +35,7 @@ def test_of_an_attested_bound_nothing_is_found():
 @pytest.mark.parametrize("certificate", [None, CutCertificate((7,))])
 def test_a_bound_without_proof_is_refused(certificate):
     """Nothing, and a cut through nodes that there are not, are violations."""
-    verdict = judge(gathering(), BoundOnly(), certificate)
+    verdict = verdict_of(gathering(), BoundOnly(), certificate)
     assert not verdict.ok
     assert verdict.objective is None
 

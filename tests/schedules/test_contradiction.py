@@ -24,7 +24,7 @@ from cwb.core.trees import TreePacking
 from cwb.harness import Request
 from cwb.harness import run as run_method
 from cwb.instances import load
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.collective import exact_bound, held_against
 from cwb.schedules.contradiction import contradictions
 from cwb.schedules.epoch_flow import MAX_CHUNKS
@@ -135,7 +135,7 @@ def test_wrong_certificates_are_violations_of_every_answer() -> None:
     """A certificate that names what there is not fails the verification, in steps, in time and on grids alike."""
     read = read_schedule(FILES / "flow.json")
     for wrong in (CutCertificate((7,)), DistanceCertificate(0, 9), EpochDistance(-1, 1), EpochFlow(5, 1)):
-        verdict = judge(read.instance, read.answer, wrong)
+        verdict = verdict_of(read.instance, read.answer, wrong)
         assert not verdict.ok
         assert verdict.bound is None
         assert verdict.violations[0].startswith("certificate: ")
@@ -161,7 +161,7 @@ def test_a_distance_says_nothing_of_the_flow_of_trees() -> None:
     instance = load("ring(3, bandwidth='1 GB/s', latency='1 s')").with_changes(demand=demand)
     done = run_method(instance, Request("forestcoll"))
     assert isinstance(done.answer, TreePacking)
-    verdict = judge(done.instance, done.answer, DistanceCertificate(0, 1))
+    verdict = verdict_of(done.instance, done.answer, DistanceCertificate(0, 1))
     assert verdict.ok
     assert verdict.bound is None
     assert exact_bound(instance, DistanceCertificate(0, 1)) == 1
@@ -201,7 +201,7 @@ def test_trees_on_links_that_vary_are_not_measured(tmp_path: Path) -> None:
     assert status == 0
     assert "optimal" not in out
     read = read_schedule(path)
-    verdict = judge(read.instance, read.answer, read.certificate)
+    verdict = verdict_of(read.instance, read.answer, read.certificate)
     assert (verdict.objective, verdict.bound, verdict.metrics.get("flow_time_s")) == (None, None, None)
     assert verdict.metrics["no_completion_time"] == "trees keep rates on links of constant bandwidth only"
 

@@ -16,7 +16,7 @@ from cwb.core.experts import Experts
 from cwb.harness import Request
 from cwb.harness.run import run
 from cwb.instances import load
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.placement_bounds import priced_out, proved_loads
 from cwb.schedules.placement_file import is_placement, read_placement, write_placement
 from hypothesis import given, settings
@@ -29,7 +29,7 @@ PROOF = LeastLoads((Fraction(3),), (None,))
 
 def test_a_right_placement():
     """Loads are added up again, and the certificate is recomputed: one of the nodes has 6 on two GPUs."""
-    verdict = judge(INSTANCE, RIGHT, PROOF)
+    verdict = verdict_of(INSTANCE, RIGHT, PROOF)
     assert (verdict.ok, verdict.objective, verdict.bound) == (True, 3, 3)
     assert verdict.metrics["layer_loads"] == [3]
     assert verdict.metrics["balancedness"] == pytest.approx(2 / 3)
@@ -50,16 +50,16 @@ def test_a_right_placement():
 )
 def test_what_is_wrong_is_said(layers, told):
     """Layers, GPUs, slots, experts and groups on nodes are checked, each with a line that says where."""
-    verdict = judge(INSTANCE, Placement(tuple(tuple(layer) for layer in layers)))
+    verdict = verdict_of(INSTANCE, Placement(tuple(tuple(layer) for layer in layers)))
     assert not verdict.ok
     assert told in verdict.violations[0]
 
 
 def test_a_bound_above_the_placement_is_not_proved():
     """A certificate that says more than holds proves the average alone; one of other layers is a violation."""
-    verdict = judge(INSTANCE, RIGHT, LeastLoads((Fraction(13, 4),), (None,)))
+    verdict = verdict_of(INSTANCE, RIGHT, LeastLoads((Fraction(13, 4),), (None,)))
     assert (verdict.ok, verdict.bound) == (True, 2)
-    assert "other layers" in judge(INSTANCE, RIGHT, LeastLoads((), ())).violations[0]
+    assert "other layers" in verdict_of(INSTANCE, RIGHT, LeastLoads((), ())).violations[0]
 
 
 @settings(max_examples=12)

@@ -17,7 +17,7 @@ from cwb.core.errors import InputError
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
 from cwb.harness import Request, run
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.arborescence import arborescence
 from cwb.schedules.collective import exact_bound
 from cwb.schedules.files import read_schedule, write_schedule
@@ -177,7 +177,7 @@ def solved(**options):
     "options",
     [{"trees": 1}, {"height": 1}, {"height": "1 ms"}, {"height": 1, "trees": 4}, {"height": 1, "min_rate": "10 Mb/s"}],
 )
-def test_the_method_claims_what_the_judge_recomputes(options):
+def test_the_method_claims_what_the_verifier_recomputes(options):
     """For heights, few trees and smallest rates the optimum is proved by prices, says for which trees, and the verifier
     finds the same."""
     done = solved(**options)
@@ -205,7 +205,7 @@ def test_of_other_trees_it_says_nothing():
         (replace(certificate, height=None, min_rate_Bps=Fraction(10**9)), "the answer has one of"),
     ):
         assert told in fault_of_trees(many.instance, other, many.answer)
-        verdict = judge(many.instance, many.answer, other)
+        verdict = verdict_of(many.instance, many.answer, other)
         assert told in verdict.violations[0]
         assert verdict.bound is None
     with pytest.raises(InputError, match="speaks of trees"):

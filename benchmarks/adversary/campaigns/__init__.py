@@ -9,15 +9,15 @@ from cwb.benchmarks.adversary.campaigns import (
     files,
     finder,
     forests,
-    judge,
     known,
     simulate,
     synthesis,
     training,
+    verifier,
     wan,
 )
 from cwb.benchmarks.adversary.fault import Campaign
 
-_MODULES = (known, judge, training, files, simulate, answers, wan, forests, epochs, synthesis, extremes, finder)
+_MODULES = (known, verifier, training, files, simulate, answers, wan, forests, epochs, synthesis, extremes, finder)
 
 CAMPAIGNS: dict[str, Campaign] = {campaign.name: campaign for module in _MODULES for campaign in module.CAMPAIGNS}

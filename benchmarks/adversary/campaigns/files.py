@@ -1,4 +1,4 @@
-"""Schedule files and tables: anything in a field is told in a line or judged, never an error inside; a row is of the same runs throughout."""
+"""Schedule files and tables: anything in a field is told in a line or verified, never an error inside; a row is of the same runs throughout."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def mutated(seed: int) -> list[Fault]:
     if random.random() < 0.1 and isinstance(data.get("extra"), dict):
         data["extra"]["bound_s"] = random.choice(ODD)
         told.append(f"extra.bound_s = {data['extra']['bound_s']!r}")
-    return judged(data, "; ".join(told))
+    return verified(data, "; ".join(told))
 
 
-def judged(data: Any, told: str) -> list[Fault]:
+def verified(data: Any, told: str) -> list[Fault]:
     """Check and simulate a file."""
     file = client.folder() / "mutated.json"
     file.write_text(json.dumps(data))

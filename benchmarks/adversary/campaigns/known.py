@@ -14,10 +14,10 @@ from cwb.benchmarks.adversary.campaigns import (
     extremes,
     files,
     finder,
-    judge,
     simulate,
     synthesis,
     training,
+    verifier,
     wan,
 )
 from cwb.benchmarks.adversary.fault import Campaign, Fault
@@ -39,10 +39,10 @@ DEFECTS: Mapping[int, str] = {
     5: "`teccl-milp`: feasible instances called infeasible with `objective=late`",
     6: "`teccl-milp`: wrong schedules and optima with a bandwidth that varies",
     7: "`teccl-lp`: wrong paths through switches that do not copy",
-    8: "judge: sums in a switch without a buffer accepted on a grid of epochs",
-    9: "judge: bounds of split chunks that are never copied, for schedules that copy",
-    10: "judge: maximum flows over time wrap at 2³¹",
-    11: "judge: LIBRA's certificates prove too much when their lines are scaled",
+    8: "verifier: sums in a switch without a buffer accepted on a grid of epochs",
+    9: "verifier: bounds of split chunks that are never copied, for schedules that copy",
+    10: "verifier: maximum flows over time wrap at 2³¹",
+    11: "verifier: LIBRA's certificates prove too much when their lines are scaled",
     12: "`tacos`: optima of ticks that were rounded",
     13: "errors inside and warnings at extreme numbers",
     14: "generator expressions of any size, without a word and without a limit",
@@ -54,7 +54,7 @@ DEFECTS: Mapping[int, str] = {
     20: "`find-topology`: rows misjudged, networks beaten, bandwidths that are no decimals",
     21: "tables: means beside values of one seed",
     22: "`teccl-milp`: sums that it leaves out, told as optima",
-    23: "judge: two copies in a limited switch that does not copy counted as one",
+    23: "verifier: two copies in a limited switch that does not copy counted as one",
 }
 
 
@@ -171,14 +171,14 @@ def copies_of_split_chunks() -> list[Fault]:
     """Four chunks down a line of three end at 5 s."""
     made = _line(3, Fraction(1), 4, fluid=True)
     cut = bounds.EpochCut((1, 2), None, 0)
-    return judge.proved_too_much(made, made.timed(), cut, Fraction(made.ends), 9)
+    return verifier.proved_too_much(made, made.timed(), cut, Fraction(made.ends), 9)
 
 
 def flow_of_a_fast_link() -> list[Fault]:
     """A link that starts 2^32 chunks in an epoch."""
     made = _line(2, Fraction(2**32), 1, fluid=False)
     flow = bounds.EpochFlow(1, 200)
-    return judge.proved_too_much(made, made.timed(), flow, Fraction(made.ends), 10)
+    return verifier.proved_too_much(made, made.timed(), flow, Fraction(made.ends), 10)
 
 
 def scaled_multipliers() -> list[Fault]:

@@ -31,7 +31,7 @@ def answered(index: int) -> Any:
 
 
 def forged(seed: int) -> list[Fault]:
-    """Change a certificate in up to three places, and judge the plan with it."""
+    """Change a certificate in up to three places, and verify the plan with it."""
     random = rng("multipliers", seed)
     index = random.randrange(len(QUESTIONS))
     done = answered(index)
@@ -49,7 +49,7 @@ def forged(seed: int) -> list[Fault]:
 
 
 def proves(index: int, certificate: Any, changes: str) -> list[Fault]:
-    """Judge a plan with a certificate, and hold what it proves against the plan."""
+    """Verify a plan with a certificate, and hold what it proves against the plan."""
     name, options = QUESTIONS[index]
     done = answered(index)
     verdict, crash = client.verdict(done.instance, done.answer, certificate)

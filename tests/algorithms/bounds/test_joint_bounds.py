@@ -1,4 +1,4 @@
-"""Bounds on several collectives at once are those that the judge recomputes, and no less than each alone gives."""
+"""Bounds on several collectives at once are those that the verifier recomputes, and no less than each alone gives."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def several(draw):
 
 @settings(deadline=None, max_examples=60)
 @given(several())
-def test_the_judge_finds_the_same(instance):
+def test_the_verifier_finds_the_same(instance):
     """Cuts and lengths of all collectives together prove what is claimed, and the cut at least what every collective alone makes it prove."""
     groups = groups_of(instance)
     sets = candidate_sets(instance.network, groups)

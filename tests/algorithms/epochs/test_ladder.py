@@ -15,7 +15,7 @@ from cwb.core.method import Status
 from cwb.harness import registry
 from cwb.models.teccl import solve_milp
 from cwb.models.teccl.method import MilpOptions
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from grids import on_grid, small_networks
 from hypothesis import given, settings
@@ -68,12 +68,12 @@ def test_every_bound_holds():
 @settings(max_examples=12, deadline=None)
 @given(small_networks(), st.sampled_from(["all_gather", "broadcast", "gather"]), st.integers(1, 2))
 def test_small_problems_are_solved_as_by_the_general_form(topology, kind, chunks):
-    """On small networks the proved optimum is that of the declarative model, and the judge finds it right."""
+    """On small networks the proved optimum is that of the declarative model, and the verifier finds it right."""
     instance = on_grid(topology, kind, chunks)
     options = METHOD.options.model_validate({"effort": 1})
     ours = METHOD.run(instance, HIGHS, Budget(), options)
     model = solve_milp.run(instance, HIGHS, Budget(), MilpOptions())
-    assert judge(instance, ours.answer, ours.certificate).ok
+    assert verdict_of(instance, ours.answer, ours.certificate).ok
     assert ours.metrics["lower_bound_epochs"] <= model.metrics["lower_bound_epochs"]
     assert ours.status is Status.OPTIMAL
     assert ours.objective == model.objective
@@ -137,13 +137,13 @@ def test_a_chunk_does_not_meet_itself_at_a_switch_that_does_not_copy():
 
 
 def recomputed(case, certificate):
-    """What the judge says that a certificate proves."""
+    """What the verifier says that a certificate proves."""
     instance, options = instance_of(case)
     return recomputed_epochs(METHOD.pose(instance, METHOD.options.model_validate(options)), certificate)
 
 
-def test_the_judge_recomputes_cuts_over_time():
-    """Every cut over time that raises a bound is, as prices of 1, worth as many epochs to the judge."""
+def test_the_verifier_recomputes_cuts_over_time():
+    """Every cut over time that raises a bound is, as prices of 1, worth as many epochs to the verifier."""
     found = 0
     for seed in range(300, 310):
         case = random_case(seed, most=6)

@@ -17,7 +17,7 @@ from cwb.core.timing import Semantics, Timing
 from cwb.core.topology import Link, Node, Topology
 from cwb.harness import registry
 from cwb.instances import load
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,19 +60,19 @@ def random_network(rng: Random, nodes: int) -> Topology:
     st.integers(1, 3),
 )
 def test_no_schedule_becomes_longer_or_wrong(rng, nodes, kind, chunks, factor):
-    """On random networks with slow and fast links, what the judge agreed with it agrees with afterwards, and it takes no longer."""
+    """On random networks with slow and fast links, what the verifier agreed with it agrees with afterwards, and it takes no longer."""
     demand = Demand(CollectiveKind(kind), Fraction(60), chunks)
     posed, schedule = first(Instance("by hand", random_network(rng, nodes)).with_changes(demand=demand))
     late = stretched(schedule, factor)
     better = justified(posed, late)
-    before, after = judge(posed, late), judge(posed, better)
+    before, after = verdict_of(posed, late), verdict_of(posed, better)
     assert not before.violations
     assert not after.violations
     assert after.objective <= before.objective * (1 + 1e-12)
-    assert after.objective <= judge(posed, schedule).objective * (1 + 1e-12)
+    assert after.objective <= verdict_of(posed, schedule).objective * (1 + 1e-12)
     assert len(better.sends) == len(late.sends)
     again = justified(posed, better)
-    assert judge(posed, again).objective <= after.objective * (1 + 1e-12)
+    assert verdict_of(posed, again).objective <= after.objective * (1 + 1e-12)
 
 
 def test_halves_of_an_all_reduce_overlap():
@@ -81,7 +81,7 @@ def test_halves_of_an_all_reduce_overlap():
     posed, schedule = first(load("line(5)").with_changes(demand=demand))
     halves = first(posed.with_changes(demand=replace(demand, collective=CollectiveKind.ALL_GATHER)))[1]
     assert schedule.end_s.max() < 2 * halves.end_s.max() * (1 - 1e-9)
-    assert not judge(posed, schedule).violations
+    assert not verdict_of(posed, schedule).violations
 
 
 def by_hand(links, rows, held, needed, epoch=1):
@@ -112,7 +112,7 @@ def test_a_late_leaf_gets_another_parent():
     links = [(0, 1, 1), (0, 2, 5), (1, 2, 1), (2, 0, 1)]
     instance, schedule = by_hand(links, [(0, 0, 0, 1), (0, 1, 0, 5)], [(0,)], (0, 1, 2))
     better = justified(instance, schedule)
-    assert not judge(instance, better).violations
+    assert not verdict_of(instance, better).violations
     assert better.end_s.max() == pytest.approx(2)
     assert sorted(better.sends.path_links.tolist()) == [0, 2]
 

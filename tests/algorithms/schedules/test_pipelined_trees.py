@@ -19,7 +19,7 @@ from cwb.core.errors import Unsupported
 from cwb.core.instance import Instance
 from cwb.core.topology import Topology
 from cwb.instances import load
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,7 +43,7 @@ def asked(network: str, size: int = 2**20, chunks: int = 1, ranks=None, kind=Col
     spare=st.integers(0, 2),
 )
 def test_pieces_flow_without_waiting(ranks, roots, pieces, spare):
-    """On a line with any roots, every link has at most one send in a step, the judge agrees, and the time is no more than that of all steps."""
+    """On a line with any roots, every link has at most one send in a step, the verifier agrees, and the time is no more than that of all steps."""
     instance = asked(f"line({ranks})")
     topology = instance.network
     assert isinstance(topology, Topology)
@@ -55,7 +55,7 @@ def test_pieces_flow_without_waiting(ranks, roots, pieces, spare):
     assert max(taken.values()) == 1
     schedule, cut = all_reduce(instance, topology, len(trees), items, period, pieces)
     assert cut == pieces
-    verdict = judge(instance, schedule)
+    verdict = verdict_of(instance, schedule)
     assert not verdict.violations
     link = topology.links[0]
     step_s = link.latency_s + instance.demands[0].size_bytes / (len(trees) * pieces) / link.bandwidth_Bps

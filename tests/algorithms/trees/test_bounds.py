@@ -39,7 +39,7 @@ def test_strength_is_the_least_ratio_of_all_partitions(seed):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_ceiling_is_the_least_of_all_partitions_and_cuts(seed):
-    """On random networks, with links one way only, it is the least that any partition or any set of sites proves, and the judge finds the same."""
+    """On random networks, with links one way only, it is the least that any partition or any set of sites proves, and the verifier finds the same."""
     source = Random(seed)  # noqa: S311
     nodes = source.randint(2, 5)
     links = [(a, b, source.randint(1, 20)) for v in range(1, nodes) for a, b in ((v - 1, v), (v, v - 1))]

@@ -1,6 +1,6 @@
 """A second interpreter: slow, with multisets of contributions, steps in random order, and no code of the first.
 
-A file is judged wrong if any of many runs hangs, leaves something behind, touches what is not there or gives a wrong
+A file is wrong if any of many runs hangs, leaves something behind, touches what is not there or gives a wrong
 result. In every run thread blocks have a random priority, which finds races that a random choice of steps hardly does.
 """
 
@@ -24,7 +24,7 @@ def is_right(program, trials=24):
     try:
         for placed in placements:
             for seed in range(trials):
-                OneRun(program, placed, Random(seed)).judge()  # noqa: S311
+                OneRun(program, placed, Random(seed)).check()  # noqa: S311
     except WrongError:
         return False
     return True
@@ -170,7 +170,7 @@ class OneRun:
         """Write."""
         self.memory[self.place(gpu, buffer, offset)] = value
 
-    def judge(self):
+    def check(self):
         """Compare the outputs."""
         roots = range(self.ranks) if self.program.coll in ("broadcast", "reduce", "gather", "scatter") else (0,)
         if not any(all(self.serves(rank, root) for rank in range(self.ranks)) for root in roots):

@@ -8,7 +8,7 @@ import pytest
 from cwb.exchange.msccl.check import check_algorithm
 from cwb.exchange.msccl.dialects import DIALECTS
 from cwb.exchange.msccl.interpreter import execute
-from cwb.exchange.msccl.outcome import judge_outcome
+from cwb.exchange.msccl.outcome import check_outcome
 from cwb.exchange.msccl.program import Gpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ def found(program, *, inplace=False):
     """Rules of what goes wrong in a run."""
     run = execute(program, inplace=inplace)
     if run.ended:
-        judge_outcome(run)
+        check_outcome(run)
     return {finding.rule for finding in run.findings.wrong}
 
 

@@ -1,6 +1,6 @@
 """A second interpreter of plans: slow, with multisets of contributions, thread blocks in random order, and no code of the first.
 
-A plan is judged wrong if any of many runs of several calls hangs, leaves signals or semaphores behind, touches what is not
+A plan is wrong if any of many runs of several calls hangs, leaves signals or semaphores behind, touches what is not
 there or gives a wrong result in any call. Operations are done at once, so that a missing ``nop`` is not seen. Pipelines
 and slices are not run.
 """
@@ -19,7 +19,7 @@ def is_right(plan, trials=12):
     """Whether no run of a plan goes wrong."""
     try:
         for seed in range(trials):
-            OneRun(plan, Random(seed)).judge()  # noqa: S311
+            OneRun(plan, Random(seed)).check()  # noqa: S311
     except (WrongError, IndexError, KeyError):
         return False
     return True
@@ -208,7 +208,7 @@ class OneRun:
             return [self.where(gpu.id, "p", index, half=half)]
         return [self.where(gpu.id, one.type, index, half=half and one.type == "s")]
 
-    def judge(self):
+    def check(self):
         """Whether everything came to its end, and nothing is left."""
         if any(call < self.calls for call in self.call):
             raise WrongError("hangs")

@@ -18,7 +18,7 @@ from cwb.heuristics.ccube import trees
 from cwb.heuristics.ccube.method import METHOD
 from cwb.heuristics.ccube.trees import TreeSearch, two_trees, wires_of
 from cwb.instances import load
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,10 +71,10 @@ def test_trees_on_a_dgx1():
 
 @pytest.mark.parametrize("size", [2**10, 2**20, 2**30])
 def test_the_schedule_takes_the_time_of_the_formula(size):
-    """The judge agrees with the schedule; with 6 steps up and down, it takes at most (6 + K - 1) (a + S / (2 K b))."""
+    """The verifier agrees with the schedule; with 6 steps up and down, it takes at most (6 + K - 1) (a + S / (2 K b))."""
     instance = asked(size=size)
     outcome = run(instance)
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert outcome.status is Status.FEASIBLE
     assert outcome.metrics["piece_steps"] == 6
@@ -87,7 +87,7 @@ def test_large_messages_use_two_of_six_wires():
     """Of 8 GiB, both trees take S / (2 b) each at the same time, within 1 %: 57 % of what the bound would allow."""
     instance = asked(size=2**33)
     outcome = run(instance)
-    seconds = judge(instance, outcome.answer, outcome.certificate).objective
+    seconds = verdict_of(instance, outcome.answer, outcome.certificate).objective
     assert seconds == pytest.approx(2**33 / 50e9, rel=0.01)
     assert outcome.bound / seconds == pytest.approx(50 / (6 * 25 * 8 / 14), rel=0.01)
 
@@ -101,7 +101,7 @@ def test_an_edge_without_a_wire_makes_a_detour():
     assert sorted(len(edge.up) for tree in trees for edge in tree) == [1] * 13 + [2]
     outcome = run(instance)
     assert outcome.metrics["detours"] == 1
-    assert not judge(instance, outcome.answer, outcome.certificate).violations
+    assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
 
 
 def test_parallel_links_are_wires():
@@ -114,16 +114,16 @@ def test_parallel_links_are_wires():
     instance = asked(Topology(topology.nodes, tuple(links)))
     outcome = run(instance)
     assert outcome.metrics["detours"] == 0
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
     whole = asked()
-    assert verdict.objective == pytest.approx(judge(whole, run(whole).answer).objective, rel=0.05)
+    assert verdict.objective == pytest.approx(verdict_of(whole, run(whole).answer).objective, rel=0.05)
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(14, 24))
 def test_on_random_boxes(rng, wires):
-    """Whatever the wires are, either two trees that fit are found and the judge agrees with the schedule, or the method says that there are none."""
+    """Whatever the wires, either two trees that fit are found and the verifier agrees with the schedule, or the method says that there are none."""
     every = [(a, b) for a in range(8) for b in range(a)]
     pairs = Counter(rng.choice(every) for _ in range(wires))
     path = list(range(8))
@@ -135,7 +135,7 @@ def test_on_random_boxes(rng, wires):
     except Unsupported:
         return
     assert outcome.metrics["pieces"] == 3
-    assert not judge(instance, outcome.answer, outcome.certificate).violations
+    assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
 
 
 def test_a_ring_is_refused_in_one_line():

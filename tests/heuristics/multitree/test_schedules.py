@@ -12,7 +12,7 @@ from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.method import Status
 from cwb.core.schedule import StepSchedule
 from cwb.heuristics.textbook.rings import RING
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.simulate import simulate
 from cwb.schedules.verify import verify
 from hypothesis import given, settings
@@ -37,10 +37,10 @@ def checked(posed, run, **options) -> StepSchedule:
 @pytest.mark.parametrize("kind", GATHERS)
 @pytest.mark.parametrize("network", NETWORKS)
 def test_on_networks(pose, run, kind, network):
-    """The verifier has nothing against the schedule, no link is over its uses in a step of either direction, and the judge confirms the bound."""
+    """The verifier has nothing against the schedule, no link is over its uses in a step of either direction, and the verifier confirms the bound."""
     posed = pose(network, kind, chunks=2)
     outcome = run(posed)
-    verdict = judge(posed, outcome.answer, outcome.certificate)
+    verdict = verdict_of(posed, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert verdict.objective >= outcome.bound * (1 - 1e-9)
     schedule, uses = outcome.answer, parallel_uses(posed.network)

@@ -1,4 +1,4 @@
-"""A way to pose collectives, to run the method, and to judge what it gives."""
+"""A way to pose collectives, to run the method, and to verify what it gives."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def run() -> Callable[..., Outcome]:
 
 
 @pytest.fixture(scope="session")
-def judged() -> Callable[..., float]:
+def verified() -> Callable[..., float]:
     """Verify a schedule, simulate it with congestion, and give its time: no send comes later than a given end."""
 
-    def judge(posed: Instance, outcome: Outcome) -> float:
+    def verdict_of(posed: Instance, outcome: Outcome) -> float:
         posed = METHOD.pose(posed, METHOD.options())
         report = verify(posed, outcome.answer)
         assert not report.violations, report.violations
@@ -53,4 +53,4 @@ def judged() -> Callable[..., float]:
         assert trace.completion_s >= outcome.bound * (1 - 1e-9)
         return trace.completion_s
 
-    return judge
+    return verdict_of

@@ -63,15 +63,15 @@ CASES = [
 
 
 @pytest.mark.parametrize(("nodes", "links", "kind", "ranks", "chunks"), CASES)
-def test_tiny_collectives_take_the_fewest_steps(run, judged, nodes, links, kind, ranks, chunks):
+def test_tiny_collectives_take_the_fewest_steps(run, verified, nodes, links, kind, ranks, chunks):
     """The portfolio finds the optimum of what can be enumerated."""
     instance = posed(nodes, links, kind, ranks, chunks)
-    assert judged(instance, run(instance)) == fewest_steps(nodes, links, chunks_of(instance))
+    assert verified(instance, run(instance)) == fewest_steps(nodes, links, chunks_of(instance))
 
 
 @settings(deadline=None, max_examples=30)
 @given(data=st.data())
-def test_no_bound_is_above_the_fewest_steps(run, judged, data):
+def test_no_bound_is_above_the_fewest_steps(run, verified, data):
     """On random networks of three nodes no schedule is faster than the enumeration, and no bound above it."""
     ends = list(itertools.permutations(range(3), 2))
     links = [*data.draw(st.lists(st.sampled_from(ends), max_size=2)), (0, 1), (1, 2), (2, 0)]
@@ -80,4 +80,4 @@ def test_no_bound_is_above_the_fewest_steps(run, judged, data):
     instance = posed(3, links, kind, ranks, 1)
     outcome = run(instance)
     best = fewest_steps(3, links, chunks_of(instance))
-    assert outcome.bound <= best <= judged(instance, outcome) <= best + 1
+    assert outcome.bound <= best <= verified(instance, outcome) <= best + 1

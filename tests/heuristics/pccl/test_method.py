@@ -44,13 +44,13 @@ def test_something_must_be_asked_for(run):
         run(load("ring(4)"))
 
 
-def test_conditions_may_be_all_that_is_asked_for(run, judged):
-    """A network alone, and conditions as an option; ``judged`` asserts that the answer is right."""
+def test_conditions_may_be_all_that_is_asked_for(run, verified):
+    """A network alone, and conditions as an option; ``verified`` asserts that the answer is right."""
     posed = load("mesh(2,2)").with_changes(
         demand=Demand(CollectiveKind.BROADCAST, Fraction(2**20), ranks=(0, 1, 2)),
         also=(Demand(CollectiveKind.POINT_TO_POINT, Fraction(2**20), ranks=(3, 0)),),
     )
-    judged(posed, run(load("mesh(2,2)"), conditions="0->1,2: 1 MiB; 3->0: 1 MiB"))
+    verified(posed, run(load("mesh(2,2)"), conditions="0->1,2: 1 MiB; 3->0: 1 MiB"))
 
 
 @pytest.mark.parametrize(

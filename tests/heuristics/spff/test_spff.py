@@ -13,7 +13,7 @@ from cwb.core.method import Status
 from cwb.core.topology import Link, Node, Topology
 from cwb.heuristics.spff.method import METHOD, SpffOptions, run
 from cwb.instances import load
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 
 
 def asked(network, kind=CollectiveKind.ALL_GATHER, size=400_000, chunks=1):
@@ -34,11 +34,11 @@ def asked(network, kind=CollectiveKind.ALL_GATHER, size=400_000, chunks=1):
     ],
 )
 @pytest.mark.parametrize("first", ["shortest", "longest"])
-def test_schedules_are_judged(network, kind, steps, first):
+def test_schedules_are_verified(network, kind, steps, first):
     """What comes out is right, with as many rounds as can be counted by hand."""
     instance = asked(network, kind)
     outcome = run(instance, solvers.get("highs"), Budget(), SpffOptions(first=first))
-    assert not judge(instance, outcome.answer, outcome.certificate).violations
+    assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
     if steps is not None and not (network == "star(5)" and first == "longest"):
         assert outcome.answer.steps >= steps
     if network in ("ring(5)", "line(4)", "complete(5)"):

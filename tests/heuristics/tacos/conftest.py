@@ -1,4 +1,4 @@
-"""A way to pose collectives, to run the method and to have its answer judged."""
+"""A way to pose collectives, to run the method and to have its answer verified."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_where_links_are_equal_the_published_rule_is_right(pose):
 
 
 def test_the_ideal_is_no_bound_on_a_mesh(pose, solve):
-    """Both halves of an all-reduce at once take less than the dissertation's ideal on the 6 x 6 mesh; the judge has nothing against it."""
+    """Both halves of an all-reduce at once take less than the dissertation's ideal on the 6 x 6 mesh; the verifier has nothing against it."""
     instance = pose("mesh(6,6, bandwidth='50 GiB/s', latency='0.5 us')", "all_reduce", chunks=8)
     done = solve(instance)
     assert done.record.verified

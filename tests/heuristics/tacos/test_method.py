@@ -52,7 +52,7 @@ def test_reference(pose, solve, row):
      "star(4)", "star(5, multicast=true)", "switch2d(4,2)", "rfs3d(2,2,2)", "dragonfly(3,2)", "fat_tree(4)"],
 )  # fmt: skip
 def test_on_networks(pose, solve, kind, network):
-    """The judge has nothing against any answer, and what is optimal meets its bound."""
+    """The verifier has nothing against any answer, and what is optimal meets its bound."""
     done = solve(pose(network, kind, chunks=2), restarts=12)
     assert done.record.verified, done.record.violations
     assert done.record.bound <= done.record.objective
@@ -148,7 +148,7 @@ def test_options_and_reasons(pose, solve):
 
 
 def test_unwinding(pose, solve):
-    """A switch unwound to degree d gives d parts of every port to the next ranks, and the judge accepts that they share it."""
+    """A switch unwound to degree d gives d parts of every port to the next ranks, and the verifier accepts that they share it."""
     for degree in (0, 1, 2, 3):
         done = solve(pose("star(4)"), unwind=degree)
         assert done.record.verified, done.record.violations

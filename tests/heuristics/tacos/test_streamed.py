@@ -1,4 +1,4 @@
-"""Sends that are made step by step and not kept: right, the same at every call, and judged one by one."""
+"""Sends that are made step by step and not kept: right, the same at every call, and verified one by one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = ("all_gather", "reduce_scatter", "all_reduce")
     ("network", "chunks"), [("mesh(4,3)", 1), ("mesh(3,3,2)", 3), ("torus(4,5)", 4), ("line(5)", 2)]
 )
 def test_everybody_has_everything(pose, solve, kind, network, chunks):
-    """A replay with sets of contributions ends with all of them, each added once, and the judge agrees."""
+    """A replay with sets of contributions ends with all of them, each added once, and the verifier agrees."""
     done = solve(pose(network, kind, chunks=chunks), answer="stream")
     assert done.record.verified, done.record.violations
     answer, ends = done.answer, done.instance.network.link_ends
@@ -97,7 +97,7 @@ class Changed:
 
 @pytest.mark.parametrize("change", ["range", "not-held", "missing", "twice", "shape"])
 def test_wrong_sends_are_refused(pose, solve, change):
-    """The judge tells unknown chunks, what is not there yet, what comes again, what is missing, and columns that are no links."""
+    """The verifier tells unknown chunks, what is not there yet, what comes again, what is missing, and columns that are no links."""
     done = solve(pose("mesh(4,4)"), answer="stream")
     counts = verify(done.instance, replace(done.answer, blocks=Changed(done.answer, change))).counts
     assert (change if change != "shape" else "size") in counts

@@ -1,4 +1,4 @@
-"""A small replay of schedules and a small clock, independent of the ones that judge."""
+"""A small replay of schedules and a small clock, independent of the ones that verify."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from cwb.core.topology import Topology
 from cwb.heuristics.tto.method import METHOD
 from cwb.heuristics.tto.trees import mesh_sides, three_trees
 from cwb.instances import load
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,10 +50,10 @@ def test_no_neighbours_are_joined_by_more_than_two_trees(rows, columns, edge_roo
 @settings(max_examples=20, deadline=None)
 @given(st.integers(3, 6), st.integers(3, 6), st.integers(2, 6), st.sampled_from(["edge", "any"]))
 def test_schedules_are_right_and_in_time(rows, columns, pieces, roots):
-    """The judge agrees with every schedule, and it takes no longer than its steps: L + 2 (K - 1)."""
+    """The verifier agrees with every schedule, and it takes no longer than its steps: L + 2 (K - 1)."""
     instance = asked(f"mesh({rows},{columns})", chunks=pieces)
     outcome = run(instance, roots=roots)
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert outcome.status is Status.FEASIBLE
     assert outcome.metrics["pieces"] == pieces
@@ -67,7 +67,7 @@ def test_three_by_three_is_nearly_at_the_bound():
     """Two thirds of the data's time on a link are what the bound of nine ranks together is; 8 GiB take 1 % more."""
     instance = asked("mesh(3,3)", size=2**33)
     outcome = run(instance)
-    seconds = judge(instance, outcome.answer, outcome.certificate).objective
+    seconds = verdict_of(instance, outcome.answer, outcome.certificate).objective
     assert outcome.bound == pytest.approx(float(2 * Fraction(2**33) / 3 / instance.network.links[0].bandwidth_Bps))
     assert outcome.bound < seconds < 1.01 * outcome.bound
 

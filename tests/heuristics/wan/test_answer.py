@@ -33,7 +33,7 @@ OF_TREES = {"mean_tree_height", "max_tree_height", "max_tree_latency_s", "mean_m
         *(("wan-ring", spec) for spec in ("equinix_size(0.3, 2)", "torus(3,3)")),
     ],
 )
-def test_every_answer_is_judged_beside_the_strength(model, spec):
+def test_every_answer_is_verified_beside_the_strength(model, spec):
     """Every baseline is verified, has the numbers of the table, and none beats the bound that its partition proves."""
     record = solve(spec, model, **QUICK.get(model, {})).record
     assert record.verified, record.violations

@@ -11,7 +11,7 @@ from cwb.core.budget import Budget
 from cwb.core.topology import Link, Node, Topology
 from cwb.harness import registry
 from cwb.models.bfb.problem import choices_of
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 
 GB = 10**9
 
@@ -95,7 +95,7 @@ def test_a_link_of_high_latency_is_not_paid_for(pose):
     topology = mixed([*links, ("b", "d", 1, 0)])
     instance = pose(topology, size=4 * GB)
     outcome = run(instance)
-    assert judge(instance, outcome.answer).violations == ()
+    assert verdict_of(instance, outcome.answer).violations == ()
     late = [link for link, wire in enumerate(topology.links) if wire.latency_s]
     second = outcome.answer.step == 1
     assert not set(outcome.answer.sends.path_links[second].tolist()) & set(late)
@@ -119,6 +119,6 @@ def test_schedules_of_other_collectives_are_right(kind, pose):
     chords = [(str(i), str((i + 2) % 5), 2, 0) for i in range(5)]
     instance = pose(mixed(ring + chords), kind, chunks=3)
     outcome = run(instance)
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert verdict.violations == ()
     assert verdict.bound <= verdict.objective

@@ -13,7 +13,7 @@ from cwb.harness import Request, registry, run_one
 from cwb.instances import load
 from cwb.models.bfb import extract
 from cwb.models.bfb.solve import balance
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 
 COLLECTIVES = ["all_gather", "reduce_scatter", "all_reduce"]
 
@@ -67,7 +67,7 @@ def test_schedules_are_right_and_measured_right(network, kind, pose):
     """Schedules are verified, have T_L steps, and as many sends of chunks as the metrics say; all_reduce is the sum of its parts."""
     instance = pose(network, kind)
     outcome = run(instance)
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert verdict.violations == ()
     assert outcome.answer.steps == outcome.metrics["T_L"]
     assert len(outcome.answer.sends) == outcome.metrics["sends"]
@@ -88,7 +88,7 @@ def test_one_way_links_run_backwards_on_the_transposed_network(kind, pose, rando
         topology = random_digraph(9, 3, Random(seed))  # noqa: S311
         instance = pose(topology, kind)
         outcome = run(instance)
-        assert judge(instance, outcome.answer, outcome.certificate).violations == ()
+        assert verdict_of(instance, outcome.answer, outcome.certificate).violations == ()
         forwards, backwards = balance(topology).time, balance(transpose(topology)).time
         expected = {"all_gather": forwards, "reduce_scatter": backwards, "all_reduce": forwards + backwards}
         assert Fraction(outcome.metrics["T_B"]) == expected[kind]
@@ -100,7 +100,7 @@ def test_without_latency_no_loss_of_bandwidth_is_the_optimum(network, pose):
     instance = pose(network[:-1] + ", latency='0 s')")
     outcome = run(instance)
     assert outcome.status is Status.OPTIMAL
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert verdict.objective == pytest.approx(outcome.bound, rel=1e-12)
     assert verdict.bound == pytest.approx(outcome.bound, rel=1e-12)
 
@@ -110,7 +110,7 @@ def test_nothing_else_is_called_optimal(network, pose):
     """With latency, or with a larger T_B, a schedule is feasible with a bound below it."""
     instance = pose(network)
     outcome = run(instance)
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert outcome.status is Status.FEASIBLE
     assert verdict.bound < verdict.objective
 

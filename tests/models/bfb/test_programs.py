@@ -14,7 +14,7 @@ from cwb.models.bfb.extract import read, rounded
 from cwb.models.bfb.formulation import build_lp
 from cwb.models.bfb.problem import choices_of
 from cwb.models.bfb.solve import balance, rounding_bound
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,7 +53,7 @@ def test_the_linear_program_and_the_formula_make_equally_good_schedules(network,
     instance = pose(network, kind)
     fast, program = run("bfb", instance), run("bfb-lp", instance)
     for outcome in (fast, program):
-        assert judge(instance, outcome.answer, outcome.certificate).violations == ()
+        assert verdict_of(instance, outcome.answer, outcome.certificate).violations == ()
     assert {key: fast.metrics[key] for key in ("T_L", "T_B")} == {key: program.metrics[key] for key in ("T_L", "T_B")}
     assert program.size.variables > 0
     assert len(program.reports) == (2 if kind == "all_reduce" else 1)
@@ -72,7 +72,7 @@ def test_whole_pieces_cost_what_the_formula_rounded_up_says(chunks, pose, random
         assert Fraction(outcome.metrics["T_B"]) == expected == exact.split(chunks).bandwidth_time()
         assert Fraction(outcome.metrics["T_B_relaxed"]) == exact.time <= expected
         assert outcome.metrics["chunks"] == chunks
-        assert judge(instance, outcome.answer).violations == ()
+        assert verdict_of(instance, outcome.answer).violations == ()
 
 
 def test_rounding_is_within_theorem_20(pose, random_digraph):
@@ -84,7 +84,7 @@ def test_rounding_is_within_theorem_20(pose, random_digraph):
         best, outcome = run("bfb-chunked", instance), run("bfb-chunked", instance, solution="rounding")
         optimum, found = Fraction(best.metrics["T_B"]), Fraction(outcome.metrics["T_B"])
         assert optimum <= found <= optimum + Fraction(outcome.metrics["T_B_rounding"])
-        assert judge(instance, outcome.answer).violations == ()
+        assert verdict_of(instance, outcome.answer).violations == ()
     exact = balance(topology)
     d, steps, n = exact.graph.degree, exact.steps, len(topology.nodes)
     assert rounding_bound(exact, 2) == Fraction(d * (d**steps - 1), (d - 1) * 2 * n)

@@ -22,7 +22,7 @@ def pose(network: Topology | str, kind: str = "all_gather", ranks=None, size: Fr
 
 
 def forest(instance: Instance, seed: int = 0, time_limit_s: float | None = None, **options) -> FinishedRun:
-    """Run forestcoll and the judge."""
+    """Run forestcoll and the verifier."""
     return run(instance, Request("forestcoll", options=options, seed=seed, time_limit_s=time_limit_s))
 
 

@@ -34,7 +34,7 @@ def solve(topology, k="optimal", ranks=None, **options):
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_link_carries_more_than_it_may(family):
-    """The judge accepts the trees, the most loaded link needs the stated time exactly, and each carries at most floor(U b_e) copies."""
+    """The verifier accepts the trees, the most loaded link needs the stated time exactly, and each carries at most floor(U b_e) copies."""
     rng = seeded(41)
     refused = 0
     for _ in range(40):

@@ -1,4 +1,4 @@
-"""From an instance to a judged answer: random networks and published numbers."""
+"""From an instance to a verified answer: random networks and published numbers."""
 
 from __future__ import annotations
 

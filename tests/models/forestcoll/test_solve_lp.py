@@ -23,7 +23,7 @@ from cwb.models.forestcoll.extract import flow_on_arcs, largest_rate
 from cwb.models.forestcoll.method import FORESTCOLL_LP, BoundOptions
 from cwb.models.forestcoll.problem import from_all_ranks
 from cwb.models.forestcoll.solve_lp import CutOracle, concurrent, first_bound, search, settle
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_networks import feasible, graphs, network, posed, slowest_cut, smallest_scale
@@ -114,15 +114,15 @@ def test_large_bandwidths_stay_exact(factor):
 
 
 def answered(instance, **options):
-    """What the method says, and the judge of it."""
+    """What the method says, and the verifier of it."""
     assert FORESTCOLL_LP.supports(instance) is None
     outcome = FORESTCOLL_LP.run(instance, HIGHS, Budget(), BoundOptions(**options))
-    return outcome, judge(instance, outcome.answer, outcome.certificate)
+    return outcome, verdict_of(instance, outcome.answer, outcome.certificate)
 
 
 @pytest.mark.parametrize("kind", [CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER])
-def test_a_bound_alone_is_judged(kind):
-    """The record's bound is what the judge recomputes from the cut; k and U are those of proposition 3."""
+def test_a_bound_alone_is_verified(kind):
+    """The record's bound is what the verifier recomputes from the cut; k and U are those of proposition 3."""
     instance = load("mi250(boxes=2)").with_changes(demand=Demand(kind, Fraction(10**9)))
     outcome, verdict = answered(instance)
     assert (outcome.status, outcome.answer) == (Status.OPTIMAL, BoundOnly())
@@ -149,7 +149,7 @@ def test_a_record_has_the_bound_as_its_objective():
 @settings(max_examples=25, deadline=None)
 @given(graphs(balanced=False), st.sampled_from([CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER]))
 def test_one_way_networks_are_turned_around_for_reductions(topology, kind):
-    """The judged time is size / N times the worst cut, of the links turned around for a reduce-scatter."""
+    """The verified time is size / N times the worst cut, of the links turned around for a reduce-scatter."""
     instance = posed(topology, kind, size=12)
     outcome, verdict = answered(instance)
     turned = replace(topology, links=tuple(replace(x, source=x.target, target=x.source) for x in topology.links))
@@ -178,7 +178,7 @@ def test_a_run_that_is_stopped_says_what_it_knows():
     outcome = FORESTCOLL_LP.run(instance, HIGHS, Budget(stop=stop), BoundOptions())
     assert outcome.status is Status.FEASIBLE
     assert "budget" in outcome.message
-    assert judge(instance, outcome.answer, outcome.certificate).bound == outcome.bound
+    assert verdict_of(instance, outcome.answer, outcome.certificate).bound == outcome.bound
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from cwb.core.topology import Topology
 from cwb.harness.request import Request
 from cwb.harness.run import FinishedRun, run
 from cwb.instances import load
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.files import read_schedule, write_schedule
 from cwb.schedules.simulate import SimulationMode, simulate
 from cwb.schedules.verify import verify
@@ -40,8 +40,8 @@ def test_written_out_it_is_the_same(network, kind):
     instance, done = solved(network, kind)
     assert isinstance(done.answer, TreeOrbits)
     orbits, trees = (
-        judge(instance, done.answer, done.certificate),
-        judge(instance, written_out(done.answer, instance.network), done.certificate),
+        verdict_of(instance, done.answer, done.certificate),
+        verdict_of(instance, written_out(done.answer, instance.network), done.certificate),
     )
     assert orbits.ok and trees.ok
     assert (orbits.objective, orbits.bound) == (trees.objective, trees.bound)
@@ -103,8 +103,8 @@ def test_a_file_holds_it(tmp_path):
     read = read_schedule(path)
     assert read.pieces == PIECES[0]
     assert (
-        judge(read.instance, read.answer, read.certificate).metrics
-        == judge(instance, done.answer, done.certificate).metrics
+        verdict_of(read.instance, read.answer, read.certificate).metrics
+        == verdict_of(instance, done.answer, done.certificate).metrics
     )
     assert len(simulate(instance, read.answer, SimulationMode.ALPHA_BETA).start_s) == len(done.answer) * 15
 

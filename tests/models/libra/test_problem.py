@@ -1,4 +1,4 @@
-"""Bytes per dimension and the iteration time: the optimizer's closed forms against the judge's walk through the stages."""
+"""Bytes per dimension and the iteration time: the optimizer's closed forms against the verifier's walk through the stages."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_a_group_in_a_part_of_a_fully_connected_dimension():
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
-def test_merged_terms_give_the_judges_time(data, random_instances):
-    """However the terms are merged, T(B) is what the judge adds up layer by layer, for any bandwidths."""
+def test_merged_terms_give_the_verifiers_time(data, random_instances):
+    """However the terms are merged, T(B) is what the verifier adds up layer by layer, for any bandwidths."""
     instance = data.draw(random_instances())
     if data.draw(st.booleans()):
         instance = pose(instance, DesignOptions(partial_use=PartialUse.DIRECT_LINKS))

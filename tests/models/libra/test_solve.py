@@ -71,7 +71,7 @@ def test_reference_optimum(row, solver):
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_certified_optimum_of_random_instances(data, random_instances):
-    """On random instances of both objectives HiGHS proves its gap, the judge agrees, and no random plan is below the bound."""
+    """On random instances of both objectives HiGHS proves its gap, the verifier agrees, and no random plan is below the bound."""
     instance = data.draw(random_instances(data.draw(st.sampled_from(Objective))))
     problem = pose_problem(instance)
     if not problem.time.terms:

@@ -20,7 +20,7 @@ ALL_TO_ALL = Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**20))
     [("distance_regular(4, 32)", 1 / 19), ("hypercube(3)", 1 / 4), ("ring(6)", 2 / 9), ("star(4)", 1 / 3)],
 )
 def test_rates_are_those_of_the_literature(network, rate):
-    """The rate of every pair in units of a link: 5.26e-2 of table 7, and closed forms; the judge proves the same."""
+    """The rate of every pair in units of a link: 5.26e-2 of table 7, and closed forms; the verifier proves the same."""
     record = run_one(load(network).with_changes(demand=ALL_TO_ALL), Request("all-to-all-mcf"))
     assert (record.status, record.exit_status, record.verified) == ("optimal", 0, True)
     assert record.metrics["rate"] == pytest.approx(rate, rel=1e-7)

@@ -13,7 +13,7 @@ from cwb.core.method import Status
 from cwb.harness import registry
 from cwb.instances import load
 from cwb.models.sccl.method import METHOD, ScclOptions, run
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from pydantic import ValidationError
 
 
@@ -29,7 +29,7 @@ def test_dgx1_of_table_3(chunks, steps, cost_us):
     assert outcome.metrics["sccl_steps"] == steps
     assert outcome.metrics["steps_proved"]
     assert outcome.metrics["sccl_cost_s"] * 1e6 == pytest.approx(cost_us)
-    assert not judge(instance, outcome.answer, outcome.certificate).violations
+    assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_known_optima(network, kind, steps, rounds):
     instance = asked(network, kind)
     outcome = run(instance, solvers.get("highs"), Budget(), ScclOptions())
     assert (outcome.metrics["sccl_steps"], outcome.metrics["rounds"]) == (steps, rounds)
-    assert not judge(instance, outcome.answer, outcome.certificate).violations
+    assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
 
 
 def test_an_instance_that_is_too_small_is_said_to_be():

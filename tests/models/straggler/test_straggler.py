@@ -14,7 +14,7 @@ from cwb.core.method import Status
 from cwb.harness import Request, registry, run
 from cwb.instances import load
 from cwb.models.straggler.rounds import Spread, fewest_rounds
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.chunk_bounds import recomputed_chunk_bound
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,7 +36,7 @@ def answered(instance, **options):
 def test_the_bound_is_met(ranks):
     """On a switch the rounds are as few as the bound, which the verifier recomputes: 14 for 12 ranks, 52 for 48."""
     posed, outcome = answered(late(f"switch({ranks}, latency='0 s')"))
-    verdict = judge(posed, outcome.answer, outcome.certificate)
+    verdict = verdict_of(posed, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert outcome.status is Status.OPTIMAL
     assert verdict.objective == verdict.bound == pytest.approx(outcome.bound)
@@ -62,7 +62,7 @@ def test_in_a_round_everybody_sends_and_receives_once(ranks, chunks, seed):
 def test_a_group_with_latency_and_chunks_is_verified():
     """The first rank of a group is late wherever it stands; with latency the bound, which leaves it out, is not met."""
     posed, outcome = answered(late("switch(7)", chunks=2, ranks=(4, 1, 6, 2)))
-    verdict = judge(posed, outcome.answer, outcome.certificate)
+    verdict = verdict_of(posed, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert outcome.status is Status.FEASIBLE
     assert outcome.certificate.rank == 4
@@ -73,7 +73,7 @@ def test_certificates_of_finer_or_other_chunks_are_refused():
     """The bound speaks of chunks that are no finer than it says, and is wrong about a rank that is not there."""
     posed, outcome = answered(late("switch(4, latency='0 s')"))
     coarser = replace(outcome.certificate, chunk_bytes=2 * outcome.certificate.chunk_bytes)
-    (violation,) = judge(posed, outcome.answer, coarser).violations
+    (violation,) = verdict_of(posed, outcome.answer, coarser).violations
     assert "finer" in violation
     for wrong in (WholeChunks(9, Fraction(1)), WholeChunks(0, Fraction(0))):
         with pytest.raises(InputError):

@@ -19,7 +19,7 @@ from cwb.models.taccl.formulations.routing import RoutingProblem
 from cwb.models.taccl.method import METHOD, RoutingOptions, TacclOptions
 from cwb.models.taccl.sketch import Sketch, parse_sketch, shortest_ways
 from cwb.models.taccl.solve import routing_of, run, symmetric
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 
 GATHER = CollectiveKind.ALL_GATHER
 
@@ -39,11 +39,11 @@ def asked(network, kind=GATHER, size=400_000, chunks=1):
         ("ring(4)", GATHER, {"sketch": "shift 1"}),
     ],
 )
-def test_schedules_are_judged(network, kind, options):
+def test_schedules_are_verified(network, kind, options):
     """What comes out is right, whatever the stages and the sketch."""
     instance = asked(network, kind)
     outcome = run(instance, solvers.get("highs"), Budget(), TacclOptions(**options))
-    assert not judge(instance, outcome.answer, outcome.certificate).violations
+    assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
 
 
 def test_few_connections_are_fewer_than_many():
@@ -123,7 +123,7 @@ def test_a_sketch_file_of_taccl():
     instance = METHOD.pose(asked("complete(4)"), options)
     assert instance.demand.chunks == 2
     outcome = run(instance, solvers.get("highs"), Budget(), options)
-    assert not judge(instance, outcome.answer, outcome.certificate).violations
+    assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
     ends = set(zip(outcome.answer.sends.source.tolist(), outcome.answer.sends.target.tolist(), strict=True))
     assert {(a, b) for a, b in ends if a // 2 != b // 2} == {(1, 2), (3, 0)}
 
@@ -155,4 +155,4 @@ def test_two_boxes_have_routes(network):
     """An all-gather on two boxes has a schedule, though no node of the solver's search is done."""
     instance = asked(network, size=10**9)
     outcome = run(instance, solvers.get("highs"), Budget(time_limit_s=0.0), TacclOptions(contiguity=False))
-    assert not judge(instance, outcome.answer, outcome.certificate).violations
+    assert not verdict_of(instance, outcome.answer, outcome.certificate).violations

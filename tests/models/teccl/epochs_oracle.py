@@ -1,6 +1,6 @@
 """Whether a number of epochs is enough, by trying everything, epoch by epoch; shares nothing with the models.
 
-Time is counted by the judge's grid. A state is what is where, what is on its way, and when links have started; all
+Time is counted by the verifier's grid. A state is what is where, what is on its way, and when links have started; all
 that can be done in an epoch is tried, and what reaches no destination in time is given up. Only for tiny problems;
 switches store everything or nothing.
 """
@@ -37,7 +37,7 @@ def parts(demand, kind):
 
 
 class World:
-    """Chunks and links, by the judge's count."""
+    """Chunks and links, by the verifier's count."""
 
     def __init__(self, instance, kinds):
         self.topology, self.grid = instance.network, grid_of(instance)

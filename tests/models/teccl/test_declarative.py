@@ -1,4 +1,4 @@
-"""The declarative models: published tables, brute force, the judge, and what they refuse."""
+"""The declarative models: published tables, brute force, the verifier, and what they refuse."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cwb.models.teccl.formulations import milp
 from cwb.models.teccl.index_sets import index_sets
 from cwb.models.teccl.method import AstarOptions, LpOptions, MilpOptions
 from cwb.models.teccl.problem import epoch_problem
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from cwb.schedules.verify.grid import grid_of
 from epochs_oracle import TooLarge, reachable
@@ -42,7 +42,7 @@ def solved(instance, module=solve_milp, options=None):
         options = options.model_copy(update={"start": "none"})
     outcome = module.run(instance, HIGHS, Budget(), options)
     assert outcome.answer is not None, outcome.message
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert verdict.ok, verdict.violations
     assert verdict.objective == pytest.approx(outcome.objective, rel=1e-12)
     return outcome, verdict.metrics["epochs"]
@@ -175,7 +175,7 @@ def test_parts_of_chunks_go_through_any_switches(topology, kind, chunks, semanti
 @given(small_networks(ranks=(2, 3)), st.sampled_from(SUMS), st.sampled_from(EPOCHS))
 def test_sums_are_right(topology, kind, semantics):
     """Reductions by both routes are verified, one model of both stages is no slower than two in a row, and the bound
-    is the judge's."""
+    is the verifier's."""
     instance = on_grid(topology, kind, semantics=semantics.value)
     _, epochs = solved(instance)
     low, certificate = lower_bound(epoch_problem(instance))
@@ -192,7 +192,7 @@ def test_sums_are_right(topology, kind, semantics):
     st.booleans(),
     st.sampled_from([Fraction(1, 3), 1, Fraction(7, 4)]),
 )
-def test_the_judge_counts_the_same_epochs(topology, semantics, fluid, epoch_us):
+def test_the_verifier_counts_the_same_epochs(topology, semantics, fluid, epoch_us):
     """Two tables of delays, windows and capacities, made separately, are the same."""
     instance = on_grid(topology, semantics=semantics.value, epoch_us=epoch_us, fluid=fluid)
     grid, columns = grid_of(instance), epoch_problem(instance).columns
@@ -232,7 +232,7 @@ def test_switches_that_copy_save_epochs_and_hyper_edges_do_not_copy():
 
 
 def test_a_link_that_is_down_is_not_used():
-    """With a link down for its first epochs, data waits for it, and the judge refuses the schedule that does not."""
+    """With a link down for its first epochs, data waits for it, and the verifier refuses the schedule that does not."""
     line = network(2, [(0, 1, 1, 0), (1, 0, 1, 0)])
     options = {
         "bandwidth": [{"source": "n0", "target": "n1", "epochs": [0, 3], "factor": "0"}],
@@ -241,7 +241,7 @@ def test_a_link_that_is_down_is_not_used():
     found = run(on_grid(line, "broadcast").with_changes(timing=None), Request("teccl-milp", options=options))
     assert found.record.metrics["epochs"] == 4
     early = replace(found.answer, start_s=found.answer.start_s * 0, end_s=found.answer.end_s * 0 + 1e-6)
-    assert any("capacity" in v for v in judge(found.instance, early).violations)
+    assert any("capacity" in v for v in verdict_of(found.instance, early).violations)
 
 
 def test_a_link_that_is_faster_for_a_while_is_used():
@@ -254,11 +254,11 @@ def test_a_link_that_is_faster_for_a_while_is_used():
         outcome, found = solved(instance)
         assert (outcome.status, found) == (Status.OPTIMAL, epochs)
     early = replace(outcome.answer, start_s=outcome.answer.start_s * 0, end_s=outcome.answer.end_s * 0 + 1e-6)
-    assert any("capacity" in violation for violation in judge(instance, early).violations)
+    assert any("capacity" in violation for violation in verdict_of(instance, early).violations)
 
 
 def test_relays_and_buffers_that_are_limited():
-    """What the options say of ranks is on the instance that is judged, so that the bound is one of the instance, and
+    """What the options say of ranks is on the instance that is verified, so that the bound is one of the instance, and
     met."""
     chain = network(3, [(0, 1, 2, 0), (1, 2, 1, 0), (2, 0, 1, 0)])
     posed = on_grid(chain, "scatter", chunks=4, ranks=(0, 2), epoch_us=Fraction(1, 2))
@@ -376,7 +376,7 @@ def test_rounds_and_stages_keep_to_the_epochs_in_which_bandwidth_varies():
     """What begins later, a round of the A* technique or the second stage of an all-reduce, has the bandwidth of its
     own epochs.
 
-    ``solved`` has the schedule judged.
+    ``solved`` has the schedule verified.
     """
     line = network(3, [(0, 1, 1, 0), (1, 0, 1, 0), (1, 2, 1, 0), (2, 1, 1, 0)])
     for kind, module, options in (
@@ -393,7 +393,7 @@ def test_stages_wait_for_links_that_are_still_busy():
     """A switch hands a chunk to a rank before the link is free again: the second stage does not start over it in that
     time.
 
-    ``solved`` has the schedule judged.
+    ``solved`` has the schedule verified.
     """
     slow = Fraction(1, 4)
     star = [(0, 2, 1, 0), (1, 2, 1, 0), (2, 0, slow, 0), (2, 1, slow, 0)]
@@ -412,11 +412,11 @@ def test_a_gap_ends_the_search_early(objective):
     low, high = (round(x / float(instance.timing.epoch_s)) for x in (outcome.bound, outcome.objective))
     assert low <= epochs <= high <= low / 0.6
     assert outcome.status is (Status.OPTIMAL if low == high else Status.FEASIBLE)
-    assert judge(instance, outcome.answer, outcome.certificate).ok
+    assert verdict_of(instance, outcome.answer, outcome.certificate).ok
 
 
 def test_hyper_edges_are_switches_without_copies():
-    """The instance that is judged says that switches do not copy, so that the schedule of a switch that does is
+    """The instance that is verified says that switches do not copy, so that the schedule of a switch that does is
     refused."""
     star = [(i, 3, 1, 0) for i in range(3)] + [(3, i, 1, 0) for i in range(3)]
     instance = on_grid(network(3, star, (3,)), "broadcast").with_changes(timing=None)
@@ -424,7 +424,7 @@ def test_hyper_edges_are_switches_without_copies():
     copied, edges = (run(instance, Request("teccl-milp", options={"epoch_duration": "1 us", **o})) for o in ways)
     assert (copied.record.metrics["epochs"], edges.record.metrics["epochs"]) == (1, 2)
     moved = replace(copied.answer, instance_sha256=edges.instance.sha256)
-    assert any("multicast" in violation for violation in judge(edges.instance, moved).violations)
+    assert any("multicast" in violation for violation in verdict_of(edges.instance, moved).violations)
 
 
 @settings(max_examples=10, deadline=None)

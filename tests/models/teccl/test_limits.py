@@ -17,7 +17,7 @@ from cwb.core.solver import Capability, SolverOptions, Termination
 from cwb.instances import load
 from cwb.models.teccl import solve_all_to_all, solve_astar, solve_lp, solve_milp
 from cwb.models.teccl.method import AllToAllOptions, AstarOptions, LpOptions, MilpOptions, pose_model
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from grids import network, on_grid, with_switch
 
 
@@ -56,7 +56,7 @@ def ended(instance, module, options, after, keeps):
         assert EXIT_STATUS[outcome.status.value] == 4
         assert "time" in outcome.message or "limit" in outcome.message
         return outcome
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert verdict.ok, verdict.violations
     assert outcome.status is (Status.OPTIMAL if outcome.bound == outcome.objective else Status.FEASIBLE)
     assert EXIT_STATUS[outcome.status.value] == 0

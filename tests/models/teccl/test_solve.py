@@ -145,8 +145,8 @@ def test_what_is_not_taken_is_said():
 
 
 @pytest.mark.slow
-def test_the_judge_recomputes_what_is_claimed():
-    """The certificate of a record, read by the judge, proves as many epochs as are claimed."""
+def test_the_verifier_recomputes_what_is_claimed():
+    """The certificate of a record, read by the verifier, proves as many epochs as are claimed."""
     from cwb import solvers
     from cwb.core.bounds import SolverBound
     from cwb.core.budget import Budget

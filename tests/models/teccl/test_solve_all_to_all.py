@@ -22,7 +22,7 @@ from cwb.models.teccl.bounds import best_cut, cut_epochs, refutes
 from cwb.models.teccl.formulations.all_to_all import build
 from cwb.models.teccl.method import TECCL_ALL_TO_ALL, AllToAllOptions
 from cwb.models.teccl.solve_all_to_all import AllToAllSearch, run
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.epoch_bounds import recomputed_epochs
 
 SOLVER = solvers.get("highs")
@@ -126,11 +126,11 @@ def test_every_change_of_flows_is_a_fault():
         ("amd()", 10**9, 43),
     ],
 )
-def test_schedules_of_parts_are_judged(network, size, epochs):
-    """The judge, who counts epochs on his own, finds nothing wrong, and measures what is claimed."""
+def test_schedules_of_parts_are_verified(network, size, epochs):
+    """The verifier, who counts epochs on his own, finds nothing wrong, and measures what is claimed."""
     instance = posed(network, size)
     outcome = run(instance, SOLVER, Budget(), AllToAllOptions())
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert outcome.status is Status.OPTIMAL
     assert not verdict.violations
     assert outcome.metrics["epochs"] == epochs
@@ -138,11 +138,11 @@ def test_schedules_of_parts_are_judged(network, size, epochs):
 
 
 def test_groups_leave_other_ranks_to_relay():
-    """An all_to_all of three ranks of a ring of five passes the others, and is judged."""
+    """An all_to_all of three ranks of a ring of five passes the others, and is verified."""
     instance = posed("ring(5)", ranks=(0, 2, 3))
     outcome = run(instance, SOLVER, Budget(), AllToAllOptions())
     assert outcome.status is Status.OPTIMAL
-    assert not judge(instance, outcome.answer, outcome.certificate).violations
+    assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
 
 
 def test_the_paper_s_16_gpus_need_64_chunks_over_one_link():
@@ -197,14 +197,14 @@ def test_no_prices_refute_what_is_possible(seed):
 
 
 def test_the_bound_by_prices_is_exact_where_cuts_are_not():
-    """A ring of five takes 3 epochs although cuts allow 2: prices prove it, and the judge recomputes it from them."""
+    """A ring of five takes 3 epochs although cuts allow 2: prices prove it, and the verifier recomputes it from them."""
     instance = posed("ring(5)")
     outcome = run(instance, SOLVER, Budget(), AllToAllOptions(schedule="never"))
     assert outcome.metrics["bound_proof"] == "prices"
     assert isinstance(outcome.certificate, EpochPrices)
     assert isinstance(outcome.answer, BoundOnly)
     assert recomputed_epochs(instance, outcome.certificate) == 3
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert verdict.objective == pytest.approx(outcome.objective)
 

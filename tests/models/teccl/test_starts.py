@@ -20,7 +20,7 @@ from cwb.harness.run import Request, run
 from cwb.instances import load
 from cwb.models.teccl import solve_astar, solve_milp
 from cwb.models.teccl.method import AstarOptions, MilpOptions
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from grids import network, on_grid, small_networks
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,7 +62,7 @@ def test_rounds_without_a_solver(topology, kind, chunks):
     instance = on_grid(topology, kind, chunks)
     outcome = solve_astar.run(instance, Idle(), Budget(), AstarOptions())
     assert outcome.answer is not None
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert verdict.ok, verdict.violations
     assert verdict.metrics["epochs"] <= outcome.metrics["start_epochs"]
 
@@ -77,7 +77,7 @@ def test_greedy_rounds(topology, kind, first, length, data):
     instance = instance.with_changes(timing=replace(instance.timing, changes=(change,)))
     search = solve_milp.run(instance, Idle(), Budget(), MilpOptions())
     if "start_epochs" in search.metrics:
-        assert judge(instance, search.answer, search.certificate).ok
+        assert verdict_of(instance, search.answer, search.certificate).ok
 
 
 @pytest.mark.parametrize("objective", ["late", "paper"])
@@ -91,7 +91,7 @@ def test_a_model_starts_from_the_construction(objective):
     assert idle.asked.use_start
     assert (outcome.status, "no model gave a better one" in outcome.message) == (Status.FEASIBLE, True)
     outcome = solve_milp.run(instance, solvers.get("highs"), Budget(), MilpOptions(objective=objective, epochs=12))
-    assert judge(instance, outcome.answer, outcome.certificate).ok
+    assert verdict_of(instance, outcome.answer, outcome.certificate).ok
 
 
 def test_rounds_share_the_time():

@@ -20,7 +20,7 @@ from cwb.models.ten import solve
 from cwb.models.ten.method import METHOD
 from cwb.models.ten.problem import time_expanded
 from cwb.models.ten.solve import finish, first_schedule
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ten_oracle import fewest_ticks
@@ -57,7 +57,7 @@ def networks(draw, nodes, slowest):
 @settings(max_examples=25, deadline=None)
 @given(networks(3, 2), st.sampled_from(["all_gather", "all_to_all", "broadcast", "gather"]), st.integers(1, 2))
 def test_optimum_on_three_ranks(drawn, kind, chunks):
-    """On networks of three ranks with slow and fast links, the method proves what trying everything finds, and the judge agrees."""
+    """On networks of three ranks with slow and fast links, the method proves what trying everything finds, and the verifier agrees."""
     links, ticks = drawn
     if kind == "all_gather":
         chunks = 1
@@ -72,7 +72,7 @@ def test_optimum_on_three_ranks(drawn, kind, chunks):
     size = {"all_gather": 3, "all_to_all": 3, "broadcast": chunks, "gather": 3 * chunks}[kind]
     instance = posed(network(links, ticks), kind, size, chunks)
     outcome = run(instance)
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert outcome.status is Status.OPTIMAL
     assert verdict.objective == pytest.approx(outcome.objective)
@@ -92,17 +92,17 @@ def test_optimum_of_an_all_gather_on_four_ranks(drawn):
     outcome = run(back)
     assert outcome.status is Status.OPTIMAL
     assert outcome.objective == pytest.approx(gather.objective)
-    assert not judge(back, outcome.answer, outcome.certificate).violations
+    assert not verdict_of(back, outcome.answer, outcome.certificate).violations
 
 
 @settings(max_examples=30, deadline=None)
 @given(networks(5, 3), st.sampled_from(["all_gather", "all_to_all", "scatter"]), st.integers(1, 3))
 def test_the_first_schedule_is_right(drawn, kind, chunks):
-    """Where no model is solved, the first schedule is the answer; the judge agrees with it, and with the bound of epochs."""
+    """Where no model is solved, the first schedule is the answer; the verifier agrees with it, and with the bound of epochs."""
     instance = posed(network(*drawn), kind, 15, chunks)
     problem = time_expanded(instance)
     outcome = run(instance, budget=_spent())
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert verdict.objective == pytest.approx(outcome.objective)
     assert verdict.bound == pytest.approx(outcome.bound)
@@ -120,10 +120,10 @@ def _spent():
     "kind", sorted({kind.value for kind in CollectiveKind} - {"late_all_reduce", "point_to_point"})
 )
 def test_every_collective_is_scheduled(kind):
-    """On a mesh of 2 x 3 every collective that is supported has a schedule that the judge agrees with, proved the best one but of an all-reduce."""
+    """On a mesh of 2 x 3 every collective supported has a schedule that the verifier agrees with, proved the best one but of an all-reduce."""
     instance = posed("mesh(2,3)", kind, 6 * 10**5)
     outcome = run(instance)
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert verdict.objective == pytest.approx(outcome.objective)
     assert (outcome.status is Status.OPTIMAL) == (kind != "all_reduce")
@@ -132,11 +132,11 @@ def test_every_collective_is_scheduled(kind):
 
 @settings(max_examples=25, deadline=None)
 @given(networks(4, 3), st.sampled_from(["reduce_scatter", "all_reduce", "reduce"]))
-def test_bounds_of_sums_are_those_of_the_judge(drawn, kind):
-    """The judge computes the same bound from the certificate as the method claims, and every schedule of sums is right."""
+def test_bounds_of_sums_are_those_of_the_verifier(drawn, kind):
+    """The verifier computes the same bound from the certificate as the method claims, and every schedule of sums is right."""
     instance = posed(network(*drawn), kind, 12)
     outcome = run(instance, budget=_spent())
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert verdict.bound == pytest.approx(outcome.bound)
     assert outcome.bound <= outcome.objective
@@ -157,7 +157,7 @@ def test_what_certificates_do_not_prove_the_solver_does():
     assert outcome.status is Status.OPTIMAL
     assert outcome.metrics["ticks"] == 3
     assert isinstance(outcome.certificate, SolverBound)
-    assert not judge(instance, outcome.answer, outcome.certificate).violations
+    assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
 
 
 def test_process_groups_use_ranks_outside():
@@ -166,14 +166,14 @@ def test_process_groups_use_ranks_outside():
     outcome = run(instance)
     assert outcome.status is Status.OPTIMAL
     assert outcome.metrics["ticks"] == 2
-    assert not judge(instance, outcome.answer, outcome.certificate).violations
+    assert not verdict_of(instance, outcome.answer, outcome.certificate).violations
 
 
 def test_through_a_switch_the_optimum_is_that_of_the_model():
     """Ways over a switch take turns on its links; slower circuits at once are beyond the model, so that nothing is claimed to be optimal."""
     instance = posed("star(4)", size=4 * 10**5)
     outcome = run(instance)
-    verdict = judge(instance, outcome.answer, outcome.certificate)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
     assert not verdict.violations
     assert outcome.status is Status.FEASIBLE
     assert outcome.metrics["ticks"] == outcome.metrics["model_bound_ticks"] == 3

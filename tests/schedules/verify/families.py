@@ -1,4 +1,4 @@
-"""Correct schedules of many kinds, made here so that the verifier is not tried on the methods that it judges."""
+"""Correct schedules of many kinds, made here so that the verifier is not tried on the methods that it verifies."""
 
 from __future__ import annotations
 

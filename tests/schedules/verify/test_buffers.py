@@ -12,7 +12,7 @@ from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.timing import Semantics, Timing
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,7 +60,7 @@ def schedule(instance, hops, *, reduce=False) -> Schedule:
 
 def is_right(instance, hops, **kind) -> bool:
     """Whether the verifier takes a schedule; what it finds otherwise is about buffers alone."""
-    violations = judge(instance, schedule(instance, hops, **kind)).violations
+    violations = verdict_of(instance, schedule(instance, hops, **kind)).violations
     assert all("buffer" in violation for violation in violations), violations
     return not violations
 
@@ -135,7 +135,7 @@ def test_split_chunks_make_room_in_switches_at_once():
 
 def test_a_schedule_without_sends_is_told_what_is_missing():
     """Nothing is sent: the verifier says who lacks what."""
-    assert "missing" in " ".join(judge(chain(1), schedule(chain(1), [])).violations)
+    assert "missing" in " ".join(verdict_of(chain(1), schedule(chain(1), [])).violations)
 
 
 def test_contributions_that_wait():
@@ -177,6 +177,6 @@ def test_as_many_as_counted_index_by_index(hops, room):
     if any(count > 4 for count in Counter((link, k) for _, link, k in hops).values()):
         return
     instance = chain(room, chunks=3)
-    found = judge(instance, schedule(instance, hops)).violations
+    found = verdict_of(instance, schedule(instance, hops)).violations
     too_many = any(held_at(hops, index, 3, 9) > room for index in range(9))
     assert any("buffer" in violation for violation in found) is too_many

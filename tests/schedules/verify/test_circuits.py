@@ -13,7 +13,7 @@ from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.timing import Semantics, Timing
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from cwb.schedules.verify import verify
 
@@ -73,7 +73,7 @@ def changed(sends, index: int, **values):
 def test_right_schedules_are_accepted_and_measured():
     """The time is that of the last arrival, whatever a simulator would make of it."""
     for network, sends, seconds in ((line(), GOOD_LINE, 4.0), (star(), GOOD_STAR, 6.0)):
-        verdict = judge(posed(network), timed(posed(network), sends))
+        verdict = verdict_of(posed(network), timed(posed(network), sends))
         assert not verdict.violations
         assert verdict.objective == seconds
 

@@ -19,7 +19,7 @@ from cwb.core.timing import EPOCHS, BandwidthChange, Semantics, Timing
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.models.teccl import solve_milp
 from cwb.models.teccl.method import MilpOptions
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from cwb.schedules.collective import exact_bound
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from cwb.schedules.files import read_schedule, write_schedule
@@ -57,18 +57,18 @@ RIGHT = [((0,), 0, 1), ((4,), 1, 1), ((5,), 1, 1)]
 
 
 def violations(instance, hops):
-    return " ".join(judge(instance, schedule(instance, hops)).violations)
+    return " ".join(verdict_of(instance, schedule(instance, hops)).violations)
 
 
 def test_a_switch_that_copies_hands_over_at_once():
     """Up in an epoch, down to both in none: one epoch under te-ccl, two under the others."""
-    verdict = judge(star(), schedule(star(), RIGHT))
+    verdict = verdict_of(star(), schedule(star(), RIGHT))
     assert verdict.ok, verdict.violations
     assert verdict.metrics["epochs"] == 1
     assert verdict.objective == 1e-6
     paid = star(semantics=Semantics.STORE_AND_FORWARD)
     assert "is said to take 0 epochs, but takes 1" in violations(paid, RIGHT)
-    assert judge(paid, schedule(paid, [RIGHT[0], ((4,), 1, 2), ((5,), 1, 2)])).metrics["epochs"] == 2
+    assert verdict_of(paid, schedule(paid, [RIGHT[0], ((4,), 1, 2), ((5,), 1, 2)])).metrics["epochs"] == 2
 
 
 @pytest.mark.parametrize(
@@ -91,21 +91,21 @@ def test_a_switch_without_multicast_sends_on_as_often_as_it_receives():
     """One copy in and two out is a violation without multicast, two in and two out are too many for one epoch."""
     assert "multicast" in violations(star(multicast=False), RIGHT)
     paths = [((0, 4), 0, 1), ((0, 5), 1, 2)]
-    assert judge(star(multicast=False), schedule(star(multicast=False), paths)).ok
+    assert verdict_of(star(multicast=False), schedule(star(multicast=False), paths)).ok
 
 
 def test_free_latency_is_free_up_to_a_tenth_of_an_epoch():
     """Latency of a tenth of an epoch costs nothing, of more than that an epoch on every link."""
     slow = star(latency=US / 9)
-    assert judge(star(latency=US / 10), schedule(star(latency=US / 10), RIGHT)).ok
-    assert judge(slow, schedule(slow, [((0,), 0, 2), ((4,), 2, 3), ((5,), 2, 3)])).metrics["epochs"] == 3
+    assert verdict_of(star(latency=US / 10), schedule(star(latency=US / 10), RIGHT)).ok
+    assert verdict_of(slow, schedule(slow, [((0,), 0, 2), ((4,), 2, 3), ((5,), 2, 3)])).metrics["epochs"] == 3
 
 
 def test_a_link_that_is_down_carries_nothing():
     """In an epoch with bandwidth 0 no chunk starts; bounds that do not know of it prove nothing."""
     down = star(changes=(BandwidthChange(0, 0, 1, Fraction(0)),))
     assert "capacity" in violations(down, RIGHT)
-    assert judge(down, schedule(down, [(p, i + 1, j + 1) for p, i, j in RIGHT])).ok
+    assert verdict_of(down, schedule(down, [(p, i + 1, j + 1) for p, i, j in RIGHT])).ok
     with pytest.raises(InputError, match="proves nothing"):
         recomputed_epochs(down, EpochDistance(0, 1))
 
@@ -165,7 +165,7 @@ def test_no_certificate_proves_more_than_a_schedule(instance, data):
     """Whatever nodes, sinks, thresholds and epochs a certificate names, its bound is at most the epochs of a verified
     schedule."""
     outcome = solve_milp.run(instance, solvers.get("highs"), Budget(), MilpOptions())
-    epochs = judge(instance, outcome.answer).metrics["epochs"]
+    epochs = verdict_of(instance, outcome.answer).metrics["epochs"]
     count = len(instance.network.nodes)
     for _ in range(6):
         nodes = tuple(sorted(data.draw(st.sets(st.integers(0, count - 1), min_size=1))))
@@ -191,5 +191,5 @@ def test_what_comes_early_by_its_count_may_wait_in_a_switch():
         demand = Demand(CollectiveKind.GATHER, Fraction(3000 * chunks), chunks, (2, 0, 1))
         instance = Instance("merge", topology, demand, timing=Timing(Semantics.TE_CCL, US))
         outcome = solve_milp.run(instance, solvers.get("highs"), Budget(), MilpOptions())
-        epochs = judge(instance, outcome.answer).metrics["epochs"]
+        epochs = verdict_of(instance, outcome.answer).metrics["epochs"]
         assert max(recomputed_epochs(instance, EpochFlow(2, claimed)) for claimed in range(1, epochs + 4)) <= epochs

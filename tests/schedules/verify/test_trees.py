@@ -10,7 +10,7 @@ import pytest
 from cwb.core.bounds import CutCertificate, DistanceCertificate
 from cwb.core.errors import InputError
 from cwb.core.trees import TreeKind
-from cwb.schedules import collective, completion, judge
+from cwb.schedules import collective, completion, verdict_of
 from cwb.schedules.verify import heaviest_load
 from cwb.schedules.verify.sizes import exact_sums
 from cwb.schedules.verify.trees import heaviest_link
@@ -34,7 +34,7 @@ def test_time_and_bound_meet_exactly(rate, size):
     """Chains both ways round a ring are as fast as what enters a rank: objective and recomputed bound are the same
     number."""
     instance, packing = at_other_rates(*FAMILIES["chain_trees"](5), rate, size)
-    verdict = judge(instance, packing, CutCertificate((0, 1, 2, 3)))
+    verdict = verdict_of(instance, packing, CutCertificate((0, 1, 2, 3)))
     assert verdict.ok
     assert verdict.objective == verdict.bound == float(Fraction(2, 5) * size / rate)
     metrics = verdict.metrics
@@ -54,7 +54,7 @@ def test_time_and_bound_meet_exactly(rate, size):
 def test_in_out_trees_are_as_high_as_their_longer_way():
     """An all-reduce along stars there and chains back is as high as the chains are, not as both together."""
     instance, packing = FAMILIES["unlike_trees"](4)
-    metrics = judge(instance, packing).metrics
+    metrics = verdict_of(instance, packing).metrics
     assert (metrics["trees"], metrics["max_height"], metrics["mean_height"]) == (2, 3, 3.0)
 
 
@@ -63,7 +63,7 @@ def test_heights_are_weighted_by_units():
     instance = instance_of(full(3), "broadcast", 4)
     star = (0, 3, [(0, 1, (0, 1)), (0, 2, (0, 2))])
     chain = (0, 1, [(0, 1, (0, 1)), (1, 2, (1, 2))])
-    metrics = judge(*trees_of(instance, TreeKind.OUT, [star, chain])).metrics
+    metrics = verdict_of(*trees_of(instance, TreeKind.OUT, [star, chain])).metrics
     assert (metrics["max_height"], metrics["mean_height"]) == (2, 1.25)
 
 
@@ -75,13 +75,13 @@ def test_trees_are_not_simulated(monkeypatch):
 
     monkeypatch.setattr(collective, "simulate", never)
     monkeypatch.setattr(completion, "totals", never)
-    assert judge(*FAMILIES["chain_trees"](5)).ok
+    assert verdict_of(*FAMILIES["chain_trees"](5)).ok
 
 
 def test_a_distance_proves_nothing_of_the_flow_time():
     """Latency is no part of the flow model, so that a distance is no bound on its time."""
     instance, packing = FAMILIES["chain_trees"](5)
-    assert judge(instance, packing, DistanceCertificate(0, 2)).bound is None
+    assert verdict_of(instance, packing, DistanceCertificate(0, 2)).bound is None
 
 
 def test_a_wrong_tree_has_no_objective():
@@ -89,7 +89,7 @@ def test_a_wrong_tree_has_no_objective():
     instance, packing = FAMILIES["chain_trees"](5)
     child = packing.child.copy()
     child[3] = child[2]
-    verdict = judge(instance, replace(packing, child=child))
+    verdict = verdict_of(instance, replace(packing, child=child))
     assert not verdict.ok
     assert verdict.objective is None
     assert not verdict.metrics
@@ -103,7 +103,7 @@ def test_sums_beyond_64_bits_do_not_wrap():
     instance, packing = FAMILIES["chain_trees"](5)
     large = replace(packing, units=packing.units * (2**62 - 1), unit_bytes=packing.unit_bytes / (2**62 - 1))
     assert heaviest_load(instance, large) == heaviest_load(instance, packing)
-    assert judge(instance, large).ok
+    assert verdict_of(instance, large).ok
 
 
 def test_the_heaviest_link_is_the_first_of_the_slowest():

@@ -14,7 +14,7 @@ from cwb.core.instance import Instance
 from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.timing import BandwidthChange, Semantics, Timing
 from cwb.core.topology import Link, Node, NodeKind, Topology
-from cwb.schedules import judge
+from cwb.schedules import verdict_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,7 +40,7 @@ def violations(hops, middle, *, other=(), rates=(1, 1, 1), down=0) -> list[str]:
     sources, heads = ([topology.link_ends[e][side] for _, e, _ in sent] for side in (0, 1))
     sends = sends_from_lists([c for c, _, _ in sent], sources, heads, False, [(e,) for _, e, _ in sent])
     start = np.array([index for _, _, index in sent], dtype=float)
-    return list(judge(instance, Schedule(instance.sha256, chunks, sends, start, start + 1)).violations)
+    return list(verdict_of(instance, Schedule(instance.sha256, chunks, sends, start, start + 1)).violations)
 
 
 def switch(buffer) -> Node:

@@ -45,7 +45,7 @@ def _undetermined(made: makers.MadeSchedule) -> bool:
 
 
 def schedules(seed: int) -> list[Fault]:  # noqa: PLR0911 (one for each way to differ)
-    """Judge a schedule on a grid of epochs, changed in up to two places; hold the verdict against the replay."""
+    """Verify a schedule on a grid of epochs, changed in up to two places; hold the verdict against the replay."""
     random = rng("schedules", seed)
     inside = random.random() < 0.1
     made = makers.in_switch(random) if inside else makers.make(random)
@@ -110,12 +110,12 @@ def network_bounds(seed: int) -> list[Fault]:
 def proved_too_much(
     made: makers.MadeSchedule, answer: Any, certificate: Any, time: Fraction, defect: int | None
 ) -> list[Fault]:
-    """Judge a right schedule with a certificate."""
+    """Verify a right schedule with a certificate."""
     verdict, crash = client.verdict(made.instance, answer, certificate)
     if crash:
         return [Fault("internal error", _told(made, certificate), crash, "a verdict", defect)]
     if verdict is None or verdict.bound is None:
-        # A judge that compares refuses a file whose certificate contradicts it: here the schedule is right, so the arithmetic is not.
+        # A verifier that compares refuses a file whose certificate contradicts it: here the schedule is right, so the arithmetic is not.
         text = next((v for v in verdict.violations if "contradict" in v), None) if verdict else None
         return (
             [Fault("contradiction", _told(made, certificate), text, f"ends at {float(time)!r} s", defect)]
