@@ -124,13 +124,13 @@ def certificate_of(problem: GroupProblem) -> WholeChunks:
 
 def schedule_of(problem: GroupProblem, rounds: Sequence[Sequence[Send]]) -> Schedule:
     """The schedule of rounds of an instance that is posed; what a rank sends of a chunk before it has the full sum is added to the other part."""
-    sends = [(step, *send) for step, several in enumerate(rounds) for send in several]
-    check_size(len(sends))
-    step, chunk, source, target = (np.array(column, dtype=np.int64) for column in zip(*sends, strict=True))
-    first: dict[tuple[int, int], int] = {}
-    for when, which, _, who in sends:
-        first.setdefault((which, who), when)
-    adds = np.array([first.get((which, who), when) >= when for when, which, who, _ in sends], dtype=np.bool_)
+    check_size(sum(map(len, rounds)))
+    step = np.repeat(np.arange(len(rounds)), [len(several) for several in rounds])
+    chunk, source, target = np.array([send for several in rounds for send in several], dtype=np.int64).T
+    n, latest = problem.n, len(rounds)
+    first = np.full((problem.n - 1) * problem.demand.chunks * n, latest, dtype=np.int64)
+    first[(chunk * n + target)[::-1]] = step[::-1]  # of what is written several times the last stays, the first round
+    adds = first[chunk * n + source] >= step
     each = problem.demand.chunks
     nodes, count = problem.nodes, (problem.n - 1) * each
     paths = route(problem.topology, nodes[source], nodes[target])

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...algorithms.graphs.transport import assigned
 from ...core.schedule import Bools, Floats, Ints
 
 #: Chunk, source and target of a send, by positions in the group; the late rank is 0.
@@ -28,6 +29,9 @@ _SECOND_YOUNG, _OLDEST, _UNSETTLED = 500.0, 50.0, 5.0
 
 #: What may be added at random to costs of sending and receiving, so that several tries differ.
 _NOISE_SENT, _NOISE_RECEIVED = 1e-3, 1e-1
+
+#: Costs are whole multiples of one over this.
+_UNIT = 2**20
 
 
 def fewest_rounds(ranks: int, chunks: int) -> int:
@@ -45,6 +49,8 @@ class Spread:
         Chunks of each rank but the late one.
     full : array of bool, shape (chunks in all, ranks)
         Who has the full sum of each chunk.
+    has : array of int, shape (chunks in all,)
+        How many ranks these are.
     age : array of int, shape (chunks in all,)
         Rounds since it was exchanged; -1 before.
     random : numpy.random.Generator
@@ -53,6 +59,7 @@ class Spread:
 
     chunks: int
     full: Bools
+    has: Ints
     age: Ints
     random: np.random.Generator
     passed: int = 0
@@ -61,8 +68,8 @@ class Spread:
     def of(cls, ranks: int, chunks: int, seed: int) -> Spread:
         """Begin with nothing exchanged."""
         count = (ranks - 1) * chunks
-        full, age = np.zeros((count, ranks), dtype=np.bool_), np.full(count, -1, dtype=np.int64)
-        return cls(chunks, full, age, np.random.default_rng(seed))
+        full, has = np.zeros((count, ranks), dtype=np.bool_), np.zeros(count, dtype=np.int64)
+        return cls(chunks, full, has, np.full(count, -1, dtype=np.int64), np.random.default_rng(seed))
 
     @property
     def ranks(self) -> int:
@@ -78,7 +85,7 @@ class Spread:
     @property
     def done(self) -> bool:
         """Whether everybody has every chunk."""
-        return bool(self.full.all())
+        return bool((self.has == self.ranks).all())
 
     @property
     def doublings(self) -> int:
@@ -94,7 +101,7 @@ class Spread:
     def round(self) -> list[Send]:
         """Choose the sends of the next round and take them."""
         waiting = self.waiting
-        active = np.flatnonzero((self.age >= 0) & ~self.full.all(axis=1))
+        active = np.flatnonzero((self.age >= 0) & (self.has < self.ranks))
         senders, partner = self._senders(active, waiting)
         receivers = self._receivers(active, senders, waiting, partner)
         sends = [
@@ -104,37 +111,37 @@ class Spread:
         ]
         for chunk, _, target in sends:
             self.full[chunk, target] = True
+            self.has[chunk] += 1
         self.age[self.age >= 0] += 1
         if partner:
             chunk = (partner - 1) * self.chunks
             chunk += int(np.flatnonzero(self.age[chunk : chunk + self.chunks] < 0)[0])
-            self.full[chunk, [0, partner]], self.age[chunk] = True, 1
+            self.full[chunk, [0, partner]], self.has[chunk], self.age[chunk] = True, 2, 1
             sends += [(chunk, 0, partner), (chunk, partner, 0)]
         self.passed += 1
         return sends
 
     def _growth(self, chunk: int, *, free: bool) -> int:
         """By how many ranks a chunk should grow: those that have it each find another one."""
-        has = int(self.full[chunk, 1:].sum())
+        has = int(self.has[chunk]) - int(self.full[chunk, 0])
         helps = free and self.age[chunk] == self.age[self.age >= 0].min()  # the late rank spreads the last chunk
         return min(self.ranks - 1, 2 * has + helps) - has
 
     def _senders(self, active: Ints, waiting: Bools) -> tuple[dict[int, list[int]], int]:
         """Who sends which chunk, and with whom the late rank exchanges one; 0 if with nobody."""
         free = not waiting.any()
-        slots = np.array([c for c in active for _ in range(self._growth(c, free=free))], dtype=np.int64)
-        cost = np.full((self.ranks, max(self.ranks, len(slots) + 1)), 0.0)
-        worth = _SENT + np.maximum(0, self.doublings - self.age[slots])
-        cost[:, : len(slots)] = np.where(self.full[slots].T, -worth, _NEVER)
+        room = [self._growth(c, free=free) for c in active.tolist()]
+        cost = np.zeros((self.ranks, len(active) + 2))  # of each chunk, of an exchange, and of neither
+        worth = _SENT + np.maximum(0, self.doublings - self.age[active])
+        cost[:, :-2] = np.where(self.full[active].T, -worth, _NEVER)
         if not free:
-            cost[0] = 0.0
-            cost[0, : len(slots)] = _NEVER
-            cost[:, len(slots)] = np.where(waiting, -_NEVER / 10, _NEVER)
-        partner, senders = 0, {int(chunk): list[int]() for chunk in active}
-        for rank, slot in self._assigned(cost, _NOISE_SENT):
-            if slot < len(slots):
-                senders[int(slots[slot])].append(rank)
-            elif slot == len(slots) and not free:
+            cost[0, :-2] = _NEVER
+            cost[:, -2] = np.where(waiting, -_NEVER / 10, _NEVER)
+        partner, senders = 0, {chunk: list[int]() for chunk in active.tolist()}
+        for rank, which in self._assigned(cost, [*room, 1], _NOISE_SENT):
+            if which < len(active):
+                senders[int(active[which])].append(rank)
+            elif not free:
                 partner = rank
         return senders, partner
 
@@ -142,22 +149,20 @@ class Spread:
         self, active: Ints, senders: dict[int, list[int]], waiting: Bools, partner: int
     ) -> dict[int, list[int]]:
         """Who receives which of the chunks that are sent."""
-        slots = np.array([chunk for chunk in active for _ in senders[int(chunk)]], dtype=np.int64)
         becomes = self.age[active] + 1
         young: Bools = np.logical_or.reduce(self.full[active[becomes <= self.oldest_young]], axis=0)
-        cost = np.full((self.ranks, max(self.ranks, len(slots))), 0.0)
-        for column, chunk in enumerate(slots.tolist()):
+        cost = np.zeros((self.ranks, len(active) + 1))  # of each chunk, and of none
+        for column, chunk in enumerate(active.tolist()):
             cost[:, column] = self._reception(chunk, young, waiting)
         next_one = self._kept_free(active, young, waiting, partner)
         if next_one:
-            cost[next_one, : len(slots)][self.age[slots] < self.oldest_young] = _NEVER
-        cost[0, : len(slots)] = _NEVER
+            cost[next_one, :-1][self.age[active] < self.oldest_young] = _NEVER
+        cost[0, :-1] = _NEVER
         if partner:
-            cost[partner, : len(slots)] = _NEVER
-        receivers = {int(chunk): list[int]() for chunk in active}
-        for rank, slot in self._assigned(cost, _NOISE_RECEIVED):
-            if slot < len(slots):
-                receivers[int(slots[slot])].append(rank)
+            cost[partner, :-1] = _NEVER
+        receivers = {chunk: list[int]() for chunk in active.tolist()}
+        for rank, which in self._assigned(cost, [len(senders[chunk]) for chunk in active.tolist()], _NOISE_RECEIVED):
+            receivers[int(active[which])].append(rank)
         return receivers
 
     def _reception(self, chunk: int, young: Bools, waiting: Bools) -> Floats:
@@ -183,11 +188,9 @@ class Spread:
         lacks = ~self.full[old].all(axis=0) if len(old) else np.zeros(self.ranks, dtype=np.bool_)
         return int((candidates * (1 + lacks + self.random.random(self.ranks) / 2)).argmax())
 
-    def _assigned(self, cost: Floats, noise: float) -> Iterator[tuple[int, int]]:
-        """Ranks and slots of an assignment of least cost, without those that cannot be."""
-        from scipy.optimize import linear_sum_assignment
-
-        rows, columns = linear_sum_assignment(cost + noise * self.random.random(cost.shape))
-        return (
-            (row, column) for row, column in zip(rows.tolist(), columns.tolist(), strict=True) if cost[row, column] < 0
-        )
+    def _assigned(self, cost: Floats, room: list[int], noise: float) -> Iterator[tuple[int, int]]:
+        """Ranks and classes of an assignment of least cost, without those that cannot be; the last class takes the rest."""
+        noisy = cost + noise * self.random.random(cost.shape)
+        rest = max(0, self.ranks - sum(room))
+        classes = assigned(np.rint(noisy * _UNIT).astype(np.int64), np.array([*room, rest], dtype=np.int64))
+        return ((rank, which) for rank, which in enumerate(classes.tolist()) if cost[rank, which] < 0)

@@ -78,19 +78,32 @@ def _ticks(grid: Grid, schedule: Schedule, at_send: AtSend, findings: Findings) 
     wrong = single.copy()
     needed = grid.delay[sends.path_links[sends.path_offset[:-1][single]]]
     wrong[single] = ((end - begin)[single] != needed) | (needed >= NEVER)
-    paths: dict[tuple[tuple[int, ...], int], int] = {}
-    for send in np.flatnonzero(~single).tolist():
-        key = sends.path(send), int(end[send] - begin[send])
-        if key not in paths:
-            paths[key] = _slowness(grid, *key)
-        slowness[send] = paths[key]
-        wrong[send] = not paths[key]
+    slowness[~single] = _slownesses(grid, schedule, end - begin, np.flatnonzero(~single))
+    wrong |= slowness == 0
 
     def not_in_time(send: int) -> Violation:
         return at_send("grid", f"takes {end[send] - begin[send]} ticks, which its path does not", send)
 
     bad |= findings.add_each("grid", wrong, not_in_time)
     return None if bad else (begin, end, slowness)
+
+
+def _slownesses(grid: Grid, schedule: Schedule, ticks: Ints, chosen: Ints) -> Ints:
+    """:func:`_slowness` of some sends, found once for all whose links are alike and that take as long."""
+    sends, found = schedule.sends, np.zeros(len(schedule.sends), dtype=np.int64)
+    kinds: dict[tuple[Fraction, Fraction], int] = {}
+    kind = np.array(
+        [kinds.setdefault((link.latency_s, link.bandwidth_Bps), len(kinds)) for link in grid.topology.links],
+        dtype=np.int64,
+    )
+    for hops in np.unique(sends.hops[chosen]).tolist():
+        some = chosen[sends.hops[chosen] == hops]
+        links = sends.path_links[sends.path_offset[some][:, None] + np.arange(hops)]
+        alike = np.column_stack([np.sort(kind[links], axis=1), ticks[some]])
+        _, first, inverse = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+        of_first = [_slowness(grid, sends.path(send), int(ticks[send])) for send in some[first].tolist()]
+        found[some] = np.array(of_first, dtype=np.int64)[inverse]
+    return found[chosen]
 
 
 def _slowness(grid: Grid, path: tuple[int, ...], ticks: int) -> int:

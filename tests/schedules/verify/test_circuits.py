@@ -163,6 +163,22 @@ def test_a_link_that_is_too_slow_for_the_ticks_is_not_used():
     assert recomputed_epochs(instance, EpochCut((2,), 2)) == 4
 
 
+def test_every_send_has_the_ticks_of_its_own_links():
+    """Ways over switches are counted once for links that are alike: with a slower port, each send alone is found too quick."""
+    network = star()
+    links = tuple(
+        replace(link, latency_s=2 * S) if "2" in (link.source, link.target) else link for link in network.links
+    )
+    instance = posed(replace(network, links=links))
+    sends = [
+        (chunk, a, b, path, 4.0 * (start > 0), 4.0 * (start > 0) + 3 + (2 in (a, b)))
+        for chunk, a, b, path, start, _ in GOOD_STAR
+    ]
+    assert not kinds(instance, sends)
+    for index, (*_, end) in enumerate(sends):
+        assert kinds(instance, changed(sends, index, end=end - 1)) == {"grid"}
+
+
 def test_rounded_ways_over_switches_may_be_slow():
     """Where a way takes less than a tick at several rates, the slowest of them counts, which takes up the least of the
     links."""

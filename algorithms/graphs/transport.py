@@ -1,0 +1,84 @@
+"""Rows that each go to one of a few classes with limited room, at least cost.
+
+The same as an assignment to slots, of which those of a class cost a row the same; but rows and slots of a network are
+hundreds, and classes a dozen. Rows come one by one, each by a shortest path over the classes on which others make room.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.kernel import kernel
+
+#: More than any difference of costs.
+FAR = 2**62
+
+
+@kernel
+def assigned(cost: Any, room: Any) -> Any:
+    """The class of each row in an assignment of least cost.
+
+    Parameters
+    ----------
+    cost : array of int, shape (rows, classes)
+        Whole numbers, so that no cycle costs less than nothing by rounding; below 2^50.
+    room : array of int, shape (classes,)
+        Rows that each class takes, as many as there are at least.
+    """
+    rows, classes = cost.shape
+    chosen = np.full(rows, -1, dtype=np.int64)
+    left = room.copy()
+    step = np.full((classes, classes), FAR, dtype=np.int64)  # what the cheapest row of one class costs more in another
+    mover = np.full((classes, classes), -1, dtype=np.int64)
+    before = np.empty(classes, dtype=np.int64)
+    for row in range(rows):
+        far = cost[row].copy()
+        before[:] = -1
+        shorter = True
+        while shorter:
+            shorter = False
+            for a in range(classes):
+                for b in range(classes):
+                    if mover[a, b] >= 0 and far[a] + step[a, b] < far[b]:
+                        far[b], before[b], shorter = far[a] + step[a, b], a, True
+        end = -1
+        for a in range(classes):
+            if left[a] > 0 and (end < 0 or far[a] < far[end]):
+                end = a
+        left[end] -= 1
+        to = end
+        while before[to] >= 0:
+            a = before[to]
+            moved = mover[a, to]
+            chosen[moved] = to
+            _leave(cost, chosen, step, mover, moved, a)
+            _join(cost, step, mover, moved, to)
+            to = a
+        chosen[row] = to
+        _join(cost, step, mover, row, to)
+    return chosen
+
+
+@kernel
+def _join(cost: Any, step: Any, mover: Any, row: int, a: int) -> None:
+    """Count a row among those of a class."""
+    for b in range(cost.shape[1]):
+        more = cost[row, b] - cost[row, a]
+        if b != a and (mover[a, b] < 0 or more < step[a, b]):
+            step[a, b], mover[a, b] = more, row
+
+
+@kernel
+def _leave(cost: Any, chosen: Any, step: Any, mover: Any, row: int, a: int) -> None:
+    """Find other rows of a class where this one, which is of it no more, was the cheapest."""
+    for b in range(cost.shape[1]):
+        if mover[a, b] != row:
+            continue
+        mover[a, b] = -1
+        for other in range(len(chosen)):
+            if chosen[other] == a:
+                more = cost[other, b] - cost[other, a]
+                if mover[a, b] < 0 or more < step[a, b]:
+                    step[a, b], mover[a, b] = more, other
