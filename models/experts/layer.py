@@ -15,7 +15,7 @@ from ...core.budget import Budget
 from ...core.experts import Experts
 from ...core.schedule import Floats, Ints
 from .exhaust import TooManyError, below, few_placements
-from .packing import Packed, annealed, greedy, improved, packed, replicated
+from .packing import Packed, annealed, evened, greedy, improved, packed, replicated
 from .prices import pair_bound
 from .problem import Slots, largest
 
@@ -211,8 +211,10 @@ class Layer:
         """Changes of the published numbers of replicas, or of others, and random ones for two slots on a GPU."""
         loads = self._floats(groups)
         enough = float(self._floor(groups)) * (1 + self._enough)
+        counts = [self._count(loads), *hints]
+        counts += [evened(loads, count, self._gpus) for count in counts if count.max() > self._gpus]
         best = min(
-            (improved(loads, count, self._gpus, enough, self._stopped) for count in [self._count(loads), *hints]),
+            (improved(loads, count, self._gpus, enough, self._stopped) for count in counts),
             key=lambda found: found.worth,
         )
         random = self._experts.slots == 2 and (self._experts.nodes > 1 or hints)

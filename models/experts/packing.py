@@ -66,6 +66,15 @@ def replicated(loads: Floats, total: int, count: Ints | None = None) -> Ints:
     return count
 
 
+def evened(loads: Floats, count: Ints, gpus: int) -> Ints:
+    """Numbers of which those above one on every GPU are as many on all; what that leaves is of other experts.
+
+    A few replicas more put one on some GPUs alone, which makes the fullest worse until all have one more.
+    """
+    above = count > gpus
+    return replicated(np.where(above, 0.0, loads), int(count.sum()), np.where(above, count // gpus * gpus, count))
+
+
 def greedy(weights: Floats, bins: int, room: int) -> list[list[int]]:
     """Items of every bin: the heaviest first, each to the least loaded bin with room."""
     heap = [(0.0, b) for b in range(bins)]

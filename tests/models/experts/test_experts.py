@@ -192,3 +192,12 @@ def test_the_model_is_of_one_layer():
     """A formulation that is asked for two layers says who takes them."""
     reason = cwb.formulation("expert-placement/slots").supports(load(BOUND))
     assert reason == "it is a model of one layer, and there are 2; expert-placement takes them"
+
+
+@pytest.mark.parametrize(("gpus", "slots", "others"), [(16, 2, 12), (64, 2, 50), (32, 4, 54)])
+def test_one_expert_far_above_all_others_is_as_often_on_every_gpu(gpus, slots, others):
+    """Replicas beyond one on every GPU would be on some alone; the slots are of other experts, and the bound is near."""
+    loads = ", ".join(["1000000", *["7"] * others])
+    record = cwb.solve(f"experts(gpus={gpus}, slots={slots}, loads=[{loads}])", "expert-placement")
+    assert record.verified
+    assert record.gap < 1e-3
