@@ -9,6 +9,7 @@ What HiGHS does that an adapter has to know (measured with 1.11 to 1.15):
 * small coefficients are dropped with a warning: one that may matter is rejected;
 * its scheduler belongs to the thread that first solved, with the number of threads of then;
 * PDLP prints to stdout unless all output is off, and never calls back;
+* from an ill-conditioned basis it may call optimal what misses a row by far, and say that the row is kept;
 * its presolve calls some unbounded programs infeasible, and sometimes it says that it does not know: that is
   settled by solving again without costs.
 """
@@ -40,6 +41,9 @@ from .highs_common import (
 from .highs_quadratic import solve_quadratic
 from .matrix import FloatArray, MatrixModel
 from .options import elsewhere
+
+#: A row is missed by what is above so many tolerances, and above this part of its terms.
+_MISSED, _ROUNDING = 10.0, 1e-9
 
 
 class HighsSession(Session):
@@ -207,6 +211,10 @@ class HighsSession(Session):
             Termination.INFEASIBLE_OR_UNBOUNDED,
         }:
             values = np.array(self.highs.getSolution().col_value)
+            if termination is Termination.OPTIMAL and not mixed and not self._uses_pdlp and self._misses_a_row(values):
+                return SessionResult(
+                    Termination.NUMERICAL, message="what HiGHS calls optimal does not keep to the rows"
+                )
         return SessionResult(
             termination,
             values,
@@ -216,6 +224,19 @@ class HighsSession(Session):
             "" if termination is Termination.OPTIMAL else words,
             self.highs.getSolution().row_dual if self.keeps_duals and termination is Termination.OPTIMAL else None,
         )
+
+    def _misses_a_row(self, values: FloatArray) -> bool:
+        """Whether values miss a row by far more than the tolerance: HiGHS looks at activities that it has kept apart.
+
+        Rows that were added since the arrays were made are left out.
+        """
+        A = self.matrix.A
+        x, rows = values[: A.shape[1]], A.shape[0]
+        activity = A @ x
+        excess = np.maximum(self.matrix.row_lower[:rows] - activity, activity - self.matrix.row_upper[:rows])
+        if excess.max(initial=0.0) <= _MISSED * self.options.feasibility_tolerance:
+            return False
+        return bool((excess > _MISSED * self.options.feasibility_tolerance + _ROUNDING * (abs(A) @ abs(x))).any())
 
     def _search_bound(self, info: Any) -> float | None:
         if not isfinite(info.mip_dual_bound):

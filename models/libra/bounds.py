@@ -18,6 +18,9 @@ from ...core.bounds import SupportingLine
 from ...core.design import Comparison
 from .problem import DesignProblem
 
+#: Parts that multipliers are made smaller by at most, where rounding errors are to be mended.
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Multipliers:
@@ -63,6 +66,7 @@ def supporting_line(problem: DesignProblem, multipliers: Multipliers, *, scale_f
     """
     cost = [multipliers.cost_weight * float(p) for p in problem.prices_usd_per_Bps or (0,) * problem.dimensions]
     u = _repaired(problem, cost, multipliers.constraints, scale_free=scale_free)
+    u = _shrunk(problem, cost, u)
     multipliers = replace(multipliers, constraints=u)
     slopes = _slopes(problem, cost, u)
     limits = sum(ui * float(constraint.limit) for ui, constraint in zip(u, problem.constraints, strict=True))
@@ -103,6 +107,15 @@ def _repaired(
             if limits > 0 and constraint.limit > 0 and constraint.comparison is Comparison.EQUAL:
                 u[i] -= limits / float(constraint.limit) * (1 + 1e-9)
                 break
+    return u
+
+
+def _shrunk(problem: DesignProblem, cost: Sequence[float], given: Sequence[float]) -> list[float]:
+    """Make multipliers smaller by rounding errors until every slope is at least 0: without any, slopes are prices."""
+    u, part = list(given), ulp(1.0)
+    while part <= _ROUNDING and min(_slopes(problem, cost, u), default=0.0) < 0:
+        u = [ui * (1 - part) for ui in u]
+        part *= 2
     return u
 
 

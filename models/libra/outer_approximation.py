@@ -397,7 +397,7 @@ def search_frontier(relaxation: Relaxation, gap: float, *, limited: bool) -> Fro
         Whether every dimension with traffic has a largest bandwidth, so that there is a fastest network.
     """
     problem, frontier = relaxation.problem, Frontier(relaxation.problem)
-    frontier.lines.append(_computation_line(problem))
+    frontier.lines += [_plain_line(problem, 1.0, 0.0), _plain_line(problem, 0.0, 1.0)]
     typical = problem.time_unit_s / problem.cost_unit_usd
     weights = [(0.0, 1.0), *([(1.0, 0.0)] if limited else []), (1.0, typical)]
     while len(frontier.lines) < _MAX_LINES and not relaxation.budget.exhausted:
@@ -422,6 +422,8 @@ def search_frontier(relaxation: Relaxation, gap: float, *, limited: bool) -> Fro
         relaxation.budget.progress(
             f"time x cost {frontier.value:.8g}, bound {frontier.bound:.8g}, {len(frontier.lines)} lines"
         )
+    products = [corner.product for corner in corners(frontier.lines)]  # also of lines since the bound was last taken
+    frontier.bound = max(frontier.bound, min(products, default=0.0) * (1 - _ROUNDING))
     return frontier
 
 
@@ -474,9 +476,10 @@ def allowed_multiple(problem: DesignProblem, plan_Bps: Sequence[float]) -> float
     return most if most < inf else (least or 1.0)
 
 
-def _computation_line(problem: DesignProblem) -> Line:
-    """``T >= K``: nothing is faster than its computation."""
+def _plain_line(problem: DesignProblem, time_weight: float, cost_weight: float) -> Line:
+    """``T >= K``, nothing is faster than its computation, or ``C >= 0``."""
     first_used = [next(d for d, v in enumerate(term.traffic) if v) for term in problem.time.terms]
     shares = [[float(d == first) for d in range(problem.dimensions)] for first in first_used]
     nothing = [0.0] * len(problem.constraints)
-    return supporting_line(problem, Multipliers(1.0, 0.0, shares, [1.0] * len(problem.time.overlaps), nothing))
+    alone = Multipliers(time_weight, cost_weight, shares, [1.0] * len(problem.time.overlaps), nothing)
+    return supporting_line(problem, alone)

@@ -74,6 +74,32 @@ def unequal_traffic(
     )
 
 
+def without_total(
+    blocks: str,
+    communication: Communication,
+    groups: dict[str, tuple[int, ...]],
+    prices: list[tuple[int, int, int]],
+    *constraints: str,
+    most_Bps: Fraction | None = None,
+    loop: TrainingLoop = TrainingLoop.NO_OVERLAP,
+) -> Instance:
+    """Perf-per-cost of one layer, a communication in every phase; limits on bandwidths, and no exact total."""
+    fabric = parse_fabric(blocks)
+    seconds = Fraction(1, 3), Fraction(0), Fraction(1, 250)
+    layer = Layer("layer", *(Phase(compute_s, (communication,)) for compute_s in seconds))
+    parts = {
+        d.tier: {part: Fraction(price, 10**9) for part, price in zip(("link", "switch", "nic"), tier, strict=True)}
+        for d, tier in zip(fabric.dimensions, prices, strict=True)
+    }
+    return Instance(
+        "without-total",
+        fabric,
+        workloads=(Workload("work", (layer,), groups, loop),),
+        cost_model=CostModel(parts),
+        design=Design(Objective.PERF_PER_COST, max_total_Bps=most_Bps, constraints=constraints),
+    )
+
+
 @st.composite
 def random_instances(draw: st.DrawFn, objective: Objective = Objective.PERF) -> Instance:
     """Fabrics of up to four dimensions with a few layers of any collectives, in either loop."""

@@ -10,14 +10,16 @@ from pathlib import Path
 import clarabel
 import numpy as np
 import pytest
+from cwb.core.collective import CollectiveKind
 from cwb.core.design import Design, Objective
 from cwb.core.errors import InputError
-from cwb.core.workload import Layer, Phase
+from cwb.core.workload import Communication, Layer, Phase, TrainingLoop
 from cwb.harness import Request, run_one
 from cwb.instances import load
 from cwb.models.libra.problem import ILL_POSED, pose_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from libra_instances import GB, without_total
 from scipy import sparse
 
 SLUGS = {"GPT_3": "gpt-3", "MSFT_1T": "msft-1t", "Turing_NLG": "turing-nlg", "ResNet_50": "resnet-50", "DLRM": "dlrm"}
@@ -273,3 +275,62 @@ def test_what_takes_no_time_is_solved(limits, two_dimensional):
     record = run_one(asked, Request("libra"))
     assert (record.status, record.objective, record.bound) == ("optimal", 0.0, 0.0)
     assert record.verified is True, record.violations
+
+
+COPIED = Communication(CollectiveKind.ALL_GATHER, Fraction(2**20), "tp")
+SENT = Communication(CollectiveKind.POINT_TO_POINT, Fraction(9427), "tp")
+
+
+@pytest.mark.parametrize(
+    ("instance", "best"),
+    [
+        # of the least cost the multipliers of an order of bandwidths are off by a rounding error
+        (
+            without_total(
+                "RI(2)_SW(2)",
+                COPIED,
+                {"tp": (2, 1)},
+                [(12, 57, 79), (56, 47, 58)],
+                *("B1 >= 10 GB/s", "B2 >= 50 GB/s", "B1 >= B2"),
+            ),
+            11672.821755,
+        ),
+        # HiGHS calls optimal what misses a limit by a thousandth, from an ill-conditioned basis
+        (
+            without_total(
+                "RI(8)_FC(6)_RI(6)",
+                SENT,
+                {"tp": (8, 2, 3)},
+                [(77, 10, 100), (82, 39, 83), (27, 79, 5)],
+                *("B1 >= 1 GB/s", "B2 >= 10 GB/s", "B3 >= 0.1 GB/s", "B3 <= 60 GB/s", "B3 >= B1"),
+                most_Bps=1504 * GB,
+                loop=TrainingLoop.TP_DP_OVERLAP,
+            ),
+            89773.465276,
+        ),
+    ],
+    ids=["rounded multipliers", "missed limit"],
+)
+def test_perf_per_cost_without_a_total_is_proved(instance, best):
+    """Lower limits alone leave a vertex at which solvers round: the plan keeps to all limits, and the bound is near."""
+    record = run_one(instance, Request("libra"))
+    assert (record.status, record.violations) == ("optimal", ())
+    assert record.objective == pytest.approx(best, rel=1e-6)
+    assert 0 <= record.gap <= GAPS["perf-per-cost"]
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(data=st.data())
+def test_random_limits_without_a_total_are_proved(data, random_instances):
+    """Random lower limits of all dimensions, orders of two and upper limits leave nothing unproved."""
+    instance = data.draw(random_instances(Objective.PERF_PER_COST))
+    count = len(instance.fabric.dimensions)
+    limits = [f"B{d} >= {data.draw(st.sampled_from([1, 2, 10, 50]))} GB/s" for d in range(1, count + 1)]
+    first, second = data.draw(st.permutations(range(1, count + 1)))[:2] if count > 1 else (1, 1)
+    order = [f"B{first} >= B{second}"] if first != second else []
+    most_Bps = data.draw(st.none() | st.integers(400, 2000).map(lambda total: total * GB))
+    design = Design(Objective.PERF_PER_COST, max_total_Bps=most_Bps, constraints=(*limits, *order))
+    record = run_one(replace(instance, design=design), Request("libra"))
+    assert (record.status, record.violations) == ("optimal", ())
+    assert record.gap <= GAPS["perf-per-cost"]
