@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
 
 from ...algorithms.graphs.colour_refinement import Ints
 from ...core.instance import Instance
+from ...core.kernel import kernel
 from ...core.schedule import Chunks, Schedule, Sends
 from ...core.timing import Timing
 from ...core.topology import Topology
@@ -24,10 +26,6 @@ ROUNDING = 1e-7
 
 #: Sums of whole numbers up to this fit into 64 bits with room to spare.
 SAFE = 2**50
-
-
-#: What is left of the flows: for every node the links that enter it with the epochs in which something arrives.
-Hop = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,97 +150,89 @@ def balances(exchange: Exchange, epochs: int, sent: Ints) -> tuple[Ints, Ints]:
     return came, went
 
 
-def trace(flows: EpochFlows) -> Iterator[tuple[int, int, int, tuple[Hop, ...]]]:
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """The ways that one source's data takes.
+
+    Parameters
+    ----------
+    target, amount, hops : array of int, shape (ways,)
+        Node that a way leads to, how much takes it, and how many links it has.
+    link, start : array of int, shape (hops of all ways,)
+        Links in the order of the ways, and epochs in which they are entered.
+    """
+
+    target: Ints
+    amount: Ints
+    hops: Ints
+    link: Ints
+    start: Ints
+
+
+def trace(flows: EpochFlows) -> Iterator[Ways]:
     """Follow what every rank receives back to its source (reverse depth-first search, section 3).
 
-    What reaches nobody is left out.
+    What reaches nobody is left out. The amounts of a pair sum to ``flows.scale``.
 
-    At a node that stores, what leaves in an epoch is taken from what came last before it: since what came earlier
-    serves all that leaves later as well, this never takes away what something else depends on.
+    What leaves a node in an epoch is taken from what came last before it: since what came earlier serves all that
+    leaves later as well, this never takes away what something else depends on. At a node that does not store, what
+    came last came in that epoch.
 
     Yields
     ------
-    source, target : int
-        Nodes.
-    amount : int
-        Of ``flows.scale``.
-    hops : tuple of (link, epoch)
-        The way, in order. The amounts of a pair sum to the scale.
+    Ways
+        Of every source.
     """
-    for source, rank in enumerate(flows.exchange.ranks):
-        left = _RemainingFlow(flows.exchange, flows.grid.epochs, flows.of_source(source))
-        for target in flows.exchange.ranks:
-            needed = flows.scale if target != rank else 0
-            while needed:
-                amount, hops = left.take(rank, target, needed)
-                needed -= amount
-                yield rank, target, amount, hops
+    exchange = flows.exchange
+    tails, heads, delay = (np.array(column) for column in (exchange.tails, exchange.heads, exchange.delay))
+    for source in range(len(exchange.ranks)):
+        sent = flows.of_source(source)
+        link, start = np.nonzero(sent)
+        arrival = start + delay[link]
+        order = np.lexsort((start, link, arrival, heads[link]))
+        link, start, arrival = link[order], start[order], arrival[order]
+        first = np.searchsorted(heads[link], np.arange(len(exchange.stores) + 1))
+        rank = exchange.ranks[source]
+        targets = np.array([node for node in exchange.ranks if node != rank], dtype=np.int64)
+        target, amount, hops, entries = _followed(
+            rank, targets, flows.scale, flows.grid.epochs, (tails, link, start, arrival, first), sent[link, start]
+        )
+        yield Ways(target, amount, hops, link[entries], start[entries])
 
 
-class _RemainingFlow:
-    """What is left of one source's flows."""
-
-    def __init__(self, exchange: Exchange, epochs: int, sent: Ints) -> None:
-        self.exchange, self.epochs = exchange, epochs
-        self.amount: dict[Hop, int] = {}
-        self.into: list[list[tuple[int, int, int]]] = [[] for _ in exchange.stores]
-        self.at: list[dict[int, list[Hop]]] = [{} for _ in exchange.stores]
-        links, starts = np.nonzero(sent)
-        for link, start, amount in zip(links.tolist(), starts.tolist(), sent[links, starts].tolist(), strict=True):
-            self.amount[link, start] = amount
-            head, arrival = exchange.heads[link], start + exchange.delay[link]
-            if exchange.stores[head]:
-                self.into[head].append((arrival, link, start))
-            else:
-                self.at[head].setdefault(arrival, []).append((link, start))
-        for entries in self.into:
-            entries.sort()
-        self.last = [dict[int, int]() for _ in exchange.stores]
-
-    def take(self, source: int, target: int, needed: int) -> tuple[int, tuple[Hop, ...]]:
-        """Take one way from the source to the target out of what is left."""
-        way: list[Hop] = []
-        node, before = target, self.epochs
-        while node != source:
-            hop = self._latest(node, before) if self.exchange.stores[node] else self._passing(node, before)
-            way.append(hop)
-            needed = min(needed, self.amount[hop])
-            node, before = self.exchange.tails[hop[0]], hop[1]
-        for hop in way:
-            self.amount[hop] -= needed
-        return needed, tuple(reversed(way))
-
-    def _latest(self, node: int, before: int) -> Hop:
-        """The last arrival at a node that is there by an epoch and has something left."""
-        entries = self.into[node]
-        skip = self.last[node]
-        at = _count_until(entries, before)
-        trail = []
-        while True:
-            while at in skip:
-                trail.append(at)
-                at = skip[at]
-            _, link, start = entries[at - 1]
-            if self.amount[link, start]:
-                for passed in trail:
-                    skip[passed] = at
-                return link, start
-            skip[at] = at - 1
-
-    def _passing(self, node: int, at: int) -> Hop:
-        arrived = self.at[node][at]
-        while not self.amount[arrived[-1]]:
-            arrived.pop()
-        return arrived[-1]
-
-
-def _count_until(entries: list[tuple[int, int, int]], before: int) -> int:
-    """How many arrive by an epoch."""
-    low, high = 0, len(entries)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if entries[middle][0] <= before else (low, middle)
-    return low
+@kernel
+def _followed(source: int, targets: Any, wanted: int, epochs: int, sent: Any, left: Any) -> Any:
+    """Take ways out of what is ``left`` of the flows, which are ordered by head and arrival."""
+    tails, link, start, arrival, first = sent
+    most = len(left) + len(targets)  # every way ends a flow or is the last one of its target
+    target, amount, hops = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    entries = np.empty(4 * most, np.int64)
+    before = np.arange(len(left))  # no flow after it and up to each has something left
+    ways = used = 0
+    for node in targets:
+        needed = wanted
+        while needed > 0:
+            begun, at, epoch, part = used, node, epochs, needed
+            while at != source:
+                last = first[at] + np.searchsorted(arrival[first[at] : first[at + 1]], epoch, side="right") - 1
+                entry = before[last]
+                while left[entry] == 0:
+                    before[entry] = before[entry - 1]
+                    entry = before[entry]
+                before[last] = entry
+                if used == len(entries):
+                    entries = np.append(entries, np.empty_like(entries))
+                entries[used] = entry
+                used += 1
+                part = min(part, left[entry])
+                at, epoch = tails[link[entry]], start[entry]
+            entries[begun:used] = entries[begun:used][::-1].copy()
+            for entry in entries[begun:used]:
+                left[entry] -= part
+            target[ways], amount[ways], hops[ways] = node, part, used - begun
+            ways += 1
+            needed -= part
+    return target[:ways], amount[:ways], hops[:ways], entries[:used]
 
 
 def pieces(flows: EpochFlows) -> int:
@@ -267,29 +257,26 @@ def flow_schedule(instance: Instance, flows: EpochFlows) -> Schedule:
     assert isinstance(topology, Topology) and isinstance(timing, Timing) and demand is not None  # noqa: S101
     rank_of = {node: rank for rank, node in enumerate(topology.rank_nodes)}
     groups = tuple((rank_of[node],) for node in flows.exchange.ranks)
-    position = {node: index for index, node in enumerate(flows.exchange.ranks)}
-    units, held, needed, chunk, link, epoch = (list[int]() for _ in range(6))
-    for source, target, amount, hops in trace(flows):
-        chunk += [len(units)] * len(hops)
-        link += [e for e, _ in hops]
-        epoch += [k for _, k in hops]
-        units.append(amount)
-        held.append(position[source])
-        needed.append(position[target])
-    order = np.argsort(np.array(epoch), kind="stable")
-    links, starts = np.array(link, dtype=np.int64)[order], np.array(epoch, dtype=np.int64)[order]
+    position = np.zeros(len(flows.exchange.stores), dtype=np.int64)
+    position[list(flows.exchange.ranks)] = np.arange(len(groups))
+    ways = list(trace(flows))
+    units, target, hops, link, epoch = (
+        np.concatenate([getattr(of_source, name) for of_source in ways])
+        for name in ("amount", "target", "hops", "link", "start")
+    )
+    held = np.repeat(np.arange(len(ways)), [len(of_source.hops) for of_source in ways])
+    chunk = np.repeat(np.arange(len(units)), hops)
+    order = np.argsort(epoch, kind="stable")
+    links, starts = link[order], epoch[order]
     delay = np.array(flows.exchange.delay, dtype=np.int64)
     ends = np.array(topology.link_ends, dtype=np.int64)
     part = demand.size_bytes / len(flows.exchange.ranks)
     at = np.array([float(k * timing.epoch_s) for k in range(flows.grid.epochs + 1)])
-    columns = [np.array(column, dtype=np.int64) for column in (units, held, needed)]
     return Schedule(
         instance.sha256,
-        Chunks(
-            columns[0], part / Fraction(flows.scale), groups, columns[1], columns[2], np.zeros(len(units), np.bool_)
-        ),
+        Chunks(units, part / Fraction(flows.scale), groups, held, position[target], np.zeros(len(units), np.bool_)),
         Sends(
-            np.array(chunk, dtype=np.int64)[order],
+            chunk[order],
             ends[links, 0],
             ends[links, 1],
             np.zeros(len(links), dtype=np.bool_),

@@ -21,7 +21,8 @@ from ...core.errors import InputError
 MAX_SWITCHES = 4
 
 
-#: Blocks of a length that divides all delays, which lose nothing on the way, may be so many times as many.
+#: Blocks of a length that divides all delays, in which a restriction loses nothing on the way, may be so many times as
+#: many.
 ALIGNED = 3
 
 Side = Literal["relax", "restrict"]
@@ -246,7 +247,7 @@ def coarse(exchange: Exchange, epochs: int, blocks: int, side: Side) -> BlockGri
             break
         chosen |= {way, epochs + 1 - way}
     step = gcd(*exchange.delay)
-    if step > 1 and epochs // step <= ALIGNED * blocks:
+    if side == "restrict" and step > 1 and epochs // step <= ALIGNED * blocks:
         chosen |= set(range(0, epochs, step))
     for offset in _offsets(epochs + 1 - max(ways, default=0)):
         if len(chosen) > blocks:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ...algorithms.epochs.problem import FAR
 from ...algorithms.graphs.colour_refinement import Ints
 from ...algorithms.schedules.commodities import Commodity
 from ...core.bounds import EpochBound, EpochCut, EpochDistance
+from ...core.kernel import kernel
 from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows
 from .problem import EpochProblem
 
@@ -217,28 +219,72 @@ def by_epoch(grid: BlockGrid, prices: Ints) -> Ints:
     return np.asarray(np.repeat(prices, np.diff(np.array(grid.starts)), axis=1))
 
 
+def longest_refuted(exchange: Exchange, grid: BlockGrid, prices: Ints) -> BlockGrid | None:
+    """The longest grid that prices prove too short, with one block made longer; None if they do not prove this one so.
+
+    Where links are full for most of the time, one more epoch lets them carry what they carry in any epoch in between:
+    what the links of a block cost in an epoch is what is gained, and the block is made longer until nothing is left.
+    """
+    left = surplus(exchange, by_epoch(grid, prices))
+    if left <= 0:
+        return None
+    best, costs = grid, _per_epoch(exchange, prices)
+    for block in sorted((block for block, cost in enumerate(costs) if cost), key=costs.__getitem__):
+        longer = (left - 1) // costs[block]
+        while grid.epochs + longer > best.epochs:
+            tried = BlockGrid((*grid.starts[: block + 1], *(at + longer for at in grid.starts[block + 1 :])), grid.side)
+            if (beyond := surplus(exchange, by_epoch(tried, prices))) > 0:
+                best = tried
+            # Ways in a shorter grid cost no less, so that the second try is not too long.
+            longer += (beyond - 1) // costs[block]
+    return best
+
+
 def refutes(exchange: Exchange, prices: Ints) -> bool:
     """Whether prices prove that no schedule takes as few epochs as they are given for."""
-    epochs = prices.shape[1]
-    unit = lcm(*(capacity.denominator for capacity in exchange.capacity))
-    total = sum(
-        (capacity * unit) * int(row) for capacity, row in zip(exchange.capacity, prices.sum(axis=1), strict=True)
-    )
-    return unit * cheapest_total(exchange, prices, epochs) > Fraction(total)
+    return surplus(exchange, prices) > 0
 
 
-def cheapest_total(exchange: Exchange, prices: Ints, epochs: int) -> int:
+def surplus(exchange: Exchange, prices: Ints) -> int:
+    """How much more the cheapest ways of all pairs cost than all that links can carry; shape of prices (links, epochs).
+
+    In units in which every capacity is whole.
+    """
+    return _unit(exchange) * cheapest_total(exchange, prices) - sum(_per_epoch(exchange, prices))
+
+
+def _unit(exchange: Exchange) -> int:
+    return lcm(*(capacity.denominator for capacity in exchange.capacity))
+
+
+def _per_epoch(exchange: Exchange, prices: Ints) -> list[int]:
+    """What all that links can carry in an epoch costs, for every column of prices."""
+    unit = _unit(exchange)
+    capacity = np.array([int(each * unit) for each in exchange.capacity], dtype=object)
+    return [int(cost) for cost in capacity @ prices.astype(object)]
+
+
+def cheapest_total(exchange: Exchange, prices: Ints) -> int:
     """Add up the cheapest ways of all pairs in time."""
-    sources, nodes = len(exchange.ranks), len(exchange.stores)
-    stores = np.array(exchange.stores)
-    cost = np.full((epochs + 1, nodes, sources), _NEVER, dtype=np.int64)
-    for s, rank in enumerate(exchange.ranks):
-        cost[0, rank, s] = 0
+    ranks = list(exchange.ranks)
+    network = tuple(np.array(each) for each in (exchange.stores, exchange.tails, exchange.heads, exchange.delay))
+    return sum(sum(_cheapest_from(rank, network, prices)[ranks].tolist()) for rank in ranks)
+
+
+@kernel
+def _cheapest_from(source: int, network: Any, prices: Any) -> Any:
+    """Cost of the cheapest way from a source to every node by the end of all epochs."""
+    stores, tails, heads, delay = network
+    epochs = prices.shape[1]
+    cost = np.full((epochs + 1, len(stores)), _NEVER)
+    cost[0, source] = 0
     for k in range(epochs + 1):
-        if k:
-            cost[k, stores] = np.minimum(cost[k, stores], cost[k - 1, stores])
-        for link, (tail, head, delay) in enumerate(zip(exchange.tails, exchange.heads, exchange.delay, strict=True)):
-            if k < epochs and k + delay <= epochs:
-                np.minimum(cost[k + delay, head], cost[k, tail] + prices[link, k], out=cost[k + delay, head])
-    ends = cost[epochs, list(exchange.ranks)]
-    return int(ends.sum())
+        if k > 0:
+            for node in range(len(stores)):
+                if stores[node]:
+                    cost[k, node] = min(cost[k, node], cost[k - 1, node])
+        for link in range(len(tails)):
+            there = k + delay[link]
+            if k < epochs and there <= epochs:
+                cost[there, heads[link]] = min(cost[there, heads[link]], cost[k, tails[link]] + prices[link, k])
+    return cost[epochs]

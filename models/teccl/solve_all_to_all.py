@@ -22,7 +22,7 @@ from ...core.schedule import Schedule
 from ...core.solver import Capability, ModelSize, ResolvingSolver, Solver, SolverOptions, SolverResult, Termination
 from .all_to_all_extract import EpochFlows, exact_flows, flow_schedule, pieces
 from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows, Side, coarse, points_for, reduce
-from .bounds import best_cut, by_epoch, prices_of, refutes
+from .bounds import best_cut, longest_refuted, prices_of
 from .formulations.all_to_all import build, shortest
 from .method import AllToAllOptions, SearchOptions
 from .problem import EpochProblem, epoch_problem
@@ -217,19 +217,19 @@ class AllToAllSearch:
             blocks *= 2
 
     def _refine(self, blocks: int) -> None:
-        """Try the lower bound, raise it, and look for a schedule above it where no finer grid will do so better."""
-        before = self.lower
-        self._reached(self.lower)
-        if self.closed:
-            return
-        self.lower = _first_true(self._relaxed, self.lower, self.upper, self.budget)
-        if self.lower > before:
-            self._reached(self.lower)
+        """Try the lower bound and raise it in turn; then a schedule above it, where no finer grid will do so better."""
+        tried = None
+        while self.lower != tried and not self.closed and not self.budget.exhausted:
+            tried = self.lower
+            self._reached(tried)
+            if not self.closed:
+                proved = _first_true(self._relaxed, tried, self.upper, self.budget)
+                self.lower = max(self.lower, proved)
         if self.closed or self.budget.exhausted:
             return
         if blocks >= self.lower or self._columns(2 * blocks) > self.max_columns:
             _first_true(self._restricted, self.lower, self.upper, self.budget)
-        elif self.upper is None:
+        elif self.upper is None and blocks > FIRST_BLOCKS:
             self._reached(self.lower + self.lower // 8 + 1)
 
     def _columns(self, blocks: int) -> int:
@@ -243,11 +243,16 @@ class AllToAllSearch:
         return self.reduced[side]
 
     def _relaxed(self, epochs: int) -> float | None:
-        """Delivered part in the relaxation; less than 1 is a proof that raises the lower bound."""
+        """Delivered part in the relaxation; less than 1 is a proof that raises the lower bound.
+
+        None if the solver did not get to the end, and where prices have raised the bound: as far as this relaxation
+        will.
+        """
         part, proof = self._solve(coarse(self.exchange, epochs, self.blocks, "relax"), corner=False)
-        if part is not None and part < 1 and proof is not None and epochs >= self.lower:
-            self.lower = epochs + 1
-            self.proof = proof
+        if part is None or part >= 1 or proof != "solver":
+            return part if proof is None else None
+        if epochs >= self.lower:
+            self.lower, self.proof = epochs + 1, proof
         return part
 
     def _reached(self, epochs: int) -> None:
@@ -293,10 +298,11 @@ class AllToAllSearch:
             members = {link: int((reduced.classes.link == link).sum()) for link in model.links}
             duals = {key: compiled.dual(model.capacity[key]) / members[key[0]] for key in model.capacity}
             prices = prices_of(grid, reduced, duals)
-            if refutes(self.exchange, by_epoch(grid, prices)):
+            if (refuted := longest_refuted(self.exchange, grid, prices)) is not None:
                 proof = "prices"
-                if grid.epochs >= self.lower:
-                    self.priced = EpochPrices(grid.starts, tuple(tuple(row) for row in prices.tolist()))
+                if refuted.epochs >= self.lower:
+                    self.lower, self.proof = refuted.epochs + 1, proof
+                    self.priced = EpochPrices(refuted.starts, tuple(tuple(row) for row in prices.tolist()))
             elif not corner:
                 return self._solve(grid, corner=True)
         return result.objective, proof

@@ -17,8 +17,8 @@ from cwb.core.errors import InputError, Unsupported
 from cwb.core.method import Status
 from cwb.instances import load
 from cwb.models.teccl.all_to_all_extract import EpochFlows, fault
-from cwb.models.teccl.all_to_all_problem import Exchange, coarse, fine, points_for, reduce
-from cwb.models.teccl.bounds import best_cut, cut_epochs, refutes
+from cwb.models.teccl.all_to_all_problem import BlockGrid, Exchange, coarse, fine, points_for, reduce
+from cwb.models.teccl.bounds import best_cut, by_epoch, cut_epochs, longest_refuted, refutes
 from cwb.models.teccl.formulations.all_to_all import build
 from cwb.models.teccl.method import TECCL_ALL_TO_ALL, AllToAllOptions
 from cwb.models.teccl.solve_all_to_all import AllToAllSearch, run
@@ -194,6 +194,32 @@ def test_no_prices_refute_what_is_possible(seed):
     search.run()
     prices = np.random.default_rng(seed).integers(0, 50, (len(exchange.tails), search.upper))
     assert not refutes(exchange, prices)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_lengthened_grid_refutes_what_is_possible(seed):
+    """Random prices of blocks, one of which is made longer, never reach the makespan of a checked schedule."""
+    exchange = random_exchange(seed % 5)
+    search = AllToAllSearch(exchange, SOLVER, Budget(), 100_000, best_cut(exchange)[0])
+    search.run()
+    draw = np.random.default_rng(seed)
+    grid = coarse(exchange, int(draw.integers(5, 15)), 4, "relax")
+    prices = draw.integers(0, 50, (len(exchange.tails), grid.blocks))
+    refuted = longest_refuted(exchange, grid, prices)
+    assert (refuted is not None) == refutes(exchange, by_epoch(grid, prices))
+    if refuted is not None:
+        assert grid.epochs <= refuted.epochs < search.upper
+        assert refutes(exchange, by_epoch(refuted, prices))
+
+
+def test_a_block_is_lengthened_as_far_as_its_prices_prove():
+    """A link that takes a tenth of a unit in each epoch takes more than nine for one unit, whatever the first grid."""
+    tenth, plenty = Fraction(1, 10), Fraction(1)
+    line = Exchange((True, True), (0, 1), (0, 1), (1, 0), (1, 1), (tenth, plenty))
+    for starts in ((0, 6), (0, 2, 6), (0, 9)):
+        prices = np.array([[1], [0]]).repeat(len(starts) - 1, axis=1)
+        assert longest_refuted(line, BlockGrid(starts, "relax"), prices).epochs == 9
+    assert longest_refuted(line, BlockGrid((0, 10), "relax"), np.array([[1], [0]])) is None
 
 
 def test_the_bound_by_prices_is_exact_where_cuts_are_not():
