@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError
 from .environment import cores
-from .forks import close_servers
+from .forks import close_servers, start_servers
+from .process import FORKS
+from .task import Task
 
 #: Jobs that are in the queue of a cluster at a time, unless somebody says otherwise.
 _QUEUED_JOBS = 64
@@ -32,6 +34,10 @@ class RunExecutor(Executor):
     @abstractmethod
     def capacity(self) -> int:
         """Threads of runs that it takes at a time."""
+
+    def expect(self, tasks: Sequence[Task]) -> None:
+        """Make ready for what will be submitted."""
+        del tasks
 
 
 class LocalExecutor(RunExecutor):
@@ -51,6 +57,11 @@ class LocalExecutor(RunExecutor):
     def capacity(self) -> int:
         """Number of jobs."""
         return self._jobs
+
+    def expect(self, tasks: Sequence[Task]) -> None:
+        """Start what the first runs are forked from, no more than the cores import at a time."""
+        if FORKS:
+            start_servers(tasks, min(self._jobs, cores()))
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Run ``fn(*args, stop=event)`` in a thread."""

@@ -15,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import IO
 
 from .task import Task
@@ -92,10 +93,20 @@ _lock = threading.Lock()
 _MOST_IDLE = 6
 
 
+def start_servers(tasks: Iterable[Task], most: int) -> None:
+    """Let the servers that runs will need first, so many of them, import their libraries beside one another."""
+    needed = {_key(task): task for task in tasks if task.record is None}
+    for task in islice(needed.values(), most):
+        _give_back(_borrow(task))
+
+
+def _key(task: Task) -> tuple[frozenset[tuple[str, str]], str | None]:
+    return frozenset(environment_of(task).items()), task.known.get("solver")
+
+
 def _borrow(task: Task) -> ForkServer:
     """A server for a run, which is given back by :func:`_give_back`."""
-    environment, solver = environment_of(task), task.known.get("solver")
-    key = frozenset(environment.items()), solver
+    key = _key(task)
     with _lock:
         server = _servers.get(key)
         if server is not None and server.process.poll() is not None:
@@ -105,7 +116,7 @@ def _borrow(task: Task) -> ForkServer:
             idle = [key for key, other in _servers.items() if other.runs == 0]
             for other in idle[: max(0, len(idle) - _MOST_IDLE)]:
                 _servers.pop(other).close()
-            server = _servers[key] = ForkServer(environment, solver)
+            server = _servers[key] = ForkServer(environment_of(task), task.known.get("solver"))
         server.runs += 1
     return server
 

@@ -136,6 +136,7 @@ def run_cells(
         records = drive.records
         try:
             with stop_on_interrupt(stop), suppress(KeyboardInterrupt):
+                executor.expect(todo)
                 drive.run(stop)
             others = drive.tally.others
         finally:

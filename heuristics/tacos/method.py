@@ -119,7 +119,9 @@ def tick(topology: Topology, demand: Demand) -> Fraction:
     """
     size = chunk_bytes(demand, len(topology.ranks))
     worth = patience(topology, demand)
-    kinds = {(link.bandwidth_Bps, link.latency_s) for link in topology.links}
+    # By identity, since links share their numbers, and fractions are slow to hash.
+    links = {(id(link.bandwidth_Bps), id(link.latency_s)): link for link in topology.links}
+    kinds = {(link.bandwidth_Bps, link.latency_s) for link in links.values()}
     kinds = {(rate, late) for rate, late in kinds if worth is None or late + size / rate <= worth}
     times = {late + size / rate for rate, late in kinds}
     parts = {part for rate, late in kinds for part in (late, size / rate) if part} if topology.switches else times

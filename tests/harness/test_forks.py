@@ -75,6 +75,16 @@ def test_a_server_that_dies_is_replaced() -> None:
     assert len(servers()) == 2
 
 
+def test_the_first_servers_are_started_at_once() -> None:
+    """As many servers as are asked for begin before any run, those that are needed first, and runs use them."""
+    known = replace(task("ring", threads=3), record={})
+    forks.start_servers([known, task("ring"), task("direct"), task("ring", threads=2), task("ring", threads=4)], 2)
+    first = servers()
+    assert len(first) == 2
+    assert made(task("ring", threads=2))["status"] == made(task("direct"))["status"] == "feasible"
+    assert servers() == first
+
+
 def test_a_server_that_dies_with_its_runs(tmp_path: Any) -> None:
     """Where a server is killed its runs end too, which is told as their death."""
     child = Child(task("fault-deaf"), tmp_path)
