@@ -12,7 +12,7 @@ import numpy as np
 from ...algorithms.schedules.problem import check_size
 from ...core.schedule import Chunks, StepSchedule, sends_from_lists
 from .problem import Exchange
-from .rails import Pieces, rail_matrix
+from .rails import Pieces, rail_matrices
 from .stages import stages_of
 
 #: Source, target, rail and stage of a part of a message, and its bytes; no rail where it stays in its server.
@@ -22,14 +22,13 @@ Part = tuple[int, int, int | None, int, Fraction]
 def parts_of(exchange: Exchange, pieces: Pieces) -> Iterator[Part]:
     """Cut the pieces of every rail into its stages."""
     place = exchange.servers.place
-    for rail in exchange.rails:
-        queue: dict[tuple[int, int], deque[tuple[int, int, Fraction]]] = defaultdict(deque)
-        for (s, t, g), size in pieces.items():
-            if g == rail:
-                queue[place[s][0], place[t][0]].append((s, t, size))
-        for stage, (to, weight) in enumerate(stages_of(rail_matrix(exchange, pieces, rail))):
-            for pair in enumerate(to):
-                yield from ((*part[:2], rail, stage, part[2]) for part in _taken(queue[pair], weight))
+    queues: dict[tuple[int, int, int], deque[tuple[int, int, Fraction]]] = defaultdict(deque)
+    for (s, t, g), size in pieces.items():
+        queues[g, place[s][0], place[t][0]].append((s, t, size))
+    for rail, matrix in enumerate(rail_matrices(exchange, pieces)):
+        for stage, (to, weight) in enumerate(stages_of(matrix)):
+            for i, j in enumerate(to):
+                yield from ((*part[:2], rail, stage, part[2]) for part in _taken(queues[rail, i, j], weight))
 
 
 def _taken(queue: deque[tuple[int, int, Fraction]], weight: Fraction) -> Iterator[tuple[int, int, Fraction]]:
@@ -43,11 +42,11 @@ def _taken(queue: deque[tuple[int, int, Fraction]], weight: Fraction) -> Iterato
         yield s, t, part
 
 
-def schedule_of(exchange: Exchange, pieces: Pieces) -> StepSchedule:
-    """The schedule in steps: stage k is balanced in step k, sent in the next one, and handed on in the one after."""
+def schedule_of(exchange: Exchange, pieces: Pieces) -> tuple[StepSchedule, int]:
+    """The schedule in steps, and its stages: k is balanced in step k, sent in the next one, and handed on in the one after."""
     parts = list(parts_of(exchange, pieces))
-    last = max((stage for _, _, _, stage, _ in parts), default=-1)
-    parts += [(s, t, None, last + 1, exchange.sizes[s, t]) for s, t in exchange.inside]
+    stages = 1 + max((stage for _, _, _, stage, _ in parts), default=-1)
+    parts += [(s, t, None, stages, exchange.sizes[s, t]) for s, t in exchange.inside]
     check_size(3 * len(parts) * exchange.chunks)
     rows = [row for index, part in enumerate(parts) for row in _hops(exchange, index, part)]
     each = exchange.chunks
@@ -61,7 +60,8 @@ def schedule_of(exchange: Exchange, pieces: Pieces) -> StepSchedule:
         False,
         [exchange.servers.path(s, t) for s, t in zip(source, target, strict=True)],
     )
-    return StepSchedule(exchange.instance.sha256, _chunks(exchange, parts), sends, np.array(step, dtype=np.int64))
+    steps = np.array(step, dtype=np.int64)
+    return StepSchedule(exchange.instance.sha256, _chunks(exchange, parts), sends, steps), stages
 
 
 def _hops(exchange: Exchange, index: int, part: Part) -> Iterator[tuple[int, int, int, int]]:

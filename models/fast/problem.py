@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -143,41 +142,67 @@ class Exchange:
         """The rails."""
         return range(len(self.servers.members[0]))
 
+    def hops(self, s: int, t: int, g: int) -> list[tuple[str, int]]:
+        """Links of ranks that a part of a message on a rail takes, as :attr:`passing` names them."""
+        place, members = self.servers.place, self.servers.members
+        first, second = members[place[s][0]][g], members[place[t][0]][g]
+        ways = ((s, first, "server"), (first, second, "rail"), (second, t, "server"))
+        return [end for a, b, link in ways if a != b for end in ((f"{link}_out", a), (f"{link}_in", b))]
+
     @cached_property
     def passing(self) -> dict[tuple[str, int], list[tuple[int, int, int]]]:
         """Messages and rails that pass each link of a rank, by ``rail_out``, ``rail_in``, ``server_out``, ``server_in``."""
         found: dict[tuple[str, int], list[tuple[int, int, int]]] = defaultdict(list)
-        place, members = self.servers.place, self.servers.members
-        for s, t, g in shares_of_one(self):
-            first, second = members[place[s][0]][g], members[place[t][0]][g]
-            hops = ((s, first, "server"), (first, second, "rail"), (second, t, "server"))
-            for source, target, link in hops:
-                if source != target:
-                    found[f"{link}_out", source].append((s, t, g))
-                    found[f"{link}_in", target].append((s, t, g))
+        for (s, t), g in product(self.between, self.rails):
+            for end in self.hops(s, t, g):
+                found[end].append((s, t, g))
         return found
+
+    @cached_property
+    def staying(self) -> dict[tuple[str, int], Fraction]:
+        """Bytes of messages that stay in a server, by the same links."""
+        found: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
+        for s, t in self.inside:
+            found["server_out", s] += self.sizes[s, t]
+            found["server_in", t] += self.sizes[s, t]
+        return found
+
+    def rate(self, link: str, rank: int) -> Fraction:
+        """Bandwidth of a link that :attr:`passing` names."""
+        return self.servers.rate(rank, inside=link.startswith("server"), out=link.endswith("out"))
 
     @cached_property
     def bound(self) -> tuple[Fraction, CutCertificate]:
         """The largest time of what must leave or enter a server or a rank."""
-        topology = self.servers.topology
+        topology, place = self.servers.topology, self.servers.place
         nodes = [topology.rank_nodes[rank] for rank in range(len(topology.ranks))]
         sets = [
             {hub, *(nodes[rank] for rank in ranks)}
             for ranks, hub in zip(self.servers.members, self.servers.hubs, strict=True)
         ]
-        everything = set(range(len(topology.nodes)))
-        sets += [{node} for node in nodes]
-        return max(
-            (self._cut(nodes, chosen) for part in sets for chosen in (part, everything - part)), key=lambda cut: cut[0]
-        )
-
-    def _cut(self, nodes: Sequence[int], inside: set[int]) -> tuple[Fraction, CutCertificate]:
-        ends = zip(self.servers.topology.links, self.servers.topology.link_ends, strict=True)
-        rate = sum((link.bandwidth_Bps for link, (a, b) in ends if a in inside and b not in inside), Fraction(0))
-        leaving = ((nodes[s] in inside) and (nodes[t] not in inside) for s, t in self.sizes)
-        size = sum((size for size, leaves in zip(self.sizes.values(), leaving, strict=True) if leaves), Fraction(0))
-        return size / rate if size else Fraction(0), CutCertificate(tuple(sorted(inside)))
+        count = len(sets)
+        parts_of_node: dict[int, set[int]] = defaultdict(set)
+        for part, members in enumerate(sets := [*sets, *({node} for node in nodes)]):
+            for node in members:
+                parts_of_node[node].add(part)
+        rate, size = (defaultdict[tuple[int, bool], Fraction](Fraction) for _ in range(2))
+        for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
+            for part in parts_of_node[a] ^ parts_of_node[b]:
+                rate[part, part in parts_of_node[a]] += link.bandwidth_Bps
+        for (s, t), each in self.sizes.items():
+            if place[s][0] != place[t][0]:
+                size[place[s][0], True] += each
+                size[place[t][0], False] += each
+            size[count + s, True] += each
+            size[count + t, False] += each
+        times = {
+            (part, leaves): size[part, leaves] / rate[part, leaves] if size[part, leaves] else Fraction(0)
+            for part in range(len(sets))
+            for leaves in (True, False)
+        }
+        part, leaves = max(times, key=lambda cut: times[cut])
+        inside = sets[part] if leaves else set(range(len(topology.nodes))) - sets[part]
+        return times[part, leaves], CutCertificate(tuple(sorted(inside)))
 
 
 def supports(instance: Instance) -> str | None:
@@ -228,8 +253,3 @@ def index(instance: Instance, options: object) -> Exchange:
 def seconds(index: Exchange, objective: float) -> float:
     """Time of what the model's objective, a multiple of the bound, is (``Formulation.value``)."""
     return objective * float(index.bound[0])
-
-
-def shares_of_one(exchange: Exchange) -> list[tuple[int, int, int]]:
-    """Messages to other servers with every rail that they may take."""
-    return [(s, t, g) for (s, t), g in product(exchange.between, exchange.rails)]

@@ -35,7 +35,7 @@ def balanced(exchange: Exchange) -> Pieces:
             for pair in sorted(messages, key=lambda pair: place[pair[0]][1] != place[pair[1]][1]):
                 _take(pieces, left, room, pair, place[pair[of_own]][1])
         for pair in messages:
-            for rail in exchange.rails:
+            for rail in exchange.rails if left[pair] else ():
                 _take(pieces, left, room, pair, rail)
     return pieces
 
@@ -70,11 +70,22 @@ def rounded(exchange: Exchange, share: Mapping[tuple[int, int, int], float]) -> 
     return pieces
 
 
-def rail_matrix(exchange: Exchange, pieces: Pieces, rail: int) -> list[list[Fraction]]:
-    """``X_g``: bytes from server to server on a rail."""
+def rail_matrices(exchange: Exchange, pieces: Pieces) -> list[list[list[Fraction]]]:
+    """``X_g``: bytes from server to server on every rail."""
     place, count = exchange.servers.place, len(exchange.servers.members)
-    matrix = [[Fraction(0)] * count for _ in range(count)]
+    matrices = [[[Fraction(0)] * count for _ in range(count)] for _ in exchange.rails]
     for (s, t, g), size in pieces.items():
-        if g == rail:
-            matrix[place[s][0]][place[t][0]] += size
-    return matrix
+        matrices[g][place[s][0]][place[t][0]] += size
+    return matrices
+
+
+def busy_s(exchange: Exchange, pieces: Pieces) -> dict[str, Fraction]:
+    """Time of the busiest link of every kind, as :attr:`Exchange.passing` names them."""
+    carried = defaultdict(Fraction, exchange.staying)
+    for way, size in pieces.items():
+        for end in exchange.hops(*way):
+            carried[end] += size
+    longest: dict[str, Fraction] = defaultdict(Fraction)
+    for (link, rank), size in carried.items():
+        longest[link] = max(longest[link], size / exchange.rate(link, rank))
+    return longest

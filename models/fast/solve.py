@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from ...core.budget import Budget
 from ...core.effort import require_buildable
 from ...core.errors import Unsupported
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
 from ...core.solver import Solver, SolverOptions, SolverResult
-from .extract import parts_of, schedule_of
+from .extract import schedule_of
 from .method import FastOptions
 from .problem import COLUMN_S, Exchange, posed
-from .rails import Pieces, balanced, own_rails, rail_matrix, rounded
+from .rails import Pieces, balanced, busy_s, own_rails, rounded
 
 
 def run(instance: Instance, solver: Solver, budget: Budget, options: FastOptions) -> Outcome:
@@ -24,21 +22,25 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: FastOptions
     bound, certificate = exchange.bound
     budget.tell_bound(bound, certificate)
     reports: tuple[SolverResult, ...] = ()
-    if options.rails == "optimal" and exchange.between:
-        pieces, report = least_time(exchange, solver, budget)
-        reports = (report,)
-        if not pieces:
-            return Outcome(Status.LIMIT, bound=float(bound), certificate=certificate, message=report.message)
-    elif options.rails == "balanced":
-        pieces = balanced(exchange)
-    else:
-        pieces = own_rails(exchange, of_target=options.rails == "target")
+    metrics: dict[str, float] = {}
     with budget.clock.phase("build"):
-        schedule = schedule_of(exchange, pieces)
-        stages = 1 + max((stage for _, _, _, stage, _ in parts_of(exchange, pieces)), default=-1)
-    metrics = {"stages": stages, "rail_time_s": float(rail_time_s(exchange, pieces))}
-    if reports and reports[0].objective is not None:
-        metrics["model_time_s"] = reports[0].objective * float(bound)
+        own = options.rails in ("source", "target")
+        pieces = own_rails(exchange, of_target=options.rails == "target") if own else balanced(exchange)
+        busy = busy_s(exchange, pieces)
+    if options.rails == "optimal" and exchange.between:
+        if max(busy.values()) <= bound:  # no solution of the program takes less
+            metrics["model_time_s"] = float(bound)
+        else:
+            pieces, report = least_time(exchange, solver, budget)
+            reports = (report,)
+            if not pieces:
+                return Outcome(Status.LIMIT, bound=float(bound), certificate=certificate, message=report.message)
+            busy = busy_s(exchange, pieces)
+            if report.objective is not None:
+                metrics["model_time_s"] = report.objective * float(bound)
+    with budget.clock.phase("build"):
+        schedule, stages = schedule_of(exchange, pieces)
+    metrics |= {"stages": stages, "rail_time_s": float(max(busy["rail_out"], busy["rail_in"]))}
     return Outcome(
         Status.FEASIBLE,
         schedule,
@@ -60,16 +62,4 @@ def least_time(exchange: Exchange, solver: Solver, budget: Budget) -> tuple[Piec
     result = solver.solve(model, budget, SolverOptions())
     if not result.has_solution:
         return {}, result
-    return rounded(exchange, {way: model.x[way].value for way in model.W}), result
-
-
-def rail_time_s(exchange: Exchange, pieces: Pieces) -> Fraction:
-    """Time of the busiest link of a rail."""
-    longest = Fraction(0)
-    for rail in exchange.rails:
-        matrix = rail_matrix(exchange, pieces, rail)
-        for server, ranks in enumerate(exchange.servers.members):
-            leaves, comes = sum(matrix[server], Fraction(0)), sum((row[server] for row in matrix), Fraction(0))
-            for size, out in ((leaves, True), (comes, False)):
-                longest = max(longest, size / exchange.servers.rate(ranks[rail], inside=False, out=out))
-    return longest
+    return rounded(exchange, {way: x.value for way, x in model.x.items()}), result

@@ -11,7 +11,7 @@ from cwb.harness import Request, run
 from cwb.harness.demand import with_demand
 from cwb.instances import load
 from cwb.models.fast.problem import posed, servers_of, supports
-from cwb.models.fast.rails import balanced, own_rails, rail_matrix
+from cwb.models.fast.rails import balanced, busy_s, own_rails, rail_matrices
 from cwb.models.fast.stages import stages_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,9 +58,9 @@ def test_all_rails_carry_the_same():
     exchange = posed(skewed("switch2d(inner=3,outer=3)"))
     pieces = balanced(exchange)
     assert sum(pieces.values()) == sum(exchange.sizes[pair] for pair in exchange.between)
-    first, *others = (rail_matrix(exchange, pieces, rail) for rail in exchange.rails)
+    first, *others = rail_matrices(exchange, pieces)
     assert all(matrix == first for matrix in others)
-    first, *others = (rail_matrix(exchange, own_rails(exchange, of_target=False), rail) for rail in exchange.rails)
+    first, *others = rail_matrices(exchange, own_rails(exchange, of_target=False))
     assert any(matrix != first for matrix in others)
 
 
@@ -74,6 +74,38 @@ def test_schedules_are_right_and_bounded(rails):
     assert record.metrics["lower_bound_s"] == pytest.approx(record.bound)
     if rails in ("balanced", "optimal"):
         assert record.metrics["rail_time_s"] == pytest.approx(record.bound, rel=1e-4)
+
+
+def test_the_program_is_solved_where_balanced_does_not_attain_its_bound():
+    """With fast servers balanced takes the time of the cut, and nothing is solved; with slow ones the program is better."""
+    easy = run(skewed("switch2d(inner=2,outer=3)"), Request("fast", options={"rails": "optimal"})).record
+    assert easy.solver is None
+    assert easy.metrics["model_time_s"] == easy.metrics["rail_time_s"] == pytest.approx(easy.bound)
+    slow = skewed("switch2d(4, 4, inner_bandwidth='40 GB/s', outer_bandwidth='50 GB/s')")
+    solved, rest = (run(slow, Request("fast", options={"rails": rails})).record for rails in ("optimal", "balanced"))
+    assert solved.solver == "highs"
+    exchange = posed(slow)
+    assert solved.metrics["model_time_s"] < 0.99 * max(busy_s(exchange, balanced(exchange)).values())
+    assert solved.objective < rest.objective
+
+
+@pytest.mark.parametrize("network", ["switch2d(inner=2,outer=3)", "dgx_h100(boxes=2)"])
+def test_the_bound_is_the_largest_cut_of_a_server_or_rank(network):
+    """Cut by cut over all links and messages the largest time is the same, of the same nodes."""
+    exchange = posed(skewed(network))
+    topology, servers = exchange.servers.topology, exchange.servers
+    nodes, everything = topology.rank_nodes, set(range(len(topology.nodes)))
+    sets = [{hub, *(nodes[r] for r in ranks)} for ranks, hub in zip(servers.members, servers.hubs, strict=True)]
+
+    def seconds(inside):
+        crossing = zip(topology.links, topology.link_ends, strict=True)
+        rate = sum(link.bandwidth_Bps for link, (a, b) in crossing if a in inside and b not in inside)
+        sizes = exchange.sizes.items()
+        return sum(size for (s, t), size in sizes if nodes[s] in inside and nodes[t] not in inside) / rate
+
+    cuts = [cut for part in (*sets, *({node} for node in nodes)) for cut in (part, everything - part)]
+    bound, certificate = exchange.bound
+    assert bound == max(map(seconds, cuts)) == seconds(set(certificate.nodes))
 
 
 def test_an_all_to_all_of_equal_parts_is_the_same_problem():
