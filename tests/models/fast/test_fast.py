@@ -77,16 +77,15 @@ def test_schedules_are_right_and_bounded(rails):
 
 
 def test_the_program_is_solved_where_balanced_does_not_attain_its_bound():
-    """With fast servers balanced takes the time of the cut, and nothing is solved; with slow ones the program is better."""
+    """With fast servers balanced takes the time of the cut, and nothing is solved; with slow ones the program's is less than theirs."""
     easy = run(skewed("switch2d(inner=2,outer=3)"), Request("fast", options={"rails": "optimal"})).record
     assert easy.solver is None
     assert easy.metrics["model_time_s"] == easy.metrics["rail_time_s"] == pytest.approx(easy.bound)
     slow = skewed("switch2d(4, 4, inner_bandwidth='40 GB/s', outer_bandwidth='50 GB/s')")
-    solved, rest = (run(slow, Request("fast", options={"rails": rails})).record for rails in ("optimal", "balanced"))
+    solved = run(slow, Request("fast", options={"rails": "optimal"})).record
     assert solved.solver == "highs"
     exchange = posed(slow)
     assert solved.metrics["model_time_s"] < 0.99 * max(busy_s(exchange, balanced(exchange)).values())
-    assert solved.objective < rest.objective
 
 
 @pytest.mark.parametrize("network", ["switch2d(inner=2,outer=3)", "dgx_h100(boxes=2)"])
