@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..harness.run import FinishedRun
     from ..schedules.files import ScheduleFile
     from ..solvers.base import Adapter
-    from .pictures import Picture
+    from .plots import Plot
 
 
 class Run(RunRecord):
@@ -75,7 +75,7 @@ class Run(RunRecord):
         """The certificate of the bound, in full; None if there is none."""
         return None if self._finished is None else self._finished.certificate
 
-    def plot(self, kind: str | None = None, *, mode: str | None = None) -> Picture:
+    def plot(self, kind: str | None = None, *, mode: str | None = None) -> Plot:
         """Draw the answer, as ``cwb plot`` does.
 
         Parameters
@@ -88,17 +88,17 @@ class Run(RunRecord):
 
         Returns
         -------
-        Picture
+        Plot
             A notebook shows it; ``save("file.pdf")`` writes it.
 
         Raises
         ------
         InputError
-            If there is no answer, or no such picture of it.
+            If there is no answer, or no such plot of it.
         """
-        from .pictures import picture_of
+        from .plots import plot_of
 
-        return picture_of(self, kind, mode)
+        return plot_of(self, kind, mode)
 
 
 def solve(

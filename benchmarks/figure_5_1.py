@@ -26,7 +26,7 @@ from cwb.core.schedule import StepSchedule
 from cwb.core.topology import Topology
 from cwb.harness.registry import get
 from cwb.instances import load
-from cwb.reports.plots import picture_format
+from cwb.reports.plots import plot_format
 from cwb.reports.plots.look import look, new_figure, to_bytes
 from cwb.reports.plots.schedule_heatmap import paint
 from cwb.reports.plots.schedule_view import Traffic, bytes_unit, loads, sparse
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="small networks only")
     parser.add_argument("--cycle", action="store_true", help="the ring follows a cycle of links where there is one")
     given = parser.parse_args()
-    form = picture_format(given.output)
+    form = plot_format(given.output)
     cells = {
         name: {algorithm: traffic(algorithm, expression, cycle=given.cycle) for algorithm in ALGORITHMS}
         for name, expression in networks(smoke=given.smoke).items()

@@ -72,7 +72,7 @@ def times(method: str, size: str, folder: Path) -> dict[str, float]:
 
 
 def agree(found: dict[str, float]) -> bool:
-    """Whether all places say the same: but for the picture, whose digits are fewer, to the last bit."""
+    """Whether all places say the same: but for the plot, whose digits are fewer, to the last bit."""
     solved = found["solve"]
     exact = all(found[place] == solved for place in PLACES if place != "plot")
     return exact and abs(found["plot"] - solved) <= DIGITS * solved

@@ -106,8 +106,8 @@ def advise(
         plain = found.plain()
     if output is not None:
         with look():
-            picture = to_bytes(draw(plain), "svg")
-        write_whole(output, advice_page(plain, picture).encode(errors="backslashreplace"))
+            plot = to_bytes(draw(plain), "svg")
+        write_whole(output, advice_page(plain, plot).encode(errors="backslashreplace"))
     if as_json:
         echo(json.dumps(plain, allow_nan=False))
     else:

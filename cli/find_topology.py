@@ -71,7 +71,7 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 @click.option(
     "--schedule", "schedule_file", type=OUTPUT_FILE, metavar="JSON", help="Write its schedule (.json, .json.gz, .npz)."
 )
-@click.option("--plot", "picture", type=OUTPUT_FILE, help="Draw the frontier: a .svg, .pdf or .png file.")
+@click.option("--plot", type=OUTPUT_FILE, help="Draw the frontier: a .svg, .pdf or .png file.")
 def find_topology(**given: Any) -> int:
     """Find good networks of a size and degree, and the best of them for a job.
 
@@ -108,8 +108,8 @@ def find_topology(**given: Any) -> int:
                 right = _write(job, best, given, found)
         except (OutOfTime, KeyboardInterrupt) as error:
             stopped = str(error) or "interrupted"
-    if given["picture"]:
-        _draw(given["picture"], found)
+    if given["plot"]:
+        _draw(given["plot"], found)
     if given["as_json"]:
         echo(json.dumps(found, allow_nan=False))
     else:
@@ -124,10 +124,10 @@ def _check_outputs(given: dict[str, Any]) -> None:
     """Reject what cannot be written before anything is computed."""
     if given["schedule_file"] and given["no_schedule"]:
         raise InputError("there is no schedule to write with --no-schedule", source="--schedule")
-    if given["picture"]:
-        from ..reports.plots import picture_format
+    if given["plot"]:
+        from ..reports.plots import plot_format
 
-        picture_format(given["picture"])
+        plot_format(given["plot"])
 
 
 def _job(given: dict[str, Any]) -> Job:
@@ -247,8 +247,8 @@ def _scheduled(best: Choice, instance: Instance) -> tuple[StepSchedule, Any]:
 
 def _draw(path: Path, found: dict[str, Any]) -> None:
     from ..core.files import write_whole
-    from ..reports.plots import pareto, picture_format
+    from ..reports.plots import pareto, plot_format
     from ..reports.plots.look import look, to_bytes
 
     with look():
-        write_whole(path, to_bytes(pareto.draw(found), picture_format(path)))
+        write_whole(path, to_bytes(pareto.draw(found), plot_format(path)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..api.pictures import KINDS, OF_TREES, PAGE, drawn
+from ..api.plots import KINDS, OF_TREES, PAGE, drawn
 from ..core.errors import InputError, located
 from ..core.files import write_whole
 from . import completion
@@ -88,7 +88,7 @@ def plot(
             raise InputError("only for plots of records, not for a schedule", source="--where" if where else "--only")
         plot_schedule(Path(name), kind, mode, output, trees, places)
         return
-    from ..reports.plots import PLOTS, get, picture_format
+    from ..reports.plots import PLOTS, get, plot_format
 
     if name is None:
         raise InputError(f"NAME: missing; expected one of {', '.join(PLOTS)}, a schedule file or a network")
@@ -96,7 +96,7 @@ def plot(
     refuse(of_schedule)
     if output is None:
         raise InputError("give the file to write: a .svg, .pdf or .png", source="-o")
-    form = picture_format(output)
+    form = plot_format(output)
     write_whole(output, draw(selected(records, where, only), form))
 
 
@@ -141,11 +141,11 @@ def plot_network(what: str, output: Path | None, edits: tuple[tuple[str, str], .
     Raises
     ------
     InputError
-        If it cannot be loaded or is too large to be looked at, or the picture cannot be written.
+        If it cannot be loaded or is too large to be looked at, or the plot cannot be written.
     """
     from ..core.fabric import Fabric, expanded_size
     from ..core.network_views import links_of
-    from ..reports.plots import picture_format
+    from ..reports.plots import plot_format
     from ..reports.plots.look import look, to_bytes
     from ..reports.plots.topology import check_size, draw
 
@@ -154,7 +154,7 @@ def plot_network(what: str, output: Path | None, edits: tuple[tuple[str, str], .
         output = Path(what).with_suffix(".svg")
     if output is None:
         raise InputError("give the file to write: a .svg, .pdf or .png", source="-o")
-    form = picture_format(output)
+    form = plot_format(output)
     with located(source=what):
         instance = load_edited(what, edits)
         network = instance.network
@@ -180,10 +180,10 @@ def plot_schedule(
     Raises
     ------
     InputError
-        If it is no schedule, there is no such picture of it, or the picture cannot be written.
+        If it is no schedule, there is no such plot of it, or the plot cannot be written.
     """
     from ..core.trace import SimulationMode
-    from ..reports.plots import picture_format
+    from ..reports.plots import plot_format
     from ..schedules.files import read_schedule
 
     named = output is not None
@@ -197,7 +197,7 @@ def plot_schedule(
     if paged and kind not in (None, *PAGE):
         raise InputError(f"the page shows {' and '.join(PAGE)}; expected .svg, .pdf or .png", source=str(output))
     try:
-        form = "html" if paged else picture_format(output)
+        form = "html" if paged else plot_format(output)
     except InputError as error:
         raise InputError(f"{error.problem}, .html", source=error.source) from None
     coordinates = None if places is None else read_places(places)
@@ -208,7 +208,7 @@ def plot_schedule(
 
 
 def _write(output: Path, content: bytes, named: bool) -> None:
-    """Write a picture; say where if nobody has said it."""
+    """Write a plot; say where if nobody has said it."""
     write_whole(output, content)
     if not named:
         echo(str(output))

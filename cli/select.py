@@ -158,7 +158,7 @@ def problem(spec: str, collective: str | None) -> tuple[Instance, CollectiveKind
 
 def _fill(made: Path, folder: Path, chosen: Selection, found: Candidates, proto: str) -> None:
     """Write all files, and check programs as they are."""
-    from ..reports.plots import selection as picture
+    from ..reports.plots import selection as plot
     from ..reports.plots.look import look, to_bytes
     from ..reports.selection import csv_text, markdown
 
@@ -176,7 +176,7 @@ def _fill(made: Path, folder: Path, chosen: Selection, found: Candidates, proto:
         if text is not None:
             (made / name).write_bytes(text.encode(errors="backslashreplace"))
     with look():
-        (made / "select.svg").write_bytes(to_bytes(picture.draw(plain), "svg"))
+        (made / "select.svg").write_bytes(to_bytes(plot.draw(plain), "svg"))
 
 
 def _write_programs(made: Path, folder: Path, chosen: Selection) -> None:

@@ -99,10 +99,10 @@ def draw(path: Path, instance: Instance, worth: Sensitivity) -> None:
     InputError
         If the suffix is none of a picture, or the instance has no network that can be drawn.
     """
-    from ..reports.plots import picture_format
+    from ..reports.plots import plot_format
     from ..reports.plots.look import look, to_bytes
     from ..reports.plots.sensitivity import draw as drawn
 
-    form = picture_format(path)
+    form = plot_format(path)
     with look():
         write_whole(path, to_bytes(drawn(instance.network, worth), form))

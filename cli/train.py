@@ -98,16 +98,16 @@ def train(
     """
     from ..harness.training import measures
     from ..harness.training import train as simulated
-    from ..reports.plots import picture_format
+    from ..reports.plots import plot_format
 
-    form = None if timeline is None else picture_format(timeline)
+    form = None if timeline is None else plot_format(timeline)
     request = request_of(**given)
     with progress_on_stderr(quiet=quiet) as progress:
         loaded = load_edited(instance, edits)
         with located(source=instance):
             made = simulated(loaded, request, progress)
     if timeline is not None and form is not None:
-        write_whole(timeline, _picture(made, form))
+        write_whole(timeline, _drawn_timeline(made, form))
     found = measures(made)
     if as_json:
         echo(json.dumps(found, allow_nan=False))
@@ -194,7 +194,7 @@ def _options(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
     return {method: parse_options(pairs) for method, pairs in found.items()}
 
 
-def _picture(made: Training, form: str) -> bytes:
+def _drawn_timeline(made: Training, form: str) -> bytes:
     from ..reports.plots.iteration_timeline import Bar, draw
     from ..reports.plots.look import look, to_bytes
 

@@ -16,7 +16,7 @@ from pathlib import Path
 COLUMNS = 120
 #: The first lines of code, of formulas, and of blocks whose contents are prose.
 _FENCE = re.compile(r"\s*(?P<mark>`{3,}|~{3,}|:{3,}|\$\$)")
-#: Lines that stand for themselves: headings, tables, labels, pictures, HTML, options of directives.
+#: Lines that stand for themselves: headings, tables, labels, images, HTML, options of directives.
 _ALONE = re.compile(r"\s*(#{1,6} |\||<|!\[|\([^)]*\)=$|\[[^\]]+\]:|%|:[\w-]+:( |$))")
 #: What an item of a list, or a definition, begins with.
 _ITEM = re.compile(r"\s*([-*+]|\d+[.)]|:)\s+(\[[ x]\]\s+)?")

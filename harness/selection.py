@@ -90,7 +90,7 @@ class Selection:
         return tuner_text(choice.kind, found, choice.ranks, protocol)
 
     def plain(self) -> dict[str, Any]:
-        """All of it as plain data, for files and pictures."""
+        """All of it as plain data, for files and plots."""
         choice = self.choice
         sizes = sizes_between(choice.first, choice.last)
         return {

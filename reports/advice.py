@@ -90,14 +90,14 @@ def hints(found: Mapping[str, Any]) -> list[str]:
     return told
 
 
-def advice_page(found: Mapping[str, Any], picture: bytes) -> str:
+def advice_page(found: Mapping[str, Any], plot: bytes) -> str:
     """Write the page.
 
     Parameters
     ----------
     found : mapping
         What ``cwb advise --json`` prints.
-    picture : bytes
+    plot : bytes
         The curves, as SVG.
     """
     title = f"{found['collective']} on {found['instance']}"
@@ -107,7 +107,7 @@ def advice_page(found: Mapping[str, Any], picture: bytes) -> str:
         f"<h1>{escape(title)}</h1><p>{escape(about)}</p>",
         "".join(f"<p>{escape(text)}</p>" for text in hints(found)),
         f'<section class="card"><figure style="--panels: 2"><div class="panels">'
-        f'<div class="panel">{inline(picture, "busbw", label)}</div></div></figure></section>',
+        f'<div class="panel">{inline(plot, "busbw", label)}</div></div></figure></section>',
         _section("sizes", "By size", HEADINGS, rows(found), _NOTES),
         _section(
             "algorithms",

@@ -74,10 +74,10 @@ td b { color: var(--good); }
 .notes { padding: .6rem 1rem; border-top: 1px solid var(--line); color: var(--soft); font-size: .84rem; }
 .notes p { margin: .15rem 0; max-width: 75rem; overflow-wrap: anywhere; }
 .notes summary { cursor: pointer; }
-.pictures { display: flex; flex-wrap: wrap; gap: 1.2rem; }
-.picture { flex: var(--panels) 1 calc(var(--panels) * 18rem + var(--legend) + 2.2rem); min-width: min(100%, 20rem); max-width: 100%;
+.plots { display: flex; flex-wrap: wrap; gap: 1.2rem; }
+.plot { flex: var(--panels) 1 calc(var(--panels) * 18rem + var(--legend) + 2.2rem); min-width: min(100%, 20rem); max-width: 100%;
   margin: 0; }
-.picture.whole { flex: 1 1 100%; }
+.plot.whole { flex: 1 1 100%; }
 figure { margin: 0; padding: 0 1rem 1rem; display: flex; flex-wrap: wrap; gap: .6rem 1rem; }
 .question, .reading { flex-basis: 100%; margin: 0; max-width: 75rem; }
 .question { font-weight: 600; }
@@ -197,7 +197,7 @@ function filterHeat(table, facets) {
   }
   for (const row of table.rows) for (const cell of row.cells) if (cell.cellIndex) cell.hidden = !used.has(cell.cellIndex);
 }
-function filterPicture(card, facets) {
+function filterPlot(card, facets) {
   const method = facets.find(([facet]) => facet === 0), off = new Map();
   for (const entry of card.querySelectorAll("li.series")) off.set(entry.dataset.s,
     method !== undefined && entry.dataset.m !== undefined && entry.dataset.m !== method[1]);
@@ -207,9 +207,9 @@ function filterAll() {
   const facets = wanted();
   for (const table of document.querySelectorAll("table.sortable")) filterTable(table, facets);
   for (const table of document.querySelectorAll("table.heat")) filterHeat(table, facets);
-  for (const card of document.querySelectorAll(".picture")) filterPicture(card, facets);
+  for (const card of document.querySelectorAll(".plot")) filterPlot(card, facets);
   const said = document.getElementById("filtered");
-  if (said) said.textContent = facets.length ? "Tables and gaps show these runs; pictures show all, other methods faded." : "";
+  if (said) said.textContent = facets.length ? "Tables and gaps show these runs; plots show all, other methods faded." : "";
 }
 for (const input of document.querySelectorAll(".filter input, select[data-facet]")) input.addEventListener("input", filterAll);
 const theme = document.getElementById("theme");

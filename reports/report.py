@@ -1,4 +1,4 @@
-"""The report of a ledger: one page with pictures, tables, every failure with its reason, and where it all ran."""
+"""The report of a ledger: one page with plots, tables, every failure with its reason, and where it all ran."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from ..core.errors import InputError
 from ..core.record import ATTESTED, RunRecord
+from .cards import cards
 from .facets import NAMES, Facets, facets_of
 from .html_table import escape, fragment, plain_table, section
 from .marks import mark_of
 from .numbers import number, size_text
 from .page import page
-from .pictures import pictures
 from .runs import LedgerRun, runs_of, shown
 from .table import build
 from .tables import TABLES
@@ -44,7 +44,7 @@ def report(records: Sequence[RunRecord], title: str = "cwb report") -> str:
     facets = facets_of(runs)
     parts = {
         "Overview": _overview(records, runs),
-        "Pictures": pictures(records, facets),
+        "Plots": cards(records, facets),
         "Tables": _tables(records, facets),
         "Failures": _failures(runs, facets),
         "Environment": _environment(runs),

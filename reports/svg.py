@@ -1,6 +1,6 @@
-"""Pictures inside a page: an SVG file as a part of HTML.
+"""Plots inside a page: an SVG file as a part of HTML.
 
-Its names clash with those of no other picture, and its black and white follow the page.
+Its names clash with those of no other plot, and its black and white follow the page.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def inline(svg: bytes, name: str, label: str) -> str:
     name : str
         Letters, digits and hyphens; goes before every identifier in it.
     label : str
-        Escaped text for readers that cannot see it; empty for a picture that says nothing beside its text.
+        Escaped text for readers that cannot see it; empty for a plot that says nothing beside its text.
     """
     text = _PROLOG.sub("", svg.decode(), count=1)
     text = _SHEET.sub("", _METADATA.sub("", text))

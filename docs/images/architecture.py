@@ -7,9 +7,9 @@ from pathlib import Path
 #: Name, what it contains, left and right end, first and last row, colour. A package may import what lies below it.
 BOXES = [
     ("cli", "commands: arguments and printing", 0, 900, 0, 0, "#e8edf3"),
-    ("api", "what import cwb offers: verbs, graphs and tables, pictures of answers", 0, 900, 1, 1, "#e8edf3"),
+    ("api", "what import cwb offers: verbs, graphs and tables, plots of answers", 0, 900, 1, 1, "#e8edf3"),
     ("harness", "runs, suites, worker processes, ledger, registry of methods", 0, 720, 2, 2, "#e8edf3"),
-    ("reports", "records to tables|and pictures", 730, 900, 2, 5, "#f3ecdf"),
+    ("reports", "records to tables|and plots", 730, 900, 2, 5, "#f3ecdf"),
     ("heuristics", "methods without a proof of their own", 0, 350, 3, 3, "#dfeee5"),
     ("models", "exact methods and|their Pyomo models", 0, 205, 4, 4, "#dfeee5"),
     ("finder", "which network|to build", 215, 350, 4, 4, "#dfeee5"),
@@ -24,7 +24,7 @@ ROW, GAP, EDGE = 74, 10, 8
 
 
 def svg() -> str:
-    """The picture."""
+    """The figure."""
     height = 7 * ROW + 6 * GAP + 2 * EDGE
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {900 + 2 * EDGE} {height}" role="img"'

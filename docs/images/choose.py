@@ -22,7 +22,7 @@ LEFT, RIGHT = 285, 275
 
 
 def svg() -> str:
-    """The picture."""
+    """The figure."""
     height = len(QUESTIONS) * (ROW + GAP) - GAP + 2 * EDGE
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img"'

@@ -27,7 +27,7 @@ PLOTS: Mapping[str, str] = {
     "gap-heatmap": "ratios:draw",
 }
 
-#: Picture formats by the suffix of the file.
+#: Plot formats by the suffix of the file.
 _FORMATS = (".svg", ".pdf", ".png")
 
 
@@ -49,7 +49,7 @@ def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:
     Returns
     -------
     callable
-        Takes records and a format of :func:`picture_format`, gives the file's bytes: the same for the same records.
+        Takes records and a format of :func:`plot_format`, gives the file's bytes: the same for the same records.
 
     Raises
     ------
@@ -60,13 +60,13 @@ def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:
         hint = did_you_mean(name, PLOTS)
         raise InputError(f"unknown plot {name!r}; expected one of {', '.join(PLOTS)}{hint}")
 
-    def picture(records: Sequence[RunRecord], form: str) -> bytes:
+    def plot(records: Sequence[RunRecord], form: str) -> bytes:
         from .look import look, to_bytes
 
         with look():
             return to_bytes(drawing(name)(records), form)
 
-    return picture
+    return plot
 
 
 def drawing(name: str) -> Callable[[Sequence[RunRecord]], Figure]:
@@ -76,14 +76,14 @@ def drawing(name: str) -> Callable[[Sequence[RunRecord]], Figure]:
     return draw
 
 
-def picture_format(path: Path) -> str:
+def plot_format(path: Path) -> str:
     """Return the format from the name of a file.
 
     Raises
     ------
     InputError
-        If the suffix is none of a picture.
+        If the suffix is none of a plot.
     """
     if path.suffix.lower() not in _FORMATS:
-        raise InputError(f"no picture has this suffix; expected {', '.join(_FORMATS)}", source=str(path))
+        raise InputError(f"no plot has this suffix; expected {', '.join(_FORMATS)}", source=str(path))
     return path.suffix.lower().removeprefix(".")

@@ -45,7 +45,7 @@ wheel: zoom time; shift and wheel: more or fewer rows; drag: move; double click:
 <canvas class="heat" data-of="used" aria-label="heat map of the utilization of the links"></canvas></div>
 </div>
 <div id="tip" role="status"></div>
-<noscript><p>The pictures are drawn by a script, which this browser does not run.</p></noscript>
+<noscript><p>The plots are drawn by a script, which this browser does not run.</p></noscript>
 <script type="application/json" id="data">@DATA@</script>
 <script>
 @SCRIPT@

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: More rows cannot be read, and more bars are not drawn.
 ROWS, BARS = 64, 50_000
 
-#: The largest unit of which a picture has one at least.
+#: The largest unit of which a plot has one at least.
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 
 

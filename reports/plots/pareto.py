@@ -1,4 +1,4 @@
-"""The Pareto picture of the topology finder: steps and bandwidth time of the best networks of the families searched."""
+"""The Pareto plot of the topology finder: steps and bandwidth time of the best networks of the families searched."""
 
 from __future__ import annotations
 

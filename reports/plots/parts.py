@@ -1,4 +1,4 @@
-"""A figure taken apart for a page: its panels as pictures of one size, its legend as entries, its remark as text."""
+"""A figure taken apart for a page: its panels as plots of one size, its legend as entries, its remark as text."""
 
 from __future__ import annotations
 

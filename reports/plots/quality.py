@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: Gaps beyond this are mistakes, which the tables show.
 _WIDEST = 1e3
 
-#: A method in the picture: mean own time, mean gap, problems.
+#: A method in the plot: mean own time, mean gap, problems.
 _Point = tuple[float, float, int]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Problems and methods that fit a page: those with the most runs.
 _ROWS, _COLUMNS = 40, 14
 
-#: Rows that a picture has room for at least, so that its bar can be labelled.
+#: Rows that a plot has room for at least, so that its bar can be labelled.
 _LEAST = 6
 
 

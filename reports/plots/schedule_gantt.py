@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Rows of a picture: more links cannot be read.
+#: Rows of a plot: more links cannot be read.
 ROWS = 40
 
 #: More bars than this are drawn as pixels, whatever the format.

@@ -49,7 +49,7 @@ def draw(
     Parameters
     ----------
     title : str
-        What the picture shows.
+        What the plot shows.
     topology : Topology
         The network; parallel links are one road.
     packing : TreePacking

@@ -26,7 +26,7 @@ _SPACING_IN, _RADIUS_IN = 0.42, 0.095
 #: Distance at which arrows pass nodes, in distances between neighbours.
 _CLEAR = 1.25 * _RADIUS_IN / _SPACING_IN
 
-#: Least width of the picture; its titles need as much.
+#: Least width of the plot; its titles need as much.
 _WIDTH_IN = 3.4
 
 _PASSES = {TreeKind.IN: "reduction", TreeKind.OUT: "broadcast"}
@@ -59,7 +59,7 @@ def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[i
     from matplotlib.lines import Line2D
 
     if len(topology.ranks) > RANKS:
-        raise InputError(f"{len(topology.ranks):,} ranks; expected at most {RANKS} in a picture of the network")
+        raise InputError(f"{len(topology.ranks):,} ranks; expected at most {RANKS} in a plot of the network")
     panels = [(tree, part) for tree in chosen(packing, trees, 1) for part in packing.passes]
     where = layout(topology)
     low, high = frame_of(where)
@@ -90,7 +90,7 @@ def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[i
 
 
 def frame_of(where: Layout) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Corners of the picture: all nodes with their boxes' frames and names."""
+    """Corners of the plot: all nodes with their boxes' frames and names."""
     x, y = zip(*where.places.values(), strict=True)
     return (min(x) - 0.55, min(y) - 0.55), (max(x) + 0.55, max(y) + (0.95 if "" not in where.boxes else 0.55))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Trees that are drawn if none are chosen.
 TREES = 4
 
-#: Least width of the picture; its title needs as much.
+#: Least width of the plot; its title needs as much.
 _WIDTH_IN = 5.4
 
 #: Names are written into the nodes of trees that are no wider than this.

@@ -1,4 +1,4 @@
-"""What pictures of schedules are made from, and what they share: units, loads of links, colours."""
+"""What plots of schedules are made from, and what they share: units, loads of links, colours."""
 
 from __future__ import annotations
 

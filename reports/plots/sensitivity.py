@@ -14,7 +14,7 @@ from .schedule_network import RANKS, draw_nodes, frame_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Inches between neighbours, and least width of the picture.
+#: Inches between neighbours, and least width of the plot.
 _SPACING_IN, _WIDTH_IN = 0.5, 3.4
 
 #: Colours from no to the most effect, legible in black and white.

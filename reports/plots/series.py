@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T", str, tuple[str, str, float])
 
-#: Series that a picture has at most, those with the most runs first: of more a reader can tell none.
+#: Series that a plot has at most, those with the most runs first: of more a reader can tell none.
 MOST = 16
 
 #: Decades of an axis below which its ticks are even, and below which they are at 1, 2 and 5.

@@ -94,7 +94,7 @@ def check_size(nodes: int, pairs: int) -> None:
     """
     if nodes > NODES or pairs > PAIRS:
         raise InputError(
-            f"{nodes:,} nodes with {pairs:,} linked pairs; expected at most {NODES} and {PAIRS:,} in a picture"
+            f"{nodes:,} nodes with {pairs:,} linked pairs; expected at most {NODES} and {PAIRS:,} in a plot"
         )
 
 

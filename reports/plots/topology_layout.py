@@ -18,7 +18,7 @@ _MOST = 256
 #: distances between neighbours.
 _BETWEEN, _ROW, _ROW_INSIDE, _APART = 1.6, 2.4, 1.6, 1.2
 
-#: Boxes are so arranged that the picture is about so much wider than high.
+#: Boxes are so arranged that the plot is about so much wider than high.
 _ASPECT = 1.3
 
 

@@ -71,7 +71,7 @@ def test_a_run_without_answer_says_why():
         (lambda run: cwb.solve("4d", "libra", solver="higs"), "solver: unknown solver 'higs'"),
         (lambda run: run.plot("gant"), "kind: there is no 'gant' of it; .* did you mean 'gantt'"),
         (lambda run: run.plot("trees").save("a.svg"), "it has no trees; expected a tree-packing, or another kind="),
-        (lambda run: run.plot().save("a.txt"), "a.txt: no picture has this suffix"),
+        (lambda run: run.plot().save("a.txt"), "a.txt: no plot has this suffix"),
         (lambda run: run.plot("gantt", mode="x"), "mode: 'x' is unknown"),
     ],
 )
@@ -91,15 +91,15 @@ def test_chunks_are_the_option_where_there_is_one():
 
 
 def test_pictures(run, tmp_path):
-    """A notebook shows the picture, and it is saved in the format of its name."""
-    picture = run.plot()
-    assert picture._repr_svg_().lstrip().startswith("<?xml")
-    assert picture.save(tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    """A notebook shows the plot, and it is saved in the format of its name."""
+    plot = run.plot()
+    assert plot._repr_svg_().lstrip().startswith("<?xml")
+    assert plot.save(tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert run.plot("gantt", mode="cut-through").save(str(tmp_path / "a.pdf")).read_bytes().startswith(b"%PDF")
 
 
 def test_a_plan_of_bandwidths_is_drawn_too():
-    """Of a design, the picture is that of its record."""
+    """Of a design, the plot is that of its record."""
     run = cwb.solve("4d", "libra")
     assert isinstance(run.schedule, BandwidthPlan)
     assert "<svg" in run.plot()._repr_svg_()

@@ -1,4 +1,4 @@
-"""``cwb find-topology``: the published table, files that are checked again, pictures, and bad input."""
+"""``cwb find-topology``: the published table, files that are checked again, plots, and bad input."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def test_files_can_be_used(tmp_path):
 
 
 def test_table_and_picture(tmp_path):
-    """The table shows names, fractions, times and what is best; the picture is written."""
-    picture = tmp_path / "pareto.svg"
-    shown = _run("--nodes", "32", "--degree", "4", "--plot", str(picture), "--all-to-all-limit", "0").stdout
+    """The table shows names, fractions, times and what is best; the plot is written."""
+    plot = tmp_path / "pareto.svg"
+    shown = _run("--nodes", "32", "--degree", "4", "--plot", str(plot), "--all-to-all-limit", "0").stdout
     for text in (
         "L(complete_bipartite(4, 4)) *",
         "31/32",
@@ -108,7 +108,7 @@ def test_table_and_picture(tmp_path):
         "<=",
     ):
         assert text in shown
-    assert picture.read_bytes().startswith(b"<?xml")
+    assert plot.read_bytes().startswith(b"<?xml")
 
 
 @pytest.mark.parametrize(

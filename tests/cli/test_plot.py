@@ -19,7 +19,7 @@ from cwb.core.trees import TreeKind, TreePacking
 from cwb.instances import load
 from cwb.schedules.files import write_schedule
 
-pytestmark = pytest.mark.slow  # pictures are drawn
+pytestmark = pytest.mark.slow  # plots are drawn
 
 ROOT = Path(__file__).parents[2]
 STARTS = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG", "html": b"<!DOCTYPE html>"}
@@ -63,7 +63,7 @@ def run(*arguments):
 @pytest.mark.parametrize("form", ["svg", "pdf", "png"])
 @pytest.mark.parametrize("kind", KINDS[:3])
 def test_every_kind_in_every_format(kind, form, schedule, tmp_path):
-    """Every picture of a schedule is written in the format of its suffix, twice the same, and nothing is left beside
+    """Every plot of a schedule is written in the format of its suffix, twice the same, and nothing is left beside
     it."""
     for name in ("a", "b"):
         assert run(schedule, "--kind", kind, "-o", tmp_path / f"{name}.{form}").exit_code == 0
@@ -75,17 +75,17 @@ def test_every_kind_in_every_format(kind, form, schedule, tmp_path):
 
 def test_the_default_is_a_heat_map_beside_the_file(schedule, trees):
     """Without options the heat map is written beside the file as SVG, compressed or not, and the name is printed."""
-    for file, picture in ((schedule, "s.svg"), (trees, "t.svg")):
+    for file, drawn in ((schedule, "s.svg"), (trees, "t.svg")):
         result = run(file)
-        assert (result.exit_code, result.stdout) == (0, f"{file.parent / picture}\n")
-        beside = (file.parent / picture).read_bytes()
+        assert (result.exit_code, result.stdout) == (0, f"{file.parent / drawn}\n")
+        beside = (file.parent / drawn).read_bytes()
         assert run(file, "--kind", "heatmap", "-o", file.parent / "again.svg").stdout == ""
         assert beside == (file.parent / "again.svg").read_bytes()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_trees_have_every_picture(kind, trees, tmp_path):
-    """A packing of trees has every picture."""
+    """A packing of trees has every plot."""
     assert run(trees, "--kind", kind, "-o", tmp_path / "x.svg").exit_code == 0
 
 
@@ -129,7 +129,7 @@ def test_the_page_in_every_mode(mode, schedule, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("{s}", "-o", "{tmp}/x.jpg"), "x.jpg: no picture has this suffix; expected .svg, .pdf, .png, .html"),
+        (("{s}", "-o", "{tmp}/x.jpg"), "x.jpg: no plot has this suffix; expected .svg, .pdf, .png, .html"),
         (("{s}", "-o", "{tmp}/no/x.svg"), "its folder does not exist"),
         (("{s}", "--kind", "trees", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
         (("{s}", "--kind", "network", "-o", "{tmp}/x.svg"), "s.json: it has no trees"),
@@ -152,7 +152,7 @@ def test_the_page_in_every_mode(mode, schedule, tmp_path):
     ],
 )
 def test_bad_input(arguments, problem, schedule, tmp_path):
-    """A wrong suffix, folder, kind or file is an error of one line with exit status 2, and no picture is begun."""
+    """A wrong suffix, folder, kind or file is an error of one line with exit status 2, and no plot is begun."""
     (tmp_path / "other.json").write_text(json.dumps({"schema": "something else"}))
     (tmp_path / "cut.json").write_bytes(schedule.read_bytes()[:-50])
     before = set(tmp_path.iterdir())
@@ -214,7 +214,7 @@ def test_a_network(tmp_path):
     [
         (["torus(4,4)"], "-o: give the file to write: a .svg, .pdf or .png"),
         (["torus(4,4)", "--kind", "gantt", "-o", "t.svg"], "--kind: only for the plot of a schedule"),
-        (["torus(4,4)", "-o", "t.txt"], "t.txt: no picture has this suffix"),
+        (["torus(4,4)", "-o", "t.txt"], "t.txt: no plot has this suffix"),
         (["trus(4,4)", "-o", "t.svg"], "unknown topology 'trus'; did you mean 'torus'?"),
         (["FC(100)_FC(1000)", "-o", "t.svg"], "100,000 nodes with 54,900,000 linked pairs; expected at most 640"),
         (["gap-time", "--ranks", "0-3"], "--ranks: only for the plot of a network"),

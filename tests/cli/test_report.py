@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import cwb
 
-pytestmark = pytest.mark.slow  # a suite is run, and pictures are drawn
+pytestmark = pytest.mark.slow  # a suite is run, and plots are drawn
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_report(ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     content = target.read_text()
     assert "<title>Tori &amp; trees</title>" in content
     assert "6 ranks are no power of two" in content
-    assert 'id="picture-performance-profile"' in content
+    assert 'id="plot-performance-profile"' in content
     assert 'id="table-forestcoll"' in content
     assert cwb("report", ledger / "records.jsonl", "-o", target, "--title", "Tori & trees") == 0
     assert target.read_text() == content

@@ -1,4 +1,4 @@
-"""The commands from suites to tables and pictures: outputs, exit statuses, one line an error."""
+"""The commands from suites to tables and plots: outputs, exit statuses, one line an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from command_line import cwb
 from cwb.core.record import RunRecord, read_records
 
-pytestmark = pytest.mark.slow  # a suite is run, and pictures are drawn
+pytestmark = pytest.mark.slow  # a suite is run, and plots are drawn
 
 
 @pytest.fixture(scope="module")
@@ -158,8 +158,8 @@ def test_plot(name: str, suffix: str, results: Path, tmp_path: Path) -> None:
         (("plot",), "NAME: missing; expected one of libra-allocation, libra-speedup"),
         (("plot", "libra-alloc", "{results}", "-o", "x.svg"), "did you mean 'libra-allocation'"),
         (("plot", "libra-speedup", "{results}"), "-o: give the file to write"),
-        (("plot", "libra-speedup", "{results}", "-o", "x.jpg"), "x.jpg: no picture has this suffix; expected .svg"),
-        (("plot", "libra-speedup", "{results}", "-o", "svg"), "svg: no picture has this suffix"),
+        (("plot", "libra-speedup", "{results}", "-o", "x.jpg"), "x.jpg: no plot has this suffix; expected .svg"),
+        (("plot", "libra-speedup", "{results}", "-o", "svg"), "svg: no plot has this suffix"),
         (("plot", "libra-speedup", "{results}", "-o", "{tmp}/no/x.svg"), "no such file or directory"),
         (("plot", "libra-speedup", "{equal}", "-o", "{tmp}/x.svg"), "libra-speedup: none of 1 records fits"),
         (("compare",), "expected SUITE, or --models and --instances"),

@@ -44,14 +44,14 @@ def test_tables_say_stages_and_buckets():
 
 @pytest.mark.parametrize("suffix", ["svg", "png"])
 def test_timeline(tmp_path, suffix):
-    """The same picture is drawn every time, and a file of no picture is refused."""
+    """The same plot is drawn every time, and a file of no plot is refused."""
     files = [tmp_path / f"{name}.{suffix}" for name in "ab"]
     for file in files:
         run(*LINES, "--bucket", "25MiB", "--timeline", str(file))
     first, second = (file.read_bytes() for file in files)
     assert first == second
     assert len(first) > 1000
-    with pytest.raises(InputError, match="no picture has this suffix"):
+    with pytest.raises(InputError, match="no plot has this suffix"):
         run(*LINES, "--timeline", str(tmp_path / "a.txt"))
 
 

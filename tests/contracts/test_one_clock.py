@@ -58,7 +58,7 @@ def test_a_small_message_is_not_as_fast_as_a_flow():
 
 
 def test_bfb_is_ahead_of_tacos_on_a_torus():
-    """On torus(3,4) an all-gather of 1 MiB is faster by bfb than by tacos, in a picture and in bold in a table,
+    """On torus(3,4) an all-gather of 1 MiB is faster by bfb than by tacos, in a plot and in bold in a table,
     whatever their objectives count."""
     records = [solved(model, "torus(3,4)").record for model in ("bfb", "tacos", "multitree")]
     (values,) = _values(runs_of(records), False, _COMPLETION).values()

@@ -231,16 +231,16 @@ def test_when_the_time_is_over_what_is_known_is_told(monkeypatch: pytest.MonkeyP
 
 
 def test_the_command_prints_records_and_draws(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The table is printed after the summary, the record has the numbers, and the picture is written."""
+    """The table is printed after the summary, the record has the numbers, and the plot is written."""
     arguments = ("solve", "-q", "--model", "forestcoll", "ring(3)", "--collective", "all_gather")
-    picture = tmp_path / "ring.svg"
-    assert command(*arguments, "--sensitivity", "--picture", str(picture)) == 0
+    plot = tmp_path / "ring.svg"
+    assert command(*arguments, "--sensitivity", "--picture", str(plot)) == 0
     assert "0 - 1: all 3 alike, each" in capsys.readouterr().out
-    assert picture.read_bytes().startswith(b"<?xml")
+    assert plot.read_bytes().startswith(b"<?xml")
     assert command(*arguments, "--sensitivity", "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert record["sensitivity"]["entries"][0]["up"]["law"] == "constant"
-    assert command(*arguments, "--picture", str(picture)) == 2
+    assert command(*arguments, "--picture", str(plot)) == 2
     assert command("solve", "-q", "--model", "ring", "ring(4)", "--collective", "all_gather", "--sensitivity") == 0
     assert "proved bound" in capsys.readouterr().out
     ten = ("solve", "-q", "--model", "ten-ilp", "ring(4)", "--collective", "all_gather", "--sensitivity")

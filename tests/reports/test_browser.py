@@ -51,10 +51,10 @@ document.title = said.join("|");
 
 
 #: Measures the page, and tells the frame around it: by how much it is wider than the window, the least size of text in
-#: pictures and outside of them in pixels, and what is left free beside and below the cards of pictures.
+#: plots and outside of them in pixels, and what is left free beside and below the cards of plots.
 MEASURE = """
-const box = document.querySelector(".pictures").getBoundingClientRect(), rows = new Map();
-for (const card of document.querySelectorAll(".picture")) {
+const box = document.querySelector(".plots").getBoundingClientRect(), rows = new Map();
+for (const card of document.querySelectorAll(".plot")) {
   const at = card.getBoundingClientRect();
   rows.set(at.top, [...(rows.get(at.top) || []), at]);
 }
@@ -71,7 +71,7 @@ const drawn = [...document.querySelectorAll("svg [id*='text_'] g[transform*='sca
 const written = [...document.body.querySelectorAll("*")].filter(element => element.checkVisibility()
   && [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim())).map(element => parseFloat(getComputedStyle(element).fontSize));
 parent.postMessage(JSON.stringify({ width: innerWidth, over: document.documentElement.scrollWidth - innerWidth, hole,
-  pictures: rows.size, texts: drawn.length, drawn: Math.min(...drawn), written: Math.min(...written) }), "*");
+  plots: rows.size, texts: drawn.length, drawn: Math.min(...drawn), written: Math.min(...written) }), "*");
 """
 
 #: A frame as wide as a screen, since Chromium's own window is never narrower than 500 pixels.
@@ -88,7 +88,7 @@ const choose = (facet, text) => {
   choice.dispatchEvent(new Event("input"));
 };
 const count = () => [shown("#table-summary tbody tr").length, shown(".heat td[data-f]").length,
-  document.querySelectorAll("#picture-bandwidth g.series.off").length, shown("#table-forestcoll").length];
+  document.querySelectorAll("#plot-bandwidth g.series.off").length, shown("#table-forestcoll").length];
 const said = [count()];
 choose(0, "ring"); said.push(count(), [...new Set(shown(".heat td[data-f] span").map(name => name.textContent))]);
 choose(1, "torus(3,3)"); said.push(count());
@@ -187,7 +187,7 @@ def test_the_page_of_a_schedule_draws(browse: Callable[..., Any], tmp_path: Path
 
 @pytest.mark.parametrize("width", [1300, 400])
 def test_the_page_is_legible_at_every_width(width: int, browse: Callable[..., Any], whole: str, tmp_path: Path) -> None:
-    """On a desk and on a phone nothing is wider than the window, pictures leave no holes, and no text is tiny."""
+    """On a desk and on a phone nothing is wider than the window, plots leave no holes, and no text is tiny."""
     (tmp_path / "report.html").write_text(with_script(whole, MEASURE))
     file = tmp_path / "frame.html"
     file.write_text(FRAME.replace("WIDTH", str(width)))
@@ -197,14 +197,14 @@ def test_the_page_is_legible_at_every_width(width: int, browse: Callable[..., An
     assert found["width"] == width
     assert found["over"] <= 0
     assert found["hole"] <= 2
-    assert found["pictures"] >= 4
+    assert found["plots"] >= 4
     assert found["texts"] > 100
     assert found["drawn"] >= 8
     assert found["written"] >= 11
 
 
 def test_filters(browse: Callable[..., Any], whole: str, tmp_path: Path) -> None:
-    """Method, instance and clock together choose rows, cells of gaps and lines of pictures; empty tables disappear."""
+    """Method, instance and clock together choose rows, cells of gaps and lines of plots; empty tables disappear."""
     file = tmp_path / "report.html"
     file.write_text(with_script(whole, CHOOSE))
     page, console = browse(file)

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from cwb.reports.cards import CARDS
 from cwb.reports.clocks import CLOCKS
 from cwb.reports.marks import FAILED, INVALID, MARKS, MISSING
-from cwb.reports.pictures import PICTURES
 from cwb.reports.plots import PLOTS
 from cwb.reports.tables import TABLES
 
@@ -32,4 +32,4 @@ def test_every_table_and_plot_is_documented(page: str) -> None:
 
 def test_every_plot_is_in_the_report() -> None:
     """The report draws every plot that is made from records."""
-    assert set(PICTURES) == set(PLOTS)
+    assert set(CARDS) == set(PLOTS)

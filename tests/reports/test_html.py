@@ -1,4 +1,4 @@
-"""Pages: tables as HTML, pictures inside a page, the report; nothing foreign is markup."""
+"""Pages: tables as HTML, plots inside a page, the report; nothing foreign is markup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cwb.core.record import RunRecord
-from cwb.reports import pictures as pictures_module
+from cwb.reports import cards as cards_module
 from cwb.reports.html_table import escape, fragment
 from cwb.reports.plots import get as get_plot
 from cwb.reports.report import reason, report
@@ -86,8 +86,8 @@ def read(page: str) -> Reader:
 
 
 def only_tables(records: list[RunRecord], monkeypatch: pytest.MonkeyPatch) -> str:
-    """Make a report without pictures, which take seconds."""
-    monkeypatch.setattr(pictures_module, "PICTURES", {})
+    """Make a report without plots, which take seconds."""
+    monkeypatch.setattr(cards_module, "CARDS", {})
     return report(records)
 
 
@@ -97,10 +97,10 @@ def page(wide: list[RunRecord]) -> str:
 
 
 def test_the_report_is_whole(page: str, wide: list[RunRecord]) -> None:
-    """The page is sound, needs nothing else, and has every table, picture, failure and machine."""
+    """The page is sound, needs nothing else, and has every table, plot, failure and machine."""
     reader = read(page)
     assert {f"table-{name}" for name in TABLES} <= set(reader.names)
-    assert {f"picture-{name}" for name in pictures_module.PICTURES} <= set(reader.names)
+    assert {f"plot-{name}" for name in cards_module.CARDS} <= set(reader.names)
     text = " ".join(reader.texts)
     for record in wide:
         if record.status not in ("optimal", "feasible") and record.message:
@@ -201,23 +201,23 @@ def test_any_record_makes_a_report(data: list[dict[str, Any]], make_run: Make) -
 @settings(max_examples=4, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate))
 @given(data=st.lists(_fields, min_size=2, max_size=4))
 def test_any_record_can_be_drawn(data: list[dict[str, Any]], make_run: Make) -> None:
-    """Whatever is in the fields of records, a picture is drawn or refused with what is expected.
+    """Whatever is in the fields of records, a plot is drawn or refused with what is expected.
 
     ``read`` asserts it.
     """
     from cwb.core.errors import InputError
 
     records = [make_run("ring"), make_run("bfb", 3e-5), *(make_run(**fields) for fields in data)]
-    for name in pictures_module.PICTURES:
+    for name in cards_module.CARDS:
         try:
             svg = get_plot(name)(records, "svg")
         except InputError:
             continue
-        read(inline(svg, name, "a picture"))
+        read(inline(svg, name, "a plot"))
 
 
 def test_pictures_do_not_clash(wide: list[RunRecord]) -> None:
-    """Two pictures in one page share no identifier, keep their references, and bring no style of their own."""
+    """Two plots in one page share no identifier, keep their references, and bring no style of their own."""
     svg = get_plot("bandwidth")(wide, "svg")
     page = f"<div>{inline(svg, 'one', 'a')}{inline(svg, 'two', 'b')}</div>"
     reader = read(page)

@@ -1,4 +1,4 @@
-"""Plots: valid files, the same bytes twice, everything inside the picture."""
+"""Plots: valid files, the same bytes twice, everything inside the plot."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from xml.etree import ElementTree
 import pytest
 from cwb.core.errors import InputError
 from cwb.core.record import RunRecord
-from cwb.reports.plots import PLOTS, get, picture_format
+from cwb.reports.plots import PLOTS, get, plot_format
 from cwb.reports.plots.look import COLUMN_IN, look, short
 
-pytestmark = pytest.mark.slow  # pictures are drawn
+pytestmark = pytest.mark.slow  # plots are drawn
 
 Make = Callable[..., RunRecord]
 FORMATS = ("svg", "pdf", "png")
@@ -83,14 +83,14 @@ def ticks_out_of_view(figure: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_nothing_is_cut(name: str, wide: list[RunRecord], make_record: Make) -> None:
-    """All text lies inside the picture, with long names, failures and many workloads as well."""
+    """All text lies inside the plot, with long names, failures and many workloads as well."""
     long = "a_workload_with_a_name_that_nobody_would_want_to_read-4d-and-its-constraints"
     assert_nothing_is_cut(name, [*wide, make_record(long), *(make_record(f"workload-{i}-3d") for i in range(9))])
 
 
 @pytest.mark.parametrize("name", sorted(set(PLOTS) - {"scaling", "libra-speedup", "libra-allocation"}))
 def test_nothing_is_cut_of_little(name: str, make_run: Make) -> None:
-    """All text lies inside the picture of a handful of runs, and every axis has at least two ticks with a number."""
+    """All text lies inside the plot of a handful of runs, and every axis has at least two ticks with a number."""
     records = [make_run(model, t, bytes_=b) for model, t in (("ring", 3e-5), ("bfb", 2e-5)) for b in (1024.0, 2.0**20)]
     figure = assert_nothing_is_cut(
         name, [*records, make_run("bfb", 2e-5, instance="torus(4,4)", seconds={"solve": 0.05})]
@@ -176,9 +176,9 @@ def test_names_and_suffixes() -> None:
         InputError, match=r"expected one of libra-allocation, libra-speedup.*; did you mean 'libra-speedup'"
     ):
         get("libra-speedups")
-    with pytest.raises(InputError, match=r"x.jpeg: no picture has this suffix; expected .svg, .pdf, .png"):
-        picture_format(Path("x.jpeg"))
-    assert picture_format(Path("a.b/X.PDF")) == "pdf"
+    with pytest.raises(InputError, match=r"x.jpeg: no plot has this suffix; expected .svg, .pdf, .png"):
+        plot_format(Path("x.jpeg"))
+    assert plot_format(Path("a.b/X.PDF")) == "pdf"
 
 
 def test_short() -> None:

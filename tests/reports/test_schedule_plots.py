@@ -1,4 +1,4 @@
-"""Pictures of schedules, drawn from plain objects of the core."""
+"""Plots of schedules, drawn from plain objects of the core."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from cwb.reports.plots.look import look, to_bytes
 from cwb.reports.plots.network_layout import layout
 from cwb.reports.plots.schedule_view import Traffic, bytes_unit, loads, seconds_unit, sparse
 
-pytestmark = pytest.mark.slow  # pictures are drawn
+pytestmark = pytest.mark.slow  # plots are drawn
 
 EVIL = "</script><script>alert(1)</script>&@DATA@@TITLE@'\"$x$\u2028"
 
@@ -137,14 +137,14 @@ FIGURES = {
 @pytest.mark.parametrize("form", ["svg", "pdf", "png"])
 @pytest.mark.parametrize("kind", FIGURES)
 def test_pictures_are_reproducible(kind, form):
-    """Drawing a picture again gives the same bytes, in every format."""
+    """Drawing a plot again gives the same bytes, in every format."""
     with look():
         assert to_bytes(FIGURES[kind](), form) == to_bytes(FIGURES[kind](), form)
 
 
 @pytest.mark.parametrize("kind", FIGURES)
 def test_nothing_is_cut(kind):
-    """All text lies inside the picture."""
+    """All text lies inside the plot."""
     from matplotlib.text import Text
 
     with look():
@@ -231,7 +231,7 @@ def test_nothing_to_draw_is_an_error():
 
 
 def test_the_first_trees_are_drawn_with_their_weights():
-    """Four of six trees are drawn, each with its share of the data, and the picture says so."""
+    """Four of six trees are drawn, each with its share of the data, and the plot says so."""
     with look():
         shown = " ".join(texts(FIGURES["trees"]()))
     assert "the first 4 of 6 trees" in shown
@@ -242,7 +242,7 @@ def test_the_first_trees_are_drawn_with_their_weights():
 
 def test_chosen_trees_are_drawn():
     """Trees are drawn in the order in which they are chosen, each once; one that does not exist is refused, in either
-    picture."""
+    plot."""
     with look():
         shown = " ".join(texts(schedule_trees.draw("one", network(), packing(), [5, 2, 5])))
     assert "2 of 6 trees" in shown

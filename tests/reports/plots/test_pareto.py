@@ -1,10 +1,10 @@
-"""The Pareto picture: the same for the same numbers, one point for every network, nothing cut."""
+"""The Pareto plot: the same for the same numbers, one point for every network, nothing cut."""
 
 import pytest
 from cwb.reports.plots import pareto
 from cwb.reports.plots.look import look, to_bytes
 
-pytestmark = pytest.mark.slow  # pictures are drawn
+pytestmark = pytest.mark.slow  # plots are drawn
 
 FOUND = {
     "nodes": 32,
@@ -29,7 +29,7 @@ def _drawn(form):
 
 
 def test_same_numbers_same_picture():
-    """A picture has the same bytes every time, in all formats."""
+    """A plot has the same bytes every time, in all formats."""
     for form, start in (("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
         assert _drawn(form) == _drawn(form)
         assert _drawn(form).startswith(start)

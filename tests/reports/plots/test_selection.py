@@ -1,4 +1,4 @@
-"""The picture and the tables of a selection: reproducible, whole, with every range."""
+"""The plot and the tables of a selection: reproducible, whole, with every range."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from cwb.reports.plots import selection
 from cwb.reports.plots.look import look, to_bytes
 from cwb.reports.selection import csv_text, markdown, rows
 
-pytestmark = pytest.mark.slow  # pictures are drawn
+pytestmark = pytest.mark.slow  # plots are drawn
 
 SIZES = [2**k for k in range(10, 31)]
 LONG = "a-method-with-a-name-that-nobody-reads option=value, 4 chunks, of 1,048,576 B"
 FOUND = {
-    "instance": "a machine | with a name that is much longer than any picture of a column's width is wide",
+    "instance": "a machine | with a name that is much longer than any plot of a column's width is wide",
     "collective": "all_reduce",
     "ranks": 1024,
     "sizes": SIZES,
@@ -40,7 +40,7 @@ def test_the_same_selection_makes_the_same_bytes():
 
 
 def test_nothing_is_cut():
-    """Names, ticks and the legend lie inside of the picture; the crossover is a line, and every curve is there."""
+    """Names, ticks and the legend lie inside of the plot; the crossover is a line, and every curve is there."""
     from matplotlib.text import Text
 
     with look():

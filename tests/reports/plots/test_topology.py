@@ -1,4 +1,4 @@
-"""Pictures of networks: what they show, that nothing lies on anything else, and that bytes are the same."""
+"""Plots of networks: what they show, that nothing lies on anything else, and that bytes are the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cwb.reports.plots.look import look, to_bytes
 from cwb.reports.plots.topology import draw
 from cwb.reports.plots.topology_layout import places_of
 
-pytestmark = pytest.mark.slow  # pictures are drawn
+pytestmark = pytest.mark.slow  # plots are drawn
 
 NETWORKS = [
     "dgx1()",

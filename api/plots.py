@@ -1,4 +1,4 @@
-"""Pictures of answers."""
+"""Plots of answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..schedules.files import ScheduleFile
     from .runs import Run
 
-#: Pictures of a schedule.
+#: Plots of a schedule.
 KINDS = ("heatmap", "gantt", "utilization", "trees", "network", "map")
 
 #: Those of tree packings alone.
@@ -29,7 +29,7 @@ PAGE = ("heatmap", "gantt")
 _PARTS, _CELLS = 200, 20_000_000
 
 
-class Picture:
+class Plot:
     """A plot, drawn in the requested format.
 
     Parameters
@@ -50,17 +50,17 @@ class Picture:
             If it has another suffix, or cannot be written.
         """
         from ..core.files import write_whole
-        from ..reports.plots import picture_format
+        from ..reports.plots import plot_format
 
         path = Path(path)
-        write_whole(path, self._draw(picture_format(path)))
+        write_whole(path, self._draw(plot_format(path)))
         return path
 
     def _repr_svg_(self) -> str:
         return self._draw("svg").decode()
 
 
-def picture_of(run: Run, kind: str | None, mode: str | None) -> Picture:
+def plot_of(run: Run, kind: str | None, mode: str | None) -> Plot:
     """Draw the answer of a run; see :meth:`cwb.api.runs.Run.plot`."""
     from ..core.answers import BandwidthPlan
     from ..reports.plots import PLOTS, get
@@ -83,7 +83,7 @@ def picture_of(run: Run, kind: str | None, mode: str | None) -> Picture:
         with keyword_names():
             return drawn(read, chosen, simulated, form)
 
-    return Picture(draw)
+    return Plot(draw)
 
 
 def drawn(
@@ -94,7 +94,7 @@ def drawn(
     trees: tuple[int, ...] = (),
     places: dict[str, tuple[float, float]] | None = None,
 ) -> bytes:
-    """Draw one picture of a schedule, or the page.
+    """Draw one plot of a schedule, or the page.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def drawn(
     Raises
     ------
     InputError
-        If there is no such picture of it.
+        If there is no such plot of it.
     """
     from ..core.orbits import TreeOrbits, written_out
     from ..core.trees import TreePacking
@@ -142,9 +142,9 @@ def drawn(
                 return to_bytes(
                     schedule_map.draw(_title(instance, read), network_of(instance), answer, trees, places), form
                 )
-        picture = schedule_trees if kind == "trees" else schedule_network
+        plot = schedule_trees if kind == "trees" else schedule_network
         with look():
-            return to_bytes(picture.draw(_title(instance, read), network_of(instance), answer, trees), form)
+            return to_bytes(plot.draw(_title(instance, read), network_of(instance), answer, trees), form)
     with look():
         if kind == "heatmap" and form != "html":
             return to_bytes(schedule_heatmap.draw(_traffic(read, 1)), form)

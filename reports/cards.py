@@ -1,4 +1,4 @@
-"""The pictures of a report: a card for each, with the question that it answers, its panels and its legend."""
+"""The plots of a report: a card for each, with the question that it answers, its panels and its legend."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .svg import inline
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A picture of the report.
+class Card:
+    """A plot of the report.
 
     Parameters
     ----------
@@ -33,47 +33,47 @@ class Picture:
     reading: str
 
 
-#: Pictures of the report, in order; ``gap-heatmap`` is a table that has colours.
-PICTURES: Mapping[str, Picture] = {
-    "performance-profile": Picture(
+#: Plots of the report, in order; ``gap-heatmap`` is a table that has colours.
+CARDS: Mapping[str, Card] = {
+    "performance-profile": Card(
         "Performance profiles",
         "Which method is near the best, and on how many problems?",
         "A line shows the share of the problems that a method answers within a factor of the best answer; higher is "
         "better, and where a line begins is how often the method is the best.",
     ),
-    "bandwidth": Picture(
+    "bandwidth": Card(
         "Bandwidth over size",
         "From which size on does a method use the network well?",
         "Bus bandwidth by the completion time; higher is better.",
     ),
-    "gap-time": Picture(
+    "gap-time": Card(
         "Gap against time",
         "What does a smaller gap cost in computing time?",
         "A point for each method and clock: the mean gap to the best proved bound against the geometric mean of its "
         "own time. Down and left is better; a grey line is the Pareto front of a clock.",
     ),
-    "time-size": Picture(
+    "time-size": Card(
         "Time against the size of the model",
         "How long does a solver take for a model of this size?",
         "A point for each run: the method's own time against the variables of its largest model.",
     ),
-    "scaling": Picture(
+    "scaling": Card(
         "Scaling",
         "How does the time of a method grow with the network?",
         "Own time against the ranks; the lines are the powers that fit best, and the legend has their exponents with "
         "half of the 95 % interval.",
     ),
-    "libra-speedup": Picture(
+    "libra-speedup": Card(
         "LIBRA: speedup over EqualBW",
         "What does the designed bandwidth gain over equal shares, at each budget?",
         "Above 1 the design is faster than equal bandwidth in all dimensions.",
     ),
-    "libra-allocation": Picture(
+    "libra-allocation": Card(
         "LIBRA: where the bandwidth goes",
         "Which dimensions of the network get the bandwidth?",
         "Shares of the largest budget that was solved, for each workload and objective.",
     ),
-    "gap-heatmap": Picture(
+    "gap-heatmap": Card(
         "Gaps of all methods and problems",
         "On which problems is a method far from the best proved bound?",
         "In a cell: the gap in percent, or the mark that says why there is none.",
@@ -85,21 +85,21 @@ PICTURES: Mapping[str, Picture] = {
 _LETTER, _SAMPLE = 0.46, 2.8
 
 
-def pictures(records: Sequence[RunRecord], facets: Facets) -> str:
+def cards(records: Sequence[RunRecord], facets: Facets) -> str:
     """Draw what there are records for."""
-    cards: list[str] = []
-    for name, picture in PICTURES.items():
+    made: list[str] = []
+    for name, card in CARDS.items():
         try:
             if name == "gap-heatmap":
                 inside, remark = heat_table(records, facets)
-                cards.append(_card(name, picture, inside, remark, "whole"))
+                made.append(_card(name, card, inside, remark, "whole"))
             else:
                 drawn = parts(name, records)
-                inside = _body(name, picture, drawn, facets)
-                cards.append(_card(name, picture, inside, drawn.remark, "", _widths(drawn)))
+                inside = _body(name, card, drawn, facets)
+                made.append(_card(name, card, inside, drawn.remark, "", _widths(drawn)))
         except InputError:
             continue  # no record fits
-    return f'<div class="pictures">{"".join(cards)}</div>' if cards else '<p class="lead">No records to draw.</p>'
+    return f'<div class="plots">{"".join(made)}</div>' if made else '<p class="lead">No records to draw.</p>'
 
 
 def _widths(drawn: Parts) -> str:
@@ -108,22 +108,22 @@ def _widths(drawn: Parts) -> str:
     return f"--panels: {len(drawn.panels)}; --legend: {_SAMPLE + _LETTER * letters:.3g}rem"
 
 
-def _card(name: str, picture: Picture, inside: str, remark: str, kind: str, style: str = "") -> str:
-    """Frame a picture with its question above, and how it is read below."""
-    said = f"{picture.reading} {remark[:1].upper()}{remark[1:]}{'.' if remark else ''}".strip()
+def _card(name: str, card: Card, inside: str, remark: str, kind: str, style: str = "") -> str:
+    """Frame a plot with its question above, and how it is read below."""
+    said = f"{card.reading} {remark[:1].upper()}{remark[1:]}{'.' if remark else ''}".strip()
     return (
-        f'<section class="card picture {kind}" style="{style}" id="picture-{name}">'
-        f'<header><h3>{escape(picture.title)}</h3><span class="count">cwb plot {name}</span></header>'
-        f'<figure><figcaption class="question">{escape(picture.question)}</figcaption>{inside}'
+        f'<section class="card plot {kind}" style="{style}" id="plot-{name}">'
+        f'<header><h3>{escape(card.title)}</h3><span class="count">cwb plot {name}</span></header>'
+        f'<figure><figcaption class="question">{escape(card.question)}</figcaption>{inside}'
         f'<p class="reading">{escape(said)}</p></figure></section>'
     )
 
 
-def _body(name: str, picture: Picture, drawn: Parts, facets: Facets) -> str:
+def _body(name: str, card: Card, drawn: Parts, facets: Facets) -> str:
     """Write panels and legend."""
     panels = "".join(
         f'<div class="panel">{f"<h4>{escape(title)}</h4>" if title else ""}'
-        f"{inline(svg, f'{name}-{index}', escape(title or picture.title))}</div>"
+        f"{inline(svg, f'{name}-{index}', escape(title or card.title))}</div>"
         for index, (title, svg) in enumerate(drawn.panels)
     )
     entries = "".join(
