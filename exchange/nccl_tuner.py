@@ -23,9 +23,6 @@ COLLECTIVES: Mapping[CollectiveKind, str] = {
 #: Algorithms of NCCL by the method of cwb that makes the same; NCCL's trees are for all-reduce alone.
 ALGORITHMS: Mapping[str, str] = {"ring": "ring", "dbt": "tree"}
 
-#: Letters of a line that the plugin reads.
-MAX_LINE = 255
-
 
 def algorithm_of(kind: CollectiveKind, model: str) -> str | None:
     """NCCL's name of what a method makes; None if NCCL has it not."""

@@ -100,7 +100,6 @@ class ComparisonDriver:
         self._running: dict[Future[dict[str, Any]], Task] = {}
         self.tally = Tally(len(tasks))
         self._start_s = time.perf_counter()
-        self._asked_s = 0.0
         self.records: list[RunRecord] = []
 
     def run(self, stop: threading.Event) -> None:

@@ -9,11 +9,8 @@ from typing import Any
 
 Data = dict[str, Any]
 
-#: One side of a link: source, target, bytes per second.
-Arc = tuple[str, str, int]
 
 COPIED = ("broadcast", "all_gather", "scatter", "gather", "all_to_all")
-SUMMED = ("reduce", "reduce_scatter", "all_reduce")
 
 
 def rng(campaign: str, seed: int) -> Random:

@@ -106,7 +106,6 @@ OTHERS: dict[str, tuple[str, ...]] = {
 }
 
 SIGNALS, WAITS = frozenset({"signal", "rlxsignal"}), frozenset({"wait", "rlxwait"})
-WITH_SIGNAL = frozenset({"pws", "pwsf"})
 
 #: Operations whose data is packets, for which pipelines do not cut it.
 PACKETS = frozenset(

@@ -11,7 +11,6 @@ import numpy as np
 
 from ...algorithms.graphs.distances import route
 from ...algorithms.schedules.problem import GroupProblem, check_size, group_problems, supports_groups
-from ...core.bounds import WholeChunks
 from ...core.collective import CollectiveKind
 from ...core.effort import require_buildable
 from ...core.explanation import network_labels
@@ -115,11 +114,6 @@ def index(instance: Instance, options: Any) -> LateRounds:
 def chunk_bytes(problem: GroupProblem) -> Fraction:
     """Size of a chunk."""
     return problem.demand.size_bytes / ((problem.n - 1) * problem.demand.chunks)
-
-
-def certificate_of(problem: GroupProblem) -> WholeChunks:
-    """What proves the fewest rounds."""
-    return WholeChunks(problem.ranks[0], chunk_bytes(problem))
 
 
 def schedule_of(problem: GroupProblem, rounds: Sequence[Sequence[Send]]) -> Schedule:
