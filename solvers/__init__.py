@@ -9,6 +9,7 @@ All adapters pass the same exam, ``tests/solvers/exam.py``.
 ``convexity``        whether a quadratic objective is convex
 ``guard``            keeps time limits and interruptions even when a solver does not
 ``base``             what the adapters share: the way from a Pyomo model to a result
+``running``          one solve under guard, and its result
 ``options``          options by the solvers' own names: types, ranges, what is said of wrong ones
 ``pool``             the best solutions of a model, one after another
 ``model_file``       a compiled model as an MPS or LP file

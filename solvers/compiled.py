@@ -19,9 +19,10 @@ from pyomo.repn import generate_standard_repn
 from ..core.budget import Budget
 from ..core.errors import CwbError, InputError, Unsupported
 from ..core.solver import ModelSize, SolverOptions, SolverResult, Termination
-from .base import Adapter, SessionResult, finish, run_session
+from .base import Adapter, SessionResult
 from .guard import used_again, used_once
 from .matrix import MatrixModel, integrality
+from .running import finish, run_session
 
 
 class Compiled:

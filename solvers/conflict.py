@@ -17,9 +17,10 @@ import numpy as np
 from ..core.budget import Budget, silent
 from ..core.errors import Unsupported
 from ..core.solver import Capability, SolverOptions, Termination
-from .base import DEFAULT_OPTIONS, Adapter, NativeConflict, SessionResult, run_session
+from .base import DEFAULT_OPTIONS, Adapter, NativeConflict, SessionResult
 from .guard import time_left_s, used_again, used_once
 from .matrix import MatrixModel
+from .running import run_session
 
 #: A row, or the lower or upper bound of a column, by its number.
 Part = tuple[str, int]

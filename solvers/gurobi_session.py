@@ -21,7 +21,7 @@ from gurobipy import GRB
 from ..core.budget import Budget
 from ..core.errors import CwbError, SolverUnavailable
 from ..core.solver import SolverOptions, Termination
-from .base import NativeConflict, Session, SessionResult, Track
+from .base import NativeConflict, Session, SessionResult, Track, settled
 from .gurobi import SOLVER
 from .matrix import INFINITY, MatrixModel
 from .options import Offered, checked, elsewhere, not_taken, unknown
@@ -197,18 +197,14 @@ class GurobiSession(Session):
 
     def run(self, limit_s: float | None) -> SessionResult:
         """Solve; infeasible is distinguished from unbounded by solving again without costs."""
-        outcome = self._optimize(limit_s)
-        unclear = outcome.termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
-            outcome.termination is Termination.UNBOUNDED and self.matrix.is_mixed_integer
-        )
-        if not unclear:
-            told = self.tells_conflict and outcome.termination is Termination.INFEASIBLE
-            return replace(outcome, conflict=self._conflict()) if told else outcome
-        self.model.setObjective(0.0)
-        without_costs = self._optimize(limit_s)
-        if without_costs.termination is Termination.OPTIMAL:
-            return SessionResult(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
-        return SessionResult(without_costs.termination, message=without_costs.message)
+
+        def without_costs() -> SessionResult:
+            self.model.setObjective(0.0)
+            return self._optimize(limit_s)
+
+        outcome = settled(self._optimize(limit_s), self.matrix, without_costs)
+        told = self.tells_conflict and outcome.termination is Termination.INFEASIBLE
+        return replace(outcome, conflict=self._conflict()) if told else outcome
 
     def _optimize(self, limit_s: float | None) -> SessionResult:
         self._set("TimeLimit", GRB.INFINITY if limit_s is None else limit_s)

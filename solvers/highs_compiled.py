@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from ..core.budget import Budget
 from ..core.errors import CwbError
 from ..core.solver import SolverOptions
-from .base import Adapter, Session, SessionResult, run_session
+from .base import Adapter, Session, SessionResult
 from .compiled import Compiled
 from .guard import Worker
 from .highs_session import HighsSession
 from .matrix import MatrixModel
+from .running import run_session
 
 
 class HighsCompiled(Compiled):

@@ -29,7 +29,7 @@ from pyomo.opt import TerminationCondition
 from ..core.budget import Budget
 from ..core.errors import CwbError, InputError
 from ..core.solver import SolverOptions, Termination
-from .base import Session, SessionResult, Track
+from .base import Session, SessionResult, Track, settled
 from .matrix import INFINITY, INTEGRALITY, MatrixModel
 from .options import elsewhere, not_taken, unknown
 from .pyomo_known import known
@@ -139,17 +139,12 @@ class PyomoSession(Session):
     def run(self, limit_s: float | None) -> SessionResult:
         """Solve; infeasible is distinguished from unbounded by solving again without costs."""
         self._deadline = None if limit_s is None else monotonic() + limit_s
-        outcome = self._solve()
-        unclear = outcome.termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
-            outcome.termination is Termination.UNBOUNDED and self.matrix.is_mixed_integer
-        )
-        if not unclear:
-            return outcome
-        self.model.cost.set_value(0.0 * self.variables[0])
-        without_costs = self._solve()
-        if without_costs.termination is Termination.OPTIMAL:
-            return SessionResult(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
-        return SessionResult(without_costs.termination, message=without_costs.message)
+
+        def without_costs() -> SessionResult:
+            self.model.cost.set_value(0.0 * self.variables[0])
+            return self._solve()
+
+        return settled(self._solve(), self.matrix, without_costs)
 
     def _solve(self) -> SessionResult:
         with self._turn() as is_mine:

@@ -22,7 +22,7 @@ from pyscipopt import SCIP_EVENTTYPE, SCIP_PARAMSETTING, Eventhdlr, ExprCons
 
 from ..core.budget import Budget
 from ..core.solver import SolverOptions, Termination
-from .base import Session, SessionResult, Track
+from .base import Session, SessionResult, Track, settled
 from .matrix import INFINITY, MatrixModel
 from .options import Offered, checked, elsewhere, not_taken, read_options
 from .scip import SOLVER
@@ -159,22 +159,15 @@ class ScipSession(Session):
 
     def run(self, limit_s: float | None) -> SessionResult:
         """Solve; infeasible is distinguished from unbounded by solving again without costs."""
-        self._optimize(limit_s)
-        outcome = self._read()
-        unclear = outcome.termination is Termination.INFEASIBLE_OR_UNBOUNDED or (
-            outcome.termination is Termination.UNBOUNDED and self.matrix.is_mixed_integer
-        )
-        if not unclear:
-            return outcome
-        self.model.freeTransform()
-        self.model.setObjective(0.0 * self.variables[0])
-        self._optimize(limit_s)
-        without_costs = self._read()
-        if without_costs.termination is Termination.OPTIMAL:
-            return SessionResult(Termination.UNBOUNDED, message="feasible, and the objective has no bound")
-        return SessionResult(without_costs.termination, message=without_costs.message)
 
-    def _optimize(self, limit_s: float | None) -> None:
+        def without_costs() -> SessionResult:
+            self.model.freeTransform()
+            self.model.setObjective(0.0 * self.variables[0])
+            return self._optimize(limit_s)
+
+        return settled(self._optimize(limit_s), self.matrix, without_costs)
+
+    def _optimize(self, limit_s: float | None) -> SessionResult:
         if self.keeps_duals:
             # Dual values are those of the linear program as it was passed on: nothing may change it first.
             self.model.setPresolve(SCIP_PARAMSETTING.OFF)
@@ -182,8 +175,6 @@ class ScipSession(Session):
             self.model.disablePropagation()
         self._set("limits/time", 1e20 if limit_s is None else limit_s)
         self.model.optimizeNogil()
-
-    def _read(self) -> SessionResult:
         words = self.model.getStatus()
         termination = _TERMINATIONS.get(words, Termination.ERROR)
         has_solution = self.model.getNSols() > 0 and termination not in _WITHOUT_SOLUTION
