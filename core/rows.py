@@ -28,22 +28,8 @@ from pyomo.core.base.constraint import ConstraintData
 from pyomo.core.expr import LinearExpression, MonomialTermExpression
 from pyomo.repn import generate_standard_repn
 
-from .array_rules import (
-    Array,
-    Each,
-    Linear,
-    Lists,
-    NotByArrays,
-    Number,
-    Reading,
-    Relation,
-    Table,
-    Terms,
-    members,
-    places_of,
-    row_indices,
-    variables_of,
-)
+from .array_places import Array, NotByArrays, members, places_of, variables_of
+from .array_rules import Each, Linear, Lists, Number, Reading, Relation, Table, Terms, row_indices
 
 __all__ = ["ArrayRows", "Lists", "Table", "array_rows", "is_of_arrays", "members", "one_by_one", "present", "rows"]
 
