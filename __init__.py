@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from . import models
 
 if TYPE_CHECKING:
+    from .api.answers import simulate, verify
     from .api.inputs import load
-    from .api.runs import Run, compare, explain, formulation, register, sensitivity, simulate, solve, train, verify
+    from .api.runs import Run, compare, explain, formulation, register, sensitivity, solve, train
     from .api.tables import links, records, sends, to_networkx
     from .core.formulation import Formulation
     from .core.method import Method
@@ -47,8 +48,9 @@ __all__ = [
 #: Modules of what is imported when it is asked for.
 _PLACES = {
     "load": "api.inputs",
-    **dict.fromkeys(("Run", "compare", "explain", "formulation", "register", "sensitivity"), "api.runs"),
-    **dict.fromkeys(("simulate", "solve", "train", "verify"), "api.runs"),
+    **dict.fromkeys(("simulate", "verify"), "api.answers"),
+    **dict.fromkeys(("Run", "compare", "explain", "formulation", "register"), "api.runs"),
+    **dict.fromkeys(("sensitivity", "solve", "train"), "api.runs"),
     **dict.fromkeys(("links", "records", "sends", "to_networkx"), "api.tables"),
     "Formulation": "core.formulation",
     "Method": "core.method",

@@ -65,8 +65,8 @@ def plot_of(run: Run, kind: str | None, mode: str | None) -> Plot:
     from ..core.answers import BandwidthPlan
     from ..reports.plots import PLOTS, get
     from ..schedules.files import ScheduleFile, Written
+    from .answers import mode_named, sent
     from .inputs import keyword_names
-    from .runs import mode_named, sent
 
     problem, answer = (run.problem, run.schedule) if isinstance(run.schedule, BandwidthPlan) else sent(run, None)
     chosen = kind or ("libra-allocation" if isinstance(answer, BandwidthPlan) else KINDS[0])

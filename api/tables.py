@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .answers import sent
 from .inputs import Spec, load
-from .runs import Run, sent
+from .runs import Run
 
 if TYPE_CHECKING:
     from ..core.answers import Answer
