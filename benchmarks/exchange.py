@@ -17,18 +17,15 @@ matters must be caught. Exit status 1 if anything is not as it should be.
 from __future__ import annotations
 
 import argparse
-import resource
-import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter, process_time
+from time import perf_counter
 from types import SimpleNamespace
-from typing import Any
 
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.errors import CwbError, InputError
@@ -60,6 +57,8 @@ from cwb.instances import load
 from cwb.schedules.files import Written
 from cwb.schedules.verify import verify
 from cwb.schedules.verify.translated import expand
+from exchange_mutants import mutants
+from exchange_sizes import FORMATS, sizes
 
 sys.path[:0] = [
     str(Path(__file__).parents[1] / "tests" / folder)
@@ -72,9 +71,6 @@ NETWORKS = (
 )  # fmt: skip
 
 COLLECTIVES = [kind for kind in CollectiveKind if kind is not CollectiveKind.POINT_TO_POINT]
-
-#: What large files are written as.
-FORMATS = ["xml", "plan", "plan of trees"]
 
 #: Plans that are made of a schedule.
 PLANS = {
@@ -99,10 +95,7 @@ def main() -> int:
     parser.add_argument("--formats", nargs="*", default=FORMATS, choices=FORMATS, help="of sizes")
     parser.add_argument("--samples", type=Path)
     parser.add_argument("--examples", action="store_true", help="the example of every method, as Chakra traces")
-    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.one:
-        return size(options.one, options.formats[0])
     if options.smoke:
         return max(
             sweep(["ring(4)", "star(3)"], ["ring", "direct", "forestcoll", "tacos"], 1.0),
@@ -378,135 +371,6 @@ def paths(instance: Instance, answer: Written) -> Iterator[tuple[int, tuple[int,
     for send in when.argsort(kind="stable").tolist():
         chunk = int(answer.sends.chunk[send])
         yield chunk, answer.sends.path(send), answer.chunks.size_bytes(chunk)
-
-
-def mutants(count: int) -> int:
-    """Change right files in one place each, and verify every one twice."""
-    from families import FAMILIES
-    from mutants import MUTATIONS, mutant
-    from programs import exchange_all_reduce, ring_all_gather
-    from slow_run import is_right
-
-    runtime = DIALECTS["msccl-executor"]
-    programs = [ring_all_gather(4), exchange_all_reduce()]
-    for name in ("recursive_doubling", "direct_all_to_all", "binomial_reduce", "chain_trees", "timed_chain_all_reduce"):
-        flow = flow_of(*FAMILIES[name]())
-        programs += [lower(flow, Target(one)) for one in (runtime, DIALECTS["rccl"])]
-    right = (lambda one: bool(check_algorithm(one, [runtime]).problems)), (lambda one: is_right(one, 24))
-    return max(verified_mutants(count, "files", programs, MUTATIONS, mutant, *right), plan_mutants(count))
-
-
-def plan_mutants(count: int) -> int:
-    """The same for MSCCL++ plans."""
-    import plan_mutants as changes
-    from families import FAMILIES
-    from plans import PLANS, WHOLE
-    from slow_plan import is_right
-
-    made = [PLANS[name]() for name in WHOLE]
-    for name in ("ring_all_reduce", "recursive_doubling", "binomial_reduce", "chain_trees", "timed_chain_all_reduce"):
-        flow = flow_of(*FAMILIES[name]())
-        targets = planning.Target(), planning.Target(protocol="LL", inplace=True), planning.Target(box=2)
-        made += [planning.lower(flow, one) for one in targets]
-    right = (lambda one: bool(plans.check_plan(one).problems)), is_right
-    return verified_mutants(count, "plans", made, changes.CHANGES, changes.mutant, *right)
-
-
-def verified_mutants(
-    count: int,
-    what: str,
-    programs: Sequence[Any],
-    changes: Mapping[str, Any],
-    change_of: Callable[[Any, str, int], Any],
-    refuses: Callable[[Any], bool],
-    is_right: Callable[[Any], bool],
-) -> int:
-    """Verify changes twice, and print how often which of the two found something."""
-    counts: Counter[tuple[bool, bool]] = Counter()
-    missed: list[str] = []
-    began = perf_counter()
-    for number in range(count):
-        program, change = programs[number % len(programs)], list(changes)[number // len(programs) % len(changes)]
-        other = change_of(program, change, number)
-        caught, wrong = refuses(other), not is_right(other)
-        counts[wrong, caught] += 1
-        if wrong and not caught:
-            missed.append(f"missed: {change}, {number}")
-    seconds = perf_counter() - began
-    print(f"{count} mutants of {len(programs)} {what} by {len(changes)} kinds of change in {seconds:.1f} s")
-    print(f"caught: {counts[True, True]}; missed: {counts[True, False]}; no change of meaning: {counts[False, False]}")
-    print(f"refused although many random runs are right (races, rules): {counts[False, True]}")
-    print("\n".join(missed), end="\n" if missed else "")
-    return int(bool(missed))
-
-
-def sizes(ranks: list[int], formats: list[str]) -> int:
-    """Seconds and memory of export and check, each size and format in a process of its own."""
-    return max(
-        subprocess.run([sys.executable, __file__, "--one", str(n), "--formats", one], check=False).returncode
-        for one in formats
-        for n in ranks
-    )
-
-
-def size(ranks: int, formats: str) -> int:
-    """An all-gather around a ring, as many steps as ranks squared; as a plan, an all-reduce over two binary trees too."""
-    if formats == "plan of trees":
-        return sized(f"complete({ranks})", "dbt", CollectiveKind.ALL_REDUCE, plan_size)
-    return sized(
-        f"ring({ranks}, bidirectional=False)",
-        "ring",
-        CollectiveKind.ALL_GATHER,
-        plan_size if formats == "plan" else xml_size,
-    )
-
-
-def xml_size(flow: Flow, folder: Path) -> tuple[int, Path, Callable[[], list[str]]]:
-    """Write an MSCCL file; its steps, where it is, and what checks it."""
-    from cwb.exchange.msccl.write import xml_text
-
-    dialect, path = DIALECTS["msccl"], folder / "a.xml"
-    found = lower(flow, Target(dialect))
-    with path.open("w") as stream:
-        stream.writelines(xml_text(found))
-    return found.steps, path, lambda: check_file(path, [dialect]).problems
-
-
-def plan_size(flow: Flow, folder: Path) -> tuple[int, Path, Callable[[], list[str]]]:
-    """Write a plan; its operations, where it is, and what checks it."""
-    path = folder / "a.json"
-    found = planning.lower(flow, planning.Target())
-    with path.open("w") as stream:
-        stream.writelines(json_text(found))
-    return found.steps, path, lambda: plans.check_file(path).problems
-
-
-def sized(
-    spec: str,
-    method: str,
-    kind: CollectiveKind,
-    write: Callable[[Flow, Path], tuple[int, Path, Callable[[], list[str]]]],
-) -> int:
-    """Seconds and memory of an export and its check."""
-    instance = load(spec).with_changes(demand=Demand(kind, Fraction(2**30)))
-    answer: Any = run(instance, Request(method)).answer
-    began = process_time()
-    with TemporaryDirectory() as folder:
-        steps, path, check = write(flow_of(instance, answer), Path(folder))
-        export_s, length = process_time() - began, path.stat().st_size
-        after_export = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        del answer
-        began = process_time()
-        problems = check()
-    check_s = process_time() - began
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(
-        f"{spec}, {path.suffix[1:]}: {steps:,} steps, {length / 2**20:.1f} MiB; export {export_s:.1f} s of one core (solving "
-        f"and it {after_export:.2f} GiB); check {check_s:.1f} s, {check_s / steps * 1e6:.1f} us a step; at most {memory:.2f} GiB",
-        flush=True,
-    )
-    print("\n".join(problems[:3]), end="\n" if problems else "")
-    return int(bool(problems))
 
 
 def samples(folder: Path) -> int:
