@@ -23,6 +23,7 @@ from ..core.errors import InputError
 from ..core.fabric import Block, Dimension, WiredFabric
 from ..core.instance import Instance
 from ..core.network_views import links_of, rings_of
+from ..core.ragged import offsets
 from ..core.schedule import Chunks, Ints, Sends, StepSchedule
 from ..core.topology import Topology
 from .multirail import evaluate, stages
@@ -155,7 +156,7 @@ def _paths(topology: Topology, sizes: tuple[int, ...], source: Ints, target: Int
             via = next(node for node in onward[a] if (node, b) in between)
             found.append([between[a, via], between[via, b]])
     hops = np.array([len(path) for path in found], dtype=np.int64)[which]
-    offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+    offset = offsets(hops)
     links = np.array([link for index in which.tolist() for link in found[index]], dtype=np.int64)
     return offset, links
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..core.ragged import ranges
 from ..core.schedule import Floats, Ints
 from ..core.trees import TreePacking
 
@@ -54,9 +55,7 @@ def levels(above: Ints) -> Iterator[Ints]:
     level = order[: ends[0]]
     while len(level):
         yield level
-        first, count = ends[level], ends[level + 1] - ends[level]
-        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        level = order[np.repeat(first, count) + within]
+        level = order[ranges(ends[level], ends[level + 1] - ends[level])]
 
 
 def edge_depths(packing: TreePacking) -> Ints:

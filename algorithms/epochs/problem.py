@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.ragged import offsets
 from ...core.schedule import Bools, Ints
 from ..graphs.distances import distances
 
@@ -142,8 +143,8 @@ def arc_table(network: EpochNetwork) -> ArcTable:
     tails = np.array([arc[1] for arc in arcs], dtype=np.int64)
     hops = np.array([len(arc[3]) for arc in arcs], dtype=np.int64)
     links = np.array([link for arc in arcs for link in arc[3]], dtype=np.int64)
-    hop_first = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
-    before = np.concatenate([[0], np.cumsum(network.delay[links])])
+    hop_first = offsets(hops)
+    before = offsets(network.delay[links])
     offset = before[:-1] - np.repeat(before[hop_first[:-1]], hops)
     copies: Bools = network.stores | network.copies
     reach = np.where(network.stores[None, :] & (network.distance < FAR), network.distance, 0)

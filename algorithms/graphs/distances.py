@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import InputError, Unsupported
+from ...core.ragged import offsets, ranges
 from ...core.schedule import Ints
 from ...core.topology import Topology
 
@@ -121,9 +122,7 @@ class Paths:
         if len(self.links) == len(self.offset) - 1:  # one link for every pair
             return Paths(np.arange(len(index) + 1), self.links[index])
         hops = np.diff(self.offset)[index]
-        offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
-        within = np.arange(offset[-1]) - np.repeat(offset[:-1], hops)
-        return Paths(offset, self.links[np.repeat(self.offset[:-1][index], hops) + within])
+        return Paths(offsets(hops), self.links[ranges(self.offset[index], hops)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +163,7 @@ def route(topology: Topology, source: Ints, target: Ints) -> Paths:
     graph = _entering_links(topology)
     blocks = [_search(topology, graph, keys % nodes, keys // nodes, part) for part in _parts(keys // nodes, nodes)]
     hops = np.concatenate([np.diff(block.offset) for block in blocks])
-    offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
-    unique = Paths(offset, np.concatenate([block.links for block in blocks]))
+    unique = Paths(offsets(hops), np.concatenate([block.links for block in blocks]))
     return unique.take(inverse)
 
 
@@ -234,8 +232,7 @@ def _layer(graph: _EnteringLinks, frontier: Ints, onward: Ints, distance: NDArra
     nodes = len(graph.first) - 1
     node = frontier % nodes
     count = graph.first[node + 1] - graph.first[node]
-    begin = np.cumsum(count) - count
-    slot = np.arange(count.sum()) - np.repeat(begin - graph.first[node], count)
+    slot = ranges(graph.first[node], count)
     link = graph.entering[slot]
     entry = np.repeat(frontier - node, count) + graph.source[link]
     latency: NDArray[Any] = np.repeat(distance[frontier], count) + graph.latency[link]

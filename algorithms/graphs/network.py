@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.kernel import interpreted
+from ...core.ragged import offsets
 from ...core.schedule import Bools, Ints
 
 #: Sums below this are exact in 64 bits; above it, Python's integers are used.
@@ -59,7 +60,7 @@ def edges_by(ends: Ints, nodes: int) -> tuple[Ints, Ints]:
 
     Where those of each node begin, shape (nodes + 1,), and the edges in this order.
     """
-    first = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=nodes))]).astype(np.int64)
+    first = offsets(np.bincount(ends, minlength=nodes))
     return first, np.argsort(ends, kind="stable").astype(np.int64)
 
 

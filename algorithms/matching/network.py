@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.errors import InputError
+from ...core.ragged import offsets
 from ...core.schedule import Bools, Ints
 from ...core.topology import NodeKind, Topology
 from ..graphs.components import components
@@ -156,7 +157,7 @@ class RankNetwork:
 
 def _rows(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
     """Put rows one after the other, with where each begins."""
-    first = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    first = offsets([len(row) for row in rows])
     return first, np.array([item for row in rows for item in row], dtype=np.int64)
 
 

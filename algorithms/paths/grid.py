@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.kernel import kernel
+from ...core.ragged import offsets
 from ...core.schedule import Ints
 from ...core.topology import Topology
 from .reservations import PathNetwork
@@ -58,7 +59,7 @@ def grid_ways(
     hops = np.zeros(len(source), dtype=np.int64)
     for stride, side in zip(strides, sides, strict=True):
         hops += np.abs(source // stride % side - target // stride % side)
-    first = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+    first = offsets(hops)
     towards = np.full((len(net.branches), 2 * len(sides)), -1, dtype=np.int64)
     for d, stride in enumerate(strides):
         for up, step in enumerate((-stride, stride)):

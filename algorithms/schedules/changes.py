@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Floats, Ints
 from ...core.topology import Topology
 from .reroute import Rerouted, images, reroute
@@ -103,9 +104,8 @@ class Taken:
         old = self.number
         same = (old >= 0) & (self.source == ways.source[old]) & (self.target == ways.target[old])
         hops = np.where(same, np.diff(ways.offset)[old], 0)
-        offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
-        within = np.arange(offset[-1]) - np.repeat(offset[:-1], hops)
-        links = change.link[ways.links[np.repeat(ways.offset[:-1][old], hops) + within]]
+        offset = offsets(hops)
+        links = change.link[ways.links[ranges(ways.offset[old], hops)]]
         return reroute(change.new, change.node[self.source], change.node[self.target], offset, links, self.size)
 
     def told(self, ways: Ways, change: Change, other: Bools, stays: Bools) -> list[str]:

@@ -22,6 +22,7 @@ from math import gcd, lcm
 import numpy as np
 
 from ...core.errors import InputError, Unsupported
+from ...core.ragged import offsets, ranges
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule
 from ...core.topology import Link, Topology
 from ...core.trees import TreeKind, TreePacking
@@ -161,7 +162,7 @@ def merge(instance_sha256: str, schedules: Sequence[StepSchedule]) -> StepSchedu
     )
     first_chunk = np.cumsum([0, *(len(part) for part in parts)])
     all_sends = [schedule.sends for schedule in schedules]
-    offset = np.concatenate([[0], np.cumsum(np.concatenate([sends.hops for sends in all_sends]))]).astype(np.int64)
+    offset = offsets(np.concatenate([sends.hops for sends in all_sends]))
     sends = Sends(
         np.concatenate([sends.chunk + first for sends, first in zip(all_sends, first_chunk, strict=False)]),
         np.concatenate([sends.source for sends in all_sends]),
@@ -245,7 +246,7 @@ def reduce_then_broadcast(back: TreePacking, out: TreePacking) -> TreePacking:
 def without_idle(packing: TreePacking, ranks: int) -> TreePacking:
     """Leave out what leads to switches, numbered from ``ranks`` on, at which nothing goes on."""
     first = int(max(packing.parent.max(initial=0), packing.child.max(initial=0))) + 1
-    tree = np.repeat(np.arange(len(packing)), np.diff(packing.edge_offset))
+    tree = packing.edge_tree
     above, below = tree * first + packing.parent, tree * first + packing.child
     kept = np.ones(len(tree), dtype=np.bool_)
     while (idle := kept & (packing.child >= ranks) & ~np.isin(below, above[kept])).any():
@@ -255,7 +256,7 @@ def without_idle(packing: TreePacking, ranks: int) -> TreePacking:
     edges = np.bincount(tree[kept], minlength=len(packing))
     return replace(
         packing,
-        edge_offset=np.concatenate([[0], np.cumsum(edges)]).astype(np.int64),
+        edge_offset=offsets(edges),
         parent=packing.parent[edge],
         child=packing.child[edge],
         path_offset=path_offset,
@@ -297,5 +298,4 @@ def _taken(packing: TreePacking, trees: Ints, units: Ints, unit: Fraction) -> Tr
 def _spans(offset: Ints, which: Ints) -> tuple[Ints, Ints]:
     """The entries of these spans one after the other, and where each of them begins."""
     count = offset[which + 1] - offset[which]
-    ends = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-    return np.arange(ends[-1]) + np.repeat(offset[which] - ends[:-1], count), ends
+    return ranges(offset[which], count), offsets(count)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.kernel import kernel
+from ...core.ragged import offsets
 from ...core.schedule import Ints
 from ..epochs.insertion import Heap, drop_first, empty_heap, enter
 
@@ -109,7 +110,7 @@ def served(
 def _places(tails: Ints) -> Ints:
     """The place of every link among those that leave the same node, from 1 on."""
     order = np.argsort(tails, kind="stable")
-    first = np.concatenate([[0], np.cumsum(np.bincount(tails))])
+    first = offsets(np.bincount(tails))
     place = np.empty(len(tails), dtype=np.int64)
     place[order] = np.arange(len(tails)) - first[tails[order]] + 1
     return place

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.kernel import interpreted, kernel
+from ...core.ragged import ranges
 from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends, StepSchedule
 from ...core.topology import Topology
 from ..epochs.insertion import Heap, drop_first, empty_heap, enter
@@ -163,8 +164,7 @@ def _releases(sends: Sends, step: Ints) -> tuple[Ints, Ints, Ints]:
     by_slot = np.argsort(into, kind="stable")
     low, high = (np.searchsorted(into[by_slot], wanted, side=side) for side in ("left", "right"))
     waiting = np.repeat(np.arange(len(wanted)), high - low)
-    within = np.arange(len(waiting)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
-    other = by_slot[low[waiting] + within]
+    other = by_slot[ranges(low, high - low)]
     earlier = step[other] < step[waiting]
     waiting, other = waiting[earlier], other[earlier]
     order = np.argsort(other, kind="stable")

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...algorithms.schedules.problem import GroupProblem, check_size
 from ...core.collective import CollectiveKind
+from ...core.ragged import offsets, ranges
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule
 from .levels import Hierarchy
 from .parts import Shares, Site
@@ -66,8 +67,7 @@ def _rows(shares: Shares, cuts: Sequence[Fraction]) -> _Rows:
     low = np.array([place[cut] for cut in shares.begin], dtype=np.int64)[shares.sends.chunk]
     high = np.array([place[cut] for cut in shares.end], dtype=np.int64)[shares.sends.chunk]
     send = np.repeat(np.arange(len(low)), high - low)
-    offset = np.concatenate([[0], np.cumsum(high - low)])
-    piece = np.arange(len(send)) - offset[send] + low[send]
+    piece = ranges(low, high - low)
     part = shares.part[shares.sends.chunk][send]
     order = np.argsort(part, kind="stable")
     first = np.searchsorted(part[order], np.arange(int(shares.part.max()) + 2))
@@ -103,9 +103,7 @@ def _columns(filled: Filled, slices: Sequence[Fraction], block_index: Ints, star
         where = np.searchsorted(alike, group[mine])
         first, last = rows.first[phase.part[mine]], rows.first[phase.part[mine] + 1]
         task = np.repeat(np.arange(len(mine)), last - first)
-        row = np.arange(len(task)) - np.repeat(
-            np.concatenate([[0], np.cumsum(last - first)[:-1]]) - first, last - first
-        )
+        row = ranges(first, last - first)
         send, at = rows.send[row], where[task]
         sends = shares.sends.take(send)
         found.append(
@@ -166,7 +164,7 @@ def composed(
         np.concatenate([getattr(column, name) for column in columns]) for name in names
     )
     check_size(len(chunk) * pieces, len(links) * pieces)
-    offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+    offset = offsets(hops)
     once = Sends(chunk, source, target, reduce.astype(np.bool_), offset, links)
     piece = np.repeat(np.arange(pieces), len(step))
     order = np.lexsort((piece, np.tile(-ahead, pieces), np.tile(step, pieces)))

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...core.collective import CollectiveKind, Demand
 from ...core.instance import Instance
+from ...core.ragged import offsets
 from ...core.schedule import Chunks, Ints, Sends, StepSchedule
 from ...core.topology import Link, Topology
 from ...core.trees import TreeKind, TreePacking
@@ -145,7 +146,7 @@ def _of_trees(instance: Instance, packing: TreePacking) -> tuple[Sends, Ints]:
     columns: list[tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints]] = []
     before = 0
     for part in packing.passes:
-        tree = np.repeat(np.arange(len(part)), np.diff(part.edge_offset))
+        tree = part.edge_tree
         depth: dict[tuple[int, int], int] = defaultdict(int)
         for of, parent, child in zip(tree.tolist(), part.parent.tolist(), part.child.tolist(), strict=True):
             depth[of, child] = depth[of, parent] + 1
@@ -158,5 +159,5 @@ def _of_trees(instance: Instance, packing: TreePacking) -> tuple[Sends, Ints]:
         columns.append((tree, node[source], node[target], flag, np.diff(part.path_offset), part.path_links, step))
         before += height
     chunk, one, other, reduce, hops, links, step = (np.concatenate(each) for each in zip(*columns, strict=True))
-    offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+    offset = offsets(hops)
     return Sends(chunk, one, other, reduce.astype(np.bool_), offset, links), step

@@ -17,6 +17,7 @@ from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome, Status
+from ...core.ragged import offsets
 from ...core.schedule import Chunks, Sends, StepSchedule
 from ...core.solver import Solver
 from .trees import StepEdge, grow
@@ -120,7 +121,7 @@ def all_gather(problem: GroupProblem, edges: Sequence[StepEdge]) -> StepSchedule
             problem.nodes[parent],
             problem.nodes[child],
             np.zeros(len(edges) * c, dtype=np.bool_),
-            np.concatenate([[0], np.cumsum(hops)]).astype(np.int64),
+            offsets(hops),
             np.array([link for edge in edges for _ in range(c) for link in edge.links], dtype=np.int64),
         ),
         step,

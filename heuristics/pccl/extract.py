@@ -11,6 +11,7 @@ import numpy as np
 from ...algorithms.paths.reservations import PathNetwork
 from ...algorithms.paths.search import SOURCE, Jobs, SendPool
 from ...core.kernel import kernel
+from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Chunks, Floats, Ints, Schedule, Sends
 
 #: Times that starts are computed again at most.
@@ -155,9 +156,8 @@ def schedule_of(
         links = edge if np.array_equal(net.link, np.arange(len(net.link))) else net.link[edge]
     else:
         hops = np.diff(net.part_first)[edge]
-        offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
-        within = np.arange(offset[-1]) - np.repeat(offset[:-1], hops)
-        links = net.link[np.repeat(net.part_first[edge], hops) + within]
+        offset = offsets(hops)
+        links = net.link[ranges(net.part_first[edge], hops)]
     sends = Sends(rows.chunk, net.tail[edge], net.head[edge], rows.reduce, offset, links)
     return Schedule(sha256, chunks, sends, _seconds(start, tick_s), _seconds(start + delay, tick_s))
 

@@ -17,6 +17,7 @@ from ...core.conditions import conditions
 from ...core.effort import require_schedulable
 from ...core.errors import InputError
 from ...core.instance import Instance
+from ...core.ragged import offsets
 from ...core.schedule import Chunks, Ints
 from ...core.topology import NodeKind, Topology
 from .method import ranks_of
@@ -176,7 +177,7 @@ def _jobs(parts: list[CommodityGroup], sizes: tuple[Fraction, ...], nodes: Ints,
         columns.append((np.zeros(0, dtype=np.int64),) * 5)
     chunk, source, size, lacking, target = (np.concatenate(column) for column in zip(*columns, strict=True))
     keep = lacking > 0
-    first = np.concatenate([[0], np.cumsum(lacking[keep])]).astype(np.int64)
+    first = offsets(lacking[keep])
     return Jobs(chunk[keep], source[keep], size[keep], np.zeros(int(keep.sum()), dtype=np.int64), first, target)
 
 
@@ -274,7 +275,7 @@ def ticked(topology: Topology, sizes: Sequence[Fraction], units: Sequence[int], 
     parts = [link for way in ways for link in way]
     window = np.array([[ceil(size / topology.links[e].bandwidth_Bps / tick_s) for e in parts] for size in sizes])
     hops = np.array([len(way) for way in ways], dtype=np.int64)
-    part_first = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+    part_first = offsets(hops)
     full = window + np.array([latency[e] for e in parts], dtype=np.int64)
     before = np.concatenate([np.zeros((len(sizes), 1), dtype=np.int64), np.cumsum(full, axis=1)], axis=1)
     begin = np.repeat(part_first[:-1], hops)

@@ -13,6 +13,7 @@ from ...algorithms.matching.network import RankNetwork
 from ...algorithms.matching.stepped import TransferRows
 from ...core.collective import CollectiveKind
 from ...core.instance import Instance
+from ...core.ragged import offsets, ranges
 from ...core.schedule import Bools, Chunks, Ints, Schedule, Sends
 from .method import chunk_bytes
 
@@ -98,7 +99,7 @@ def schedule(instance: Instance, ranks: Sequence[int], parts: Sequence[ArcTransf
     chunk, source, target, adds, hops, links, start, end = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
-    offset = np.concatenate([[0], np.cumsum(hops)]).astype(np.int64)
+    offset = offsets(hops)
     epoch = float(timing.epoch_s)
     return Schedule(
         instance.sha256,
@@ -115,8 +116,7 @@ def _paths(arcs: RankNetwork, arc: Ints) -> tuple[Ints, Ints]:
     first = np.cumsum(hops) - hops
     flat = np.array([link for path in arcs.paths for link in path], dtype=np.int64)
     mine = hops[arc]
-    within = np.arange(int(mine.sum())) - np.repeat(np.cumsum(mine) - mine, mine)
-    return mine, flat[np.repeat(first[arc], mine) + within]
+    return mine, flat[ranges(first[arc], mine)]
 
 
 def _chunks(instance: Instance, ranks: Sequence[int]) -> Chunks:

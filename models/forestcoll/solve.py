@@ -234,7 +234,7 @@ def busiest_s(instance: Instance, packing: TreePacking) -> Fraction:
     links = network_of(instance).links
     load = [0] * len(links)
     for part in packing.passes:
-        units = np.repeat(np.repeat(part.units, np.diff(part.edge_offset)), np.diff(part.path_offset))
+        units = part.units[part.path_tree]
         exact: Exact = np.zeros(len(links), np.int64 if int(units.max()) * len(units) < INT64_SAFE else object)
         np.add.at(exact, part.path_links, units)
         load = [before + more for before, more in zip(load, exact.tolist(), strict=True)]

@@ -11,6 +11,7 @@ from ...algorithms.forests.orbit_packing import OrbitForest, OrbitNetwork, pack_
 from ...algorithms.symmetry.translations import Symmetry
 from ...core.budget import Budget
 from ...core.orbits import TreeOrbits
+from ...core.ragged import offsets
 from ...core.schedule import Ints
 from ...core.trees import TreeKind, TreePacking
 from .optimum import Optimum
@@ -54,7 +55,7 @@ def _packing(problem: ForestProblem, roots: Ints, forest: OrbitForest, instance_
     rank[list(problem.topology.rank_nodes)] = np.arange(len(problem.topology.ranks))
     trees = forest.trees
     parts = parts_of(forest)
-    edges = np.concatenate([[0], np.cumsum([len(tree.child) for tree in trees])]).astype(np.int64)
+    edges = offsets([len(tree.child) for tree in trees])
     hops = np.concatenate([np.diff(tree.offset) for tree in trees])
     return TreePacking(
         instance_sha256,
@@ -65,7 +66,7 @@ def _packing(problem: ForestProblem, roots: Ints, forest: OrbitForest, instance_
         edges,
         rank[np.concatenate([tree.parent for tree in trees])],
         rank[np.concatenate([tree.child for tree in trees])],
-        np.concatenate([[0], np.cumsum(hops)]).astype(np.int64),
+        offsets(hops),
         np.concatenate([tree.links for tree in trees]),
     )
 
@@ -81,7 +82,7 @@ def busiest_of_orbits(problem: ForestProblem, answer: TreeOrbits) -> Fraction:
     assert symmetry is not None  # noqa: S101 (the answer comes from it)
     load = [0] * len(symmetry.size)
     for part in answer.trees.passes:
-        units = np.repeat(np.repeat(part.units, np.diff(part.edge_offset)), np.diff(part.path_offset))
+        units = part.units[part.path_tree]
         orbit = symmetry.orbit[part.path_links]
         for index in range(len(load)):
             load[index] += sum(units[orbit == index].tolist())

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...algorithms.schedules.in_turn import Ways
 from ...core.kernel import kernel
+from ...core.ragged import offsets
 from ...core.schedule import Floats, Ints
 from .problem import Exchange
 
@@ -46,7 +47,7 @@ def ways_of(
         None where the time is over.
     """
     order = np.argsort(exchange.heads, kind="stable")
-    first = np.concatenate([[0], np.cumsum(np.bincount(exchange.heads, minlength=exchange.points))])
+    first = offsets(np.bincount(exchange.heads, minlength=exchange.points))
     excess = np.zeros(len(exchange.tails))
     hops, links = list[Ints](), list[Ints]()
     for number, source in enumerate(exchange.sources.tolist()):
@@ -62,7 +63,7 @@ def ways_of(
         links.append(room[:used].copy())
         hops.append(count)
         excess += np.bincount(links[-1], minlength=len(excess)) - flow
-    return Ways(np.concatenate([[0], np.cumsum(np.concatenate(hops))]), np.concatenate(links))
+    return Ways(offsets(np.concatenate(hops)), np.concatenate(links))
 
 
 @kernel

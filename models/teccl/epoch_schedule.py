@@ -10,6 +10,7 @@ import numpy as np
 
 from ...algorithms.schedules.commodities import chunks_of
 from ...core.instance import Instance
+from ...core.ragged import offsets
 from ...core.schedule import Chunks, Floats, Ints, Schedule, Sends
 from .extract import EpochSend, PathFlow
 from .problem import MAX_COMMODITIES, EpochProblem
@@ -43,7 +44,7 @@ def columns_of(sends: Sequence[EpochSend]) -> SendColumns:
     return SendColumns(
         np.array([send.start for send in sends], dtype=np.int64),
         np.array([send.commodity for send in sends], dtype=np.int64),
-        _offsets(np.array(hops, dtype=np.int64)),
+        offsets(np.array(hops, dtype=np.int64)),
         np.array([link for send in sends for link in send.path], dtype=np.int64),
     )
 
@@ -82,7 +83,7 @@ def _pieces(problem: EpochProblem, sends: SendColumns) -> tuple[Sends, Ints]:
     summed = np.array([commodity.summed for commodity in problem.commodities], dtype=np.bool_)
     chunk = np.array([commodity.chunk for commodity in problem.commodities], dtype=np.int64)
     of = np.repeat(np.arange(len(sends.start)), np.diff(sends.offset))
-    before = _offsets(delay[sends.links])
+    before = offsets(delay[sends.links])
     at = (sends.start - before[sends.offset[:-1]])[of] + before[:-1]
     ends = copies[head[sends.links]] & ~summed[sends.commodity][of]
     ends[sends.offset[1:] - 1] = True
@@ -130,7 +131,7 @@ def fluid_schedule_of(problem: EpochProblem, instance: Instance, flows: Sequence
 def _timed(problem: EpochProblem, chunks: Chunks, rows: Sends, start: Ints) -> Schedule:
     """Count in seconds, as near as floats are: every number of epochs that occurs is multiplied once."""
     epoch_s, delay = problem.timing.epoch_s, problem.columns[2]
-    before = _offsets(delay[rows.path_links])
+    before = offsets(delay[rows.path_links])
     end = start + before[rows.path_offset[1:]] - before[rows.path_offset[:-1]]
 
     def seconds(epochs: Ints) -> Floats:
@@ -138,7 +139,3 @@ def _timed(problem: EpochProblem, chunks: Chunks, rows: Sends, start: Ints) -> S
         return np.array([float(value * epoch_s) for value in values.tolist()], dtype=np.float64)[which.reshape(-1)]
 
     return Schedule(problem.instance_sha256, chunks, rows, seconds(start), seconds(end))
-
-
-def _offsets(counts: Ints) -> Ints:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

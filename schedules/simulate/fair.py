@@ -11,6 +11,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from ...core.errors import InputError
+from ...core.ragged import ranges
 from ...core.schedule import Floats, Ints
 from .gates import gates_of
 from .network import Wires
@@ -89,8 +90,7 @@ def fair_rates(path_links: Ints, path_offset: Ints, flows: Ints, bandwidth_Bps: 
         and settles their rates. The rest of the bandwidth is shared by the others in the same way.
     """
     hops = path_offset[flows + 1] - path_offset[flows]
-    within = np.arange(hops.sum()) - np.repeat(np.cumsum(hops) - hops, hops)
-    link = path_links[np.repeat(path_offset[flows], hops) + within]
+    link = path_links[ranges(path_offset[flows], hops)]
     capacity, links = bandwidth_Bps.copy(), len(bandwidth_Bps)
     rates, unsettled = np.zeros(len(flows)), np.arange(len(flows))
     while len(unsettled):

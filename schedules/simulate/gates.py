@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.errors import InputError
+from ...core.ragged import offsets, ranges
 from ...core.schedule import Floats, Ints
 from .transfers import Transfers
 
@@ -69,8 +70,7 @@ class Gates:
         gates = np.concatenate(opened)
         first = self.member_offset[gates]
         counts = self.member_offset[gates + 1] - first
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        return self.members[np.repeat(first, counts) + within], np.repeat(self.opens_s[gates], counts)
+        return self.members[ranges(first, counts)], np.repeat(self.opens_s[gates], counts)
 
 
 def gates_of(transfers: Transfers) -> Gates:
@@ -88,5 +88,5 @@ def gates_of(transfers: Transfers) -> Gates:
     following = np.full(len(keys), -1)
     following[:-1][chained] = np.flatnonzero(chained) + 1
     counts = np.bincount(waits, minlength=len(keys))
-    offset = np.concatenate([[0], np.cumsum(counts)])
+    offset = offsets(counts)
     return Gates(fed_by, following, missing, np.zeros(len(keys)), np.argsort(waits, kind="stable"), offset)

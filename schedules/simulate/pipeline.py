@@ -158,7 +158,7 @@ def _front(packing: TreePacking, link_latency_s: Floats) -> tuple[Front, Ints]:
         way[:, 0] = hops
         way[:, 1] = np.add.reduceat(link_latency_s[packing.path_links], packing.path_offset[:-1])
     edges, total = from_root(above, way)
-    tree = np.repeat(np.arange(len(packing)), np.diff(packing.edge_offset))
+    tree = packing.edge_tree
     heights = np.zeros(len(packing), dtype=np.int64)
     np.maximum.at(heights, tree, edges)
     leaf = np.ones(len(above), dtype=np.bool_)

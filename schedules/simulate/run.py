@@ -10,6 +10,7 @@ import numpy as np
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.orbits import TreeOrbits, written_out
+from ...core.ragged import offsets, ranges
 from ...core.schedule import Floats, Ints, Sends
 from ...core.trace import SimulationMode, Trace
 from ...core.translated import TranslatedTrees
@@ -237,8 +238,6 @@ def _replaced(sends: Sends, place: Ints, column: Floats) -> Floats:
     """Put a column of hops back into the order of the answer."""
     hops = np.empty(len(sends), dtype=np.int64)
     hops[place] = sends.hops
-    offset = np.concatenate([[0], np.cumsum(hops)])[:-1]
-    within = np.arange(len(column)) - np.repeat(sends.path_offset[:-1], sends.hops)
     placed = np.empty_like(column)
-    placed[np.repeat(offset[place], sends.hops) + within] = column
+    placed[ranges(offsets(hops)[place], sends.hops)] = column
     return placed

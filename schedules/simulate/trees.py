@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.ragged import offsets
 from ...core.schedule import Floats, Ints, Sends
 from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
@@ -54,7 +55,7 @@ def tree_sends(topology: Topology | None, packing: TreePacking, pieces: int | In
 
 def _one_way(packing: TreePacking, node: Ints, *, reduce: bool) -> Sends:
     """Sends of all edges of out-trees or in-trees."""
-    tree = np.repeat(np.arange(len(packing)), np.diff(packing.edge_offset))
+    tree = packing.edge_tree
     parent, child = node[packing.parent], node[packing.child]
     source, target = (child, parent) if reduce else (parent, child)
     return Sends(tree, source, target, np.full(len(tree), reduce), packing.path_offset, packing.path_links)
@@ -68,7 +69,7 @@ def _joined(parts: list[Sends]) -> Sends:
         np.concatenate([part.source for part in parts]),
         np.concatenate([part.target for part in parts]),
         np.concatenate([part.reduce for part in parts]),
-        np.concatenate([[0], np.cumsum(hops)]).astype(np.int64),
+        offsets(hops),
         np.concatenate([part.path_links for part in parts]),
     )
 
@@ -80,6 +81,6 @@ def _repeated(sends: Sends, pieces: int, trees: int) -> Sends:
         np.tile(sends.source, pieces),
         np.tile(sends.target, pieces),
         np.tile(sends.reduce, pieces),
-        np.concatenate([[0], np.cumsum(np.tile(sends.hops, pieces))]).astype(np.int64),
+        offsets(np.tile(sends.hops, pieces)),
         np.tile(sends.path_links, pieces),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from cwb.algorithms.schedules.in_turn import Ways, served
+from cwb.core.ragged import offsets
 
 
 def test_what_has_far_to_go_is_served_first():
@@ -17,7 +18,7 @@ def test_links_serve_one_piece_at_a_time_and_pieces_wait_until_they_have_come():
     """On a random network no link serves two pieces at once, and no piece starts over a link before it is there."""
     draw = np.random.default_rng(3)
     hops = draw.integers(1, 6, 400)
-    ways = Ways(np.concatenate([[0], np.cumsum(hops)]), draw.integers(0, 12, hops.sum()))
+    ways = Ways(offsets(hops), draw.integers(0, 12, hops.sum()))
     window = draw.integers(1, 9, 12)
     delay = window + draw.integers(0, 20, 12)
     start = served(ways, np.arange(12) % 4, window, delay, draw.permutation(400))
