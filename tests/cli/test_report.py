@@ -58,7 +58,7 @@ def test_tables_of_the_ledger(name: str, ledger: Path, tmp_path: Path) -> None:
         (("report", "{tmp}/none"), "none: no such file or folder of records"),
         (("report", "{tmp}"), "no *.jsonl file in this folder"),
         (("report", "{ledger}", "-o", "{tmp}/x.pdf"), "x.pdf: a report is a page; expected a name that ends in .html"),
-        (("report", "{ledger}", "-o", "{tmp}/no/x.html"), "x.html: no such file or directory"),
+        (("report", "{ledger}", "-o", "{tmp}/no/x.html"), "x.html: its folder does not exist"),
     ],
 )
 def test_errors(

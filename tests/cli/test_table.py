@@ -143,7 +143,7 @@ def test_plot(name: str, suffix: str, results: Path, tmp_path: Path) -> None:
             "libra-perf: none of 1 records fits; expected records of the model 'libra'",
         ),
         (("table", "libra-perf", "{results}", "-o", "{tmp}/x.doc"), "x.doc: no format has this suffix; expected .tex"),
-        (("table", "libra-perf", "{results}", "-o", "{tmp}/no/x.md"), "no such file or directory"),
+        (("table", "libra-perf", "{results}", "-o", "{tmp}/no/x.md"), "its folder does not exist"),
         (("table", "libra-perf", "{results}", "-f", "odt"), "--format: 'odt' is unknown; expected one of latex"),
         (
             ("table", "libra-perf", "{results}", "-f", "md", "--standalone"),
@@ -160,7 +160,7 @@ def test_plot(name: str, suffix: str, results: Path, tmp_path: Path) -> None:
         (("plot", "libra-speedup", "{results}"), "-o: give the file to write"),
         (("plot", "libra-speedup", "{results}", "-o", "x.jpg"), "x.jpg: no plot has this suffix; expected .svg"),
         (("plot", "libra-speedup", "{results}", "-o", "svg"), "svg: no plot has this suffix"),
-        (("plot", "libra-speedup", "{results}", "-o", "{tmp}/no/x.svg"), "no such file or directory"),
+        (("plot", "libra-speedup", "{results}", "-o", "{tmp}/no/x.svg"), "its folder does not exist"),
         (("plot", "libra-speedup", "{equal}", "-o", "{tmp}/x.svg"), "libra-speedup: none of 1 records fits"),
         (("compare",), "expected SUITE, or --models and --instances"),
         (("compare", "no-such-suite"), "no-such-suite: no such file; the suites of cwb are"),
