@@ -10,6 +10,9 @@ from typing import Protocol
 
 from ...core.topology import NodeKind, Topology
 
+#: Nodes at both ends of parallel links.
+Hop = tuple[int, int]
+
 
 class Program(Protocol):
     """What GPUs do, whatever its format."""
@@ -32,7 +35,8 @@ class Loads:
     Parameters
     ----------
     chunks : mapping of int to Fraction
-        Chunks over every link that has some; over equally good ways between two GPUs in equal parts.
+        Chunks over every link that has some: of equally good ways between two GPUs, and of parallel links, each has
+        the part that its bandwidth is of all.
     missing : tuple of (int, int)
         Pairs of GPUs that are sent to one another without a link, or switches, between them.
     """
@@ -93,14 +97,20 @@ def loads_of(program: Program, topology: Topology) -> Loads:
     """Put the chunks (or bytes, where the program counts in them) of all transfers on links."""
     transfers = program.transfers
     ways = routes(topology, transfers)
+    links: dict[Hop, list[int]] = defaultdict(list)
+    for link, ends in enumerate(topology.link_ends):
+        links[ends].append(link)
+    rate_Bps = {hop: sum(topology.links[link].bandwidth_Bps for link in some) for hop, some in links.items()}
     chunks: dict[int, Fraction] = defaultdict(Fraction)
     missing: list[tuple[int, int]] = []
     for pair, count in transfers.items():
-        some = ways.get(pair)
-        if not some:
+        paths = dict.fromkeys(tuple(topology.link_ends[link] for link in way) for way in ways.get(pair, ()))
+        if not paths:
             missing.append(pair)
-            continue
-        for way in some:
-            for link in way:
-                chunks[link] += Fraction(count) / len(some)
+        widths = {path: min(rate_Bps[hop] for hop in path) for path in paths}
+        for path, width in widths.items():
+            part = Fraction(count) * width / sum(widths.values())
+            for hop in path:
+                for link in links[hop]:
+                    chunks[link] += part * topology.links[link].bandwidth_Bps / rate_Bps[hop]
     return Loads(chunks, tuple(missing))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from types import SimpleNamespace
+
 import pytest
 from cwb.core.errors import InputError
+from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.exchange.msccl.flow import flow_of
 from cwb.exchange.mscclpp.check import check_plan
 from cwb.exchange.mscclpp.kinds import MAX_OPERATIONS
@@ -70,3 +74,15 @@ def test_transfers_put_their_chunks_on_links():
     plan = lower(flow_of(*FAMILIES["ring_all_gather"]()), Target())
     network = load("ring(5, bidirectional=False)").network
     assert set(loads_of(plan, network).chunks.values()) == {4}
+
+
+def test_parallel_links_carry_what_their_bandwidths_are_parts_of():
+    """Of two links between the same GPUs, one four times as fast as the other, both are busy equally long."""
+    from cwb.exchange.msccl.links import loads_of
+
+    ends = [Node("a", NodeKind.COMPUTE), Node("b", NodeKind.COMPUTE)]
+    links = [Link("a", "b", Fraction(rate)) for rate in (25, 100)]
+    network = Topology(tuple(ends), tuple(links))
+    loads = loads_of(SimpleNamespace(ngpus=2, transfers={(0, 1): 5}), network)
+    assert dict(loads.chunks) == {0: 1, 1: 4}
+    assert loads.busiest(network) == (0, 25)
