@@ -26,7 +26,8 @@ from cwb.instances import load
 from cwb.models.teccl.all_to_all_problem import BlockGrid, Exchange, coarse, fine, points_for, reduce
 from cwb.models.teccl.bounds import best_cut
 from cwb.models.teccl.formulations.all_to_all import build
-from cwb.models.teccl.method import TECCL_ALL_TO_ALL, AllToAllOptions
+from cwb.models.teccl.method import TECCL_ALL_TO_ALL
+from cwb.models.teccl.options import AllToAllOptions
 from cwb.models.teccl.solve_all_to_all import run
 from cwb.schedules import verdict_of
 

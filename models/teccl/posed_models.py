@@ -28,7 +28,7 @@ from .solve_all_to_all import exchange_of
 from .solve_milp import require_room, restriction
 
 if TYPE_CHECKING:
-    from .method import AllToAllModelOptions, AstarModelOptions, LpModelOptions, MilpModelOptions
+    from .options import AllToAllModelOptions, AstarModelOptions, LpModelOptions, MilpModelOptions
 
 #: A part of the demands that is less than all of them by more than this is less for certain.
 SURE = 1e-6

@@ -22,7 +22,8 @@ from .epoch_schedule import SendColumns, columns_of, schedule_of
 from .extract import EpochSend, finish, sends_of_model
 from .formulations.milp import build
 from .index_sets import index_sets
-from .method import SearchOptions, is_all_to_all
+from .options import SearchOptions
+from .posing import is_all_to_all
 from .problem import EpochProblem, epoch_problem
 
 #: What the metric ``proof`` says.

@@ -24,7 +24,7 @@ from .all_to_all_extract import EpochFlows, exact_flows, flow_schedule, pieces
 from .all_to_all_problem import BlockGrid, Exchange, ReducedFlows, Side, coarse, points_for, reduce
 from .bounds import best_cut, longest_refuted, prices_of
 from .formulations.all_to_all import build, shortest
-from .method import AllToAllOptions, SearchOptions
+from .options import AllToAllOptions, SearchOptions
 from .problem import EpochProblem, epoch_problem
 
 #: A schedule with more sends than about this is not written out unless it is asked for.

@@ -17,7 +17,7 @@ from .epoch_schedule import columns_of, schedule_of
 from .extract import EpochSend, finish, hops, needed_sends
 from .formulations.astar import RoundState, build, remaining, round_index_sets
 from .index_sets import COLUMN_S
-from .method import AstarOptions
+from .options import AstarOptions
 from .problem import EpochProblem, epoch_problem
 from .round_start import SHORT, greedy_sends, schedule_to_begin_with
 

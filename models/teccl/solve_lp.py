@@ -16,7 +16,7 @@ from .bounds import lower_bound
 from .epoch_schedule import fluid_schedule_of
 from .extract import PathFlow, path_flows
 from .formulations.lp import LpIndexSets, build
-from .method import LpOptions
+from .options import LpOptions
 from .problem import EpochProblem, epoch_problem
 
 #: A part of the demands that is this near to all of them is all of them.

@@ -20,7 +20,7 @@ from .epoch_schedule import columns_of, schedule_of
 from .extract import EpochSend, finish, give_start, hops, sends_of_model
 from .formulations.milp import build
 from .index_sets import COLUMN_S, MAX_HOPS, index_sets, switches_in_a_row
-from .method import MilpOptions
+from .options import MilpOptions
 from .problem import EpochProblem, epoch_problem
 from .round_start import schedule_to_begin_with
 

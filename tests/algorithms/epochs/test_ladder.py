@@ -14,7 +14,7 @@ from cwb.core.budget import Budget
 from cwb.core.method import Status
 from cwb.harness import registry
 from cwb.models.teccl import solve_milp
-from cwb.models.teccl.method import MilpOptions
+from cwb.models.teccl.options import MilpOptions
 from cwb.schedules import verdict_of
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from grids import on_grid, small_networks

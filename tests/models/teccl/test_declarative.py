@@ -19,7 +19,7 @@ from cwb.models.teccl import solve_astar, solve_lp, solve_milp
 from cwb.models.teccl.bounds import lower_bound
 from cwb.models.teccl.formulations import milp
 from cwb.models.teccl.index_sets import index_sets
-from cwb.models.teccl.method import AstarOptions, LpOptions, MilpOptions
+from cwb.models.teccl.options import AstarOptions, LpOptions, MilpOptions
 from cwb.models.teccl.problem import epoch_problem
 from cwb.schedules import verdict_of
 from cwb.schedules.epoch_bounds import recomputed_epochs

@@ -20,7 +20,8 @@ from cwb.models.teccl.all_to_all_extract import EpochFlows, fault
 from cwb.models.teccl.all_to_all_problem import BlockGrid, Exchange, coarse, fine, points_for, reduce
 from cwb.models.teccl.bounds import best_cut, by_epoch, cut_epochs, longest_refuted, refutes
 from cwb.models.teccl.formulations.all_to_all import build
-from cwb.models.teccl.method import TECCL_ALL_TO_ALL, AllToAllOptions
+from cwb.models.teccl.method import TECCL_ALL_TO_ALL
+from cwb.models.teccl.options import AllToAllOptions
 from cwb.models.teccl.solve_all_to_all import AllToAllSearch, run
 from cwb.schedules import verdict_of
 from cwb.schedules.epoch_bounds import recomputed_epochs
@@ -250,9 +251,9 @@ def test_what_does_not_fit_is_said_in_one_line():
     assert TECCL_ALL_TO_ALL.supports(gather) == "it schedules one all_to_all"
     with pytest.raises(InputError, match="less than one epoch"):
         Exchange((True,), (0,), (0,), (0,), (0,), (Fraction(1),))
-    from cwb.models.teccl.method import pose
+    from cwb.models.teccl.posing import pose
 
-    whole = pose(posed("ring(3)"), AllToAllOptions())
+    whole = pose(posed("ring(3)").with_changes(timing=None), AllToAllOptions())
     with pytest.raises(Unsupported, match="may be split"):
         run(whole, SOLVER, Budget(), AllToAllOptions())
 

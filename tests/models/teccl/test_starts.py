@@ -19,7 +19,7 @@ from cwb.harness.clock import WallClock
 from cwb.harness.run import Request, run
 from cwb.instances import load
 from cwb.models.teccl import solve_astar, solve_milp
-from cwb.models.teccl.method import AstarOptions, MilpOptions
+from cwb.models.teccl.options import AstarOptions, MilpOptions
 from cwb.schedules import verdict_of
 from grids import network, on_grid, small_networks
 from hypothesis import given, settings

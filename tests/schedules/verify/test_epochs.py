@@ -18,7 +18,7 @@ from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.timing import EPOCHS, BandwidthChange, Semantics, Timing
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.models.teccl import solve_milp
-from cwb.models.teccl.method import MilpOptions
+from cwb.models.teccl.options import MilpOptions
 from cwb.schedules import verdict_of
 from cwb.schedules.collective import exact_bound
 from cwb.schedules.epoch_bounds import recomputed_epochs

@@ -1,0 +1,264 @@
+"""Options of the TE-CCL methods and of their declared models."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from ...core.fields import Duration, Size, Strict
+
+TimingName = Literal["te-ccl", "te-ccl-paid-switch", "store-and-forward"]
+
+
+class EpochOptions(Strict):
+    """The grid and the chunks, for every method of the family."""
+
+    epoch: Literal["fast", "slow"] = Field(
+        "fast", description="An epoch is the time of one chunk on the fastest or on the slowest link."
+    )
+    epoch_duration: Duration | None = Field(
+        None, description="Length of an epoch, such as '3.5 ns', in place of what epoch and epoch_multiplier say."
+    )
+    epoch_multiplier: int = Field(1, ge=1, le=10_000, description="Epochs are so many times as long as epoch says.")
+    latency_epochs: int = Field(
+        200, ge=1, le=100_000, description="Epochs are at least the smallest latency over this number."
+    )
+    timing: TimingName = Field(
+        "te-ccl",
+        description="What a link costs: as the published code counts, with switches that cost time (paid), or every hop (store-and-forward).",
+    )
+    chunks: int | None = Field(
+        None, ge=1, le=100_000, description="Number of equal chunks of a rank's part; the demand's unless given."
+    )
+    chunk_size: Size | None = Field(
+        None,
+        description="Size of a chunk, such as '25 KB'; the collective is then as large as its chunks are together.",
+    )
+
+    @model_validator(mode="after")
+    def _agree(self) -> EpochOptions:
+        if self.epoch_duration is not None and self.epoch_multiplier != 1:
+            raise ValueError("epoch_multiplier says nothing beside epoch_duration; give one of the two")
+        if self.epoch_duration == 0:
+            raise ValueError("an epoch of no time; expected an epoch_duration greater than zero")
+        if self.chunk_size == 0:
+            raise ValueError("a chunk of no size; expected a chunk_size greater than zero")
+        return self
+
+
+class SearchOptions(EpochOptions):
+    """Options of ``teccl``."""
+
+    effort: int = Field(
+        200,
+        ge=1,
+        le=1_000_000,
+        description="Millions of arcs that the search examines before it stops; the same on every machine.",
+    )
+    model_columns: int = Field(
+        20_000,
+        ge=0,
+        le=5_000_000,
+        description="Sends of the largest model that a solver is asked where bound and search do not meet; "
+        "0 asks none.",
+    )
+    max_columns: int = Field(
+        400_000,
+        ge=1,
+        le=50_000_000,
+        description="Larger linear programs for an all_to_all are not tried; the bounds may then stay apart.",
+    )
+    schedule: Literal["auto", "always", "never"] = Field(
+        "auto",
+        description="Whether flows of an all_to_all are written out as sends of parts: auto does so up to two million "
+        "of them; otherwise the answer is only the bound.",
+    )
+
+
+class AllToAllOptions(EpochOptions):
+    """Options of ``teccl-all-to-all``."""
+
+    max_columns: int = Field(
+        400_000,
+        ge=1,
+        le=50_000_000,
+        description="Larger linear programs are not tried; the bounds may then stay apart.",
+    )
+    schedule: Literal["auto", "always", "never"] = Field(
+        "auto",
+        description="Whether flows are written out as sends of parts: auto does so up to two million of them; "
+        "otherwise the answer is only the bound.",
+    )
+
+
+class VaryingLink(Strict):
+    """A link whose bandwidth varies."""
+
+    source: str = Field(description="Node that the link leaves.")
+    target: str = Field(description="Node that it enters.")
+    epochs: tuple[int, int] = Field(description="First epoch, and the one after the last.")
+    factor: Fraction = Field(
+        ge=0, description="Bandwidth over the link's own, such as '1/2'; 0 is a link that is down."
+    )
+
+
+class ModelOptions(EpochOptions):
+    """What the declarative models share."""
+
+    epochs: int | None = Field(None, ge=1, le=1_000_000, description="K, the most epochs that a schedule may take.")
+    bandwidth: list[VaryingLink] = Field(
+        default_factory=list,
+        description="Links whose bandwidth varies: objects with source, target, epochs (first and end) and factor.",
+    )
+
+
+class MilpOptions(ModelOptions):
+    """Options of ``teccl-milp``."""
+
+    objective: Literal["makespan", "late", "paper"] = Field(
+        "makespan",
+        description="makespan, the fewest epochs by models of fixed length; late, by one model that counts them; paper, the paper's objective.",
+    )
+    priorities: list[int] | None = Field(
+        None, description="Weights of the collectives that run at the same time, in the paper's objective."
+    )
+    switches: Literal["as-they-are", "hyper-edges"] = Field(
+        "as-they-are",
+        description="Switches that cannot store: as-they-are, or hyper-edges, replaced by direct links (appendix C).",
+    )
+    all_reduce: Literal["direct", "stages"] = Field(
+        "direct",
+        description="Of an all-reduce: direct, one model of both stages; stages, an all-to-all of contributions and then an all-gather.",
+    )
+    relays: Literal["store", "pass"] = Field(
+        "store", description="store, ranks may keep what they send on; pass, they send it on at once or never."
+    )
+    buffer: int | None = Field(
+        None,
+        description="Chunks of others that a rank can hold (appendix B); its own and those that it needs do not count.",
+    )
+    buffer_counts: Literal["others", "all"] = Field(
+        "others",
+        description="Whether a buffer counts chunks of others alone, or a rank's own and those that it needs too, as "
+        "appendix B is printed.",
+    )
+    start: Literal["constructions", "none"] = Field(
+        "constructions",
+        description="Whether a schedule of teccl's constructions comes first, with which the run ends where it is within the "
+        "gap of the bound, and from which a model with an objective starts.",
+    )
+
+    @model_validator(mode="after")
+    def _agree_on_rules(self) -> MilpOptions:
+        if self.buffer is not None and self.buffer < 1:
+            raise ValueError(f"a buffer of {self.buffer} chunks holds less than one; expected at least 1")
+        if self.buffer is not None and self.relays == "pass":
+            raise ValueError("buffer says nothing where relays=pass; give one of the two")
+        if self.buffer is None and self.buffer_counts == "all":
+            raise ValueError("buffer_counts says nothing without a buffer")
+        if self.priorities is not None and self.objective != "paper":
+            raise ValueError("priorities are weights of objective=paper; a makespan has none")
+        if self.all_reduce == "stages" and self.objective != "makespan":
+            raise ValueError("all_reduce=stages needs objective=makespan")
+        if self.all_reduce == "stages" and self.epochs is not None:
+            raise ValueError("epochs limits one model; all_reduce=stages has two")
+        if self.priorities is not None and min(self.priorities, default=0) < 1:
+            raise ValueError("expected priorities of at least 1")
+        return self
+
+
+class LpOptions(ModelOptions):
+    """Options of ``teccl-lp``."""
+
+    objective: Literal["makespan", "paper"] = Field(
+        "makespan", description="makespan, the fewest epochs by models of fixed length; paper, the paper's objective."
+    )
+    buffer: int | None = Field(
+        None, ge=1, description="Chunks that a rank can hold at the start of an epoch (appendix B)."
+    )
+
+
+class AstarModelOptions(ModelOptions):
+    """Options of ``teccl/astar``."""
+
+    round_epochs: int | None = Field(
+        None, ge=1, le=100_000, description="Epochs of a round; the longest delay of a link unless given, at least 4."
+    )
+    gamma: float = Field(
+        0.5, gt=0, lt=1, description="Value of being on the way, relative to being there; the appendix's gamma."
+    )
+
+
+class AstarOptions(AstarModelOptions):
+    """Options of ``teccl-astar``."""
+
+    start: Literal["constructions", "none"] = Field(
+        "constructions",
+        description="Whether a schedule of teccl's constructions comes first: rounds start from its sends, and it is the answer "
+        "where they take no end in time.",
+    )
+
+
+class MilpModelOptions(ModelOptions):
+    """Options of ``teccl/milp``."""
+
+    epochs: int | None = Field(
+        None, ge=1, le=1_000_000, description="K; by default twice the epochs that distances and cuts need."
+    )
+    objective: Literal["late", "paper", "feasible"] = Field(
+        "late", description="The makespan, the paper's objective, or any schedule of K epochs."
+    )
+    priorities: list[int] | None = Field(
+        None, description="Weights of the collectives that run at the same time, in the paper's objective."
+    )
+    switches: Literal["as-they-are", "hyper-edges"] = Field(
+        "as-they-are",
+        description="Switches that cannot store: as-they-are, or hyper-edges, replaced by direct links (appendix C).",
+    )
+    relays: Literal["store", "pass"] = Field(
+        "store", description="store, ranks may keep what they send on; pass, they send it on at once or never."
+    )
+    buffer: int | None = Field(
+        None,
+        ge=1,
+        description="Chunks of others that a rank can hold (appendix B); its own and those that it needs do not count.",
+    )
+    buffer_counts: Literal["others", "all"] = Field(
+        "others",
+        description="Whether a buffer counts chunks of others alone, or a rank's own and those that it needs too, as "
+        "appendix B is printed.",
+    )
+
+    @model_validator(mode="after")
+    def _agree_on_model(self) -> MilpModelOptions:
+        if self.buffer is not None and self.relays == "pass":
+            raise ValueError("buffer says nothing where relays=pass; give one of the two")
+        if self.buffer is None and self.buffer_counts == "all":
+            raise ValueError("buffer_counts says nothing without a buffer")
+        if self.priorities is not None and (self.objective != "paper" or min(self.priorities, default=0) < 1):
+            raise ValueError("priorities are weights of at least 1 of objective=paper")
+        return self
+
+
+class LpModelOptions(LpOptions):
+    """Options of ``teccl/lp``."""
+
+    epochs: int | None = Field(
+        None, ge=1, le=1_000_000, description="K; by default the epochs that distances and cuts need."
+    )
+
+
+class AllToAllModelOptions(EpochOptions):
+    """Options of ``teccl/all-to-all``."""
+
+    epochs: int | None = Field(
+        None, ge=1, le=1_000_000, description="K; by default the epochs that distances and cuts need."
+    )
+    blocks: int | None = Field(
+        None, ge=1, le=1_000_000, description="Blocks of epochs in which flows are constant; by default one an epoch."
+    )
+    side: Literal["restrict", "relax"] = Field(
+        "restrict", description="Blocks that give a schedule, or that prove that more epochs are needed."
+    )
