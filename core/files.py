@@ -1,6 +1,6 @@
-"""Files that are written whole or not at all: the one way in which cwb writes what somebody has asked for.
+"""Files that are read whole up to a limit, and written whole or not at all: the one way in which cwb writes for somebody.
 
-The content goes to a new file in the same folder, whose name nobody can guess and which nobody else can have made; it
+What is written goes to a new file in the same folder, whose name nobody can guess and which nobody else can have made; it
 is brought to the disk, and renamed. So no reader sees half a file, of several writers one wins as a whole, and nothing
 is written through a link that somebody has put in the way. A link that is there on purpose stays: what it leads to is
 replaced. Devices, pipes and what stdout and stderr go to are written to, since there is nothing to replace.
@@ -14,12 +14,48 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from .errors import InputError
 
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
 #: Follow no link where a file is opened; not every system can.
 NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
+
+
+def read_whole(path: Path | Traversable, most: int, kind: str) -> bytes:
+    """Read a file, unless it has more than so many bytes.
+
+    Parameters
+    ----------
+    path : Path or Traversable
+        The file.
+    most : int
+        A larger file is rejected before it is read.
+    kind : str
+        What is expected where there is a directory, such as ``a JSON file``.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is larger; the caller names the file.
+    """
+    try:
+        if path.is_dir():
+            raise InputError(f"is a directory; expected {kind}")
+        if isinstance(path, Path) and (size := path.stat().st_size) > most:
+            raise InputError(f"{size:,} bytes; expected at most {most:,}")
+        with path.open("rb") as stream:
+            raw = stream.read(most + 1)
+    except OSError as error:
+        raise InputError((error.strerror or "cannot be read").lower()) from None
+    except ValueError:
+        raise InputError("cannot be read: no file has such a name") from None
+    if len(raw) > most:
+        raise InputError(f"more than {most:,} bytes")
+    return raw
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from ..core.errors import InputError
+from ..core.files import read_whole
 
 #: A parser in Python reads this much in a fraction of a second; configuration files are a thousand times smaller.
 MAX_YAML_BYTES = 64 * 2**10
@@ -30,17 +31,7 @@ def read_text(path: Path, max_bytes: int) -> str:
     InputError
         If it cannot be read, is larger, or is not UTF-8 text; the caller names the file.
     """
-    try:
-        if path.is_dir():
-            raise InputError("is a directory; expected a text file")
-        if (size := path.stat().st_size) > max_bytes:
-            raise InputError(f"{size:,} bytes; expected at most {max_bytes:,}")
-        with path.open("rb") as stream:
-            raw = stream.read(max_bytes + 1)
-    except OSError as error:
-        raise InputError((error.strerror or "cannot be read").lower()) from None
-    if len(raw) > max_bytes:
-        raise InputError(f"more than {max_bytes:,} bytes")
+    raw = read_whole(path, max_bytes, "a text file")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -18,6 +18,7 @@ from .. import instances
 from ..core.collective import CollectiveKind
 from ..core.errors import InputError, located, shown
 from ..core.fields import Duration, Strict, validated
+from ..core.files import read_whole
 from ..core.text import did_you_mean
 from ..core.units import UnitKind, parse
 from .messages import is_messages
@@ -245,15 +246,7 @@ def is_file(path: Path) -> bool:
 
 def _read(path: Path | Traversable, source: str) -> SuiteFile:
     with located(source=source):
-        try:
-            with path.open("rb") as stream:
-                raw = stream.read(MAX_FILE_BYTES + 1)
-        except OSError as error:
-            raise InputError((error.strerror or "cannot be read").lower()) from None
-        except ValueError:
-            raise InputError("cannot be read: no file has such a name") from None
-        if len(raw) > MAX_FILE_BYTES:
-            raise InputError(f"more than {MAX_FILE_BYTES:,} bytes; expected a suite")
+        raw = read_whole(path, MAX_FILE_BYTES, "a suite")
         try:
             data: dict[str, Any] = tomllib.loads(raw.decode())
         except UnicodeDecodeError:

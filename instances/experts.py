@@ -11,6 +11,7 @@ from typing import Any
 
 from ..core.errors import InputError, located, shown
 from ..core.fields import validated
+from ..core.files import read_whole
 from ..core.instance import Instance
 from .expression import Expression
 from .schema import InstanceFile
@@ -109,12 +110,9 @@ def read_loads(path: Path) -> tuple[tuple[Fraction, ...], ...]:
         If it cannot be read, or a cell is no number; names the file, the row and the cell.
     """
     with located(source=str(path)):
+        raw = read_whole(path, _MAX_BYTES, "a CSV file")
         try:
-            if path.stat().st_size > _MAX_BYTES:
-                raise InputError(f"more than {_MAX_BYTES:,} bytes")
-            rows = [row for row in csv.reader(path.read_text(encoding="utf-8-sig").splitlines()) if row]
-        except OSError as error:
-            raise InputError((error.strerror or "cannot be read").lower()) from None
+            rows = [row for row in csv.reader(raw.decode("utf-8-sig").splitlines()) if row]
         except (ValueError, csv.Error) as error:
             raise InputError(f"not a CSV file: {error}") from None
         return tuple(tuple(_number(cell, f"[{r}][{c}]") for c, cell in enumerate(row)) for r, row in enumerate(rows))

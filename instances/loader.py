@@ -13,6 +13,7 @@ from typing import Any
 from ..core.errors import InputError, located, shown
 from ..core.fabric import Fabric, looks_like_fabric, parse_fabric
 from ..core.fields import validated
+from ..core.files import read_whole
 from ..core.instance import Instance
 from ..core.strict_json import parse_json
 from ..core.text import did_you_mean
@@ -210,19 +211,7 @@ def read_json(path: Path | Traversable) -> Any:
     InputError
         If it cannot be read or is not such JSON; names the line and column.
     """
-    try:
-        if path.is_dir():
-            raise InputError("is a directory; expected a JSON file")
-        if isinstance(path, Path) and (size := path.stat().st_size) > MAX_FILE_BYTES:
-            raise InputError(f"{size:,} bytes; expected at most {MAX_FILE_BYTES:,}")
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise InputError((error.strerror or "cannot be read").lower()) from None
-    except ValueError:
-        raise InputError("cannot be read: no file has such a name") from None
-    if len(raw) > MAX_FILE_BYTES:
-        raise InputError(f"more than {MAX_FILE_BYTES:,} bytes")
+    raw = read_whole(path, MAX_FILE_BYTES, "a JSON file")
     if len(raw) > 8 * TOLD:
         say(f"reading {len(raw):,} bytes")
     return parse_json(raw, MAX_KEYS)

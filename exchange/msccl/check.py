@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import located
+from ...core.files import read_whole
 from .dialects import DEFAULT_MAX_BYTES, DIALECTS, MAX_CHILDREN, Dialect
 from .findings import Finding, Findings
 from .interpreter import execute
@@ -15,7 +16,7 @@ from .lint import RULES, lint
 from .outcome import check_outcome
 from .program import Algorithm
 from .quirks import quirks
-from .read import parse_algorithm, read_bytes
+from .read import MAX_BYTES, parse_algorithm
 
 #: A program that breaks one of these rules cannot be run.
 _NEEDED = ("gpus", "peers", "loop", "types", "counts", "peerless", "buffer_names", "connections", "chains")
@@ -83,7 +84,7 @@ def check_file(path: Path, dialects: Sequence[Dialect]) -> Checked:
         If it cannot be read, see :func:`~.read.read_algorithm`.
     """
     with located(source=str(path)):
-        raw = read_bytes(path)
+        raw = read_whole(path, MAX_BYTES, "an XML file")
         algorithm = parse_algorithm(raw)
     return check_algorithm(algorithm, dialects, path, quirks(raw))
 

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from ...core.errors import InputError, located, shown
+from ...core.files import read_whole
 from ..xml import feed_xml
 from .program import Algorithm, Block, Gpu, Step
 
@@ -40,26 +41,6 @@ def number(text: str) -> int:
     return -value if sign == "-" else value
 
 
-def read_bytes(path: Path) -> bytes:
-    """Read the file, unless it is larger than :data:`MAX_BYTES`.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
-    """
-    try:
-        if path.is_dir():
-            raise InputError("is a directory; expected an XML file")
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError((error.strerror or "cannot be read").lower()) from None
-    if len(raw) > MAX_BYTES:
-        raise InputError(f"more than {MAX_BYTES:,} bytes")
-    return raw
-
-
 def read_algorithm(path: Path) -> Algorithm:
     """Read a file.
 
@@ -69,7 +50,7 @@ def read_algorithm(path: Path) -> Algorithm:
         If it cannot be read, is no XML, or lacks an element or attribute: names the file and the place.
     """
     with located(source=str(path)):
-        return parse_algorithm(read_bytes(path))
+        return parse_algorithm(read_whole(path, MAX_BYTES, "an XML file"))
 
 
 def parse_algorithm(raw: bytes) -> Algorithm:

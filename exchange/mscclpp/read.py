@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import InputError, located, shown
+from ...core.files import read_whole
 from ...core.strict_json import parse_json
 from .plan import SWITCH, Block, Buffer, Channel, Gpu, Op, Plan, Remote
 
@@ -51,14 +52,7 @@ def read_plan(path: Path) -> Plan:
         If it cannot be read or is no plan: names the file and the place.
     """
     with located(source=str(path)):
-        try:
-            with path.open("rb") as stream:
-                raw = stream.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise InputError((error.strerror or "cannot be read").lower()) from None
-        if len(raw) > MAX_BYTES:
-            raise InputError(f"more than {MAX_BYTES:,} bytes")
-        return parse_plan(raw)
+        return parse_plan(read_whole(path, MAX_BYTES, "a plan"))
 
 
 def parse_plan(raw: bytes) -> Plan:

@@ -253,7 +253,7 @@ def test_instances_beside_the_suite(write: Write, tmp_path: Path) -> None:
         ("a = 1\na = 2", "not TOML: .*end of document"),
         (f"a = {'[' * 100_000}", "not TOML"),
         (GRID + f"seeds = {list(range(400))}\noptions.a = {list(range(400))}", r"grid\[0\]: more than 100,000 cells"),
-        (" " * (2**20 + 1), "more than 1,048,576 bytes"),
+        (" " * (2**20 + 1), "1,048,577 bytes; expected at most 1,048,576"),
     ],
 )
 def test_bad_suites(text: str, problem: str, write: Write) -> None:

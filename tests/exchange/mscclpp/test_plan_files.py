@@ -97,7 +97,7 @@ def test_files_are_bounded(tmp_path, monkeypatch):
     path = tmp_path / "a.json"
     path.write_bytes(b" " * 100)
     monkeypatch.setattr(read, "MAX_BYTES", 10)
-    with pytest.raises(InputError, match="more than 10 bytes"):
+    with pytest.raises(InputError, match="bytes; expected at most 10"):
         read_plan(path)
     with pytest.raises(InputError, match="no such file"):
         read_plan(tmp_path / "b.json")
