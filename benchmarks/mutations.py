@@ -2,6 +2,7 @@
 
     python benchmarks/mutations.py                  # 20 of each of 8 mutations on each of 19 families
     python benchmarks/mutations.py --each 200 --seed 7
+    python benchmarks/mutations.py --compiled       # by the loops that check millions of sends
 
 A change matters if a second, slow verifier (tests/schedules/verify/slow_replay.py: dictionaries and counters) finds the schedule wrong. Every
 change that matters must be caught, and nothing else refused; exit status 1 otherwise.
@@ -16,6 +17,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from cwb.core import kernel
 from cwb.schedules.verify import verify
 from rich.console import Console
 from rich.table import Table
@@ -32,7 +34,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--each", type=int, default=20, help="mutants of each kind per family")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--compiled", action="store_true", help="use compiled loops however few the sends are")
     options = parser.parse_args()
+    if options.compiled:
+        kernel.WORTH_CODE = kernel.WORTH_COMPILER = 1
     began = perf_counter()
     counts: Counter[tuple[str, str, str]] = Counter()
     refused: list[str] = []

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from .collective import CollectiveKind, Demand
 from .errors import InputError
@@ -24,17 +28,33 @@ class Everyone(tuple[int, ...]):
         return self._hash
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Conditions:
-    """Bytes of every kind of data that a demand moves.
+    """Every kind of data that a demand moves, by columns; there is equally much of each, and each is named once.
 
     Parameters
     ----------
-    bytes_of : mapping of Condition to Fraction
-        Total size of the data with these holders and receivers. Data that nobody lacks is left out.
+    groups : tuple of tuple of int
+        Sets of ranks, each sorted.
+    held, needed : array of int, shape (kinds,)
+        The groups that hold the data at the start, and need it in the end. Data that nobody lacks is left out.
+    reduced : bool
+        Whether contributions are summed.
+    size : Fraction
+        Bytes of the data of each kind.
     """
 
-    bytes_of: Mapping[Condition, Fraction]
+    groups: tuple[tuple[int, ...], ...]
+    held: Any
+    needed: Any
+    reduced: bool
+    size: Fraction
+
+    @cached_property
+    def bytes_of(self) -> Mapping[Condition, Fraction]:
+        """Bytes of every kind of data."""
+        pairs = zip(self.held.tolist(), self.needed.tolist(), strict=True)
+        return {(self.groups[held], self.groups[needed], self.reduced): self.size for held, needed in pairs}
 
 
 def conditions(demand: Demand, npus: int) -> Conditions:
@@ -54,34 +74,39 @@ def conditions(demand: Demand, npus: int) -> Conditions:
         If the group has fewer than two ranks.
     """
     ranks = tuple(range(npus)) if demand.ranks is None else demand.ranks
-    if len(ranks) < 2:
+    count = len(ranks)
+    if count < 2:
         raise InputError("a collective needs at least two ranks", place="collective.ranks")
-    everyone = Everyone(sorted(ranks))
-    root = ranks[0]
-    part = demand.size_bytes / len(ranks)
-    found: dict[Condition, Fraction]
+    everyone, root = Everyone(sorted(ranks)), ranks[0]
+    part, each = demand.size_bytes / count, np.arange(count)
+    # The rank at each position alone, and at position ``count`` all of them.
+    groups: tuple[tuple[int, ...], ...] = (*((rank,) for rank in everyone), everyone)
+    all_, first = np.full(count, count), np.full(count, everyone.index(root))
+    others = each[each != first[0]]
+    summed, size = False, part
     match demand.collective:
         case CollectiveKind.ALL_GATHER:
-            found = {((r,), everyone, False): part for r in everyone}
+            held, needed = each, all_
         case CollectiveKind.REDUCE_SCATTER:
-            found = {(everyone, (r,), True): part for r in everyone}
+            held, needed, summed = all_, each, True
         case CollectiveKind.ALL_REDUCE:
-            found = {(everyone, everyone, True): demand.size_bytes}
+            held, needed, summed, size = all_[:1], all_[:1], True, demand.size_bytes
         case CollectiveKind.LATE_ALL_REDUCE:
-            share = demand.size_bytes / (len(ranks) - 1)
-            found = {(tuple(sorted((root, r))), everyone, True): share for r in everyone if r != root}
+            groups = (*(tuple(sorted((root, rank))) for rank in everyone), everyone)
+            held, needed, summed, size = others, all_[1:], True, demand.size_bytes / (count - 1)
         case CollectiveKind.ALL_TO_ALL:
-            found = {((s,), (t,), False): part for s in everyone for t in everyone if s != t}
+            source, target = np.divmod(np.arange(count * count), count)
+            held, needed = source[source != target], target[source != target]
         case CollectiveKind.BROADCAST:
-            found = {((root,), everyone, False): demand.size_bytes}
+            held, needed, size = first[:1], all_[:1], demand.size_bytes
         case CollectiveKind.REDUCE:
-            found = {(everyone, (root,), True): demand.size_bytes}
+            held, needed, summed, size = all_[:1], first[:1], True, demand.size_bytes
         case CollectiveKind.GATHER:
-            found = {((r,), (root,), False): part for r in everyone if r != root}
+            held, needed = others, first[1:]
         case CollectiveKind.SCATTER:
-            found = {((root,), (r,), False): part for r in everyone if r != root}
+            held, needed = first[1:], others
         case CollectiveKind.POINT_TO_POINT:
-            if len(ranks) != 2:
+            if count != 2:
                 raise InputError("a point-to-point message has two ranks", place="collective.ranks")
-            found = {((ranks[0],), (ranks[1],), False): demand.size_bytes}
-    return Conditions(found)
+            held, needed, size = first[:1], others, demand.size_bytes
+    return Conditions(groups, held, needed, summed, size)

@@ -22,6 +22,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 #: Where compiled code is kept; empty for nowhere.
 CACHE_VARIABLE = "CWB_CACHE_DIR"
 
+#: Turns from which on a compiled loop is worth loading the compiler, which takes half a second, or its code alone.
+WORTH_COMPILER, WORTH_CODE = 200_000, 20_000
+
 Seconds = Callable[[], float]
 
 _meter: ContextVar[tuple[Allowance, Seconds] | None] = ContextVar("meter", default=None)
@@ -35,6 +38,11 @@ def kernel(function: Function) -> Function:
     Its globals may be other kernels, which are compiled with it, numbers and modules.
     """
     return _Kernel(function)  # type: ignore[return-value]
+
+
+def worth_compiling(turns: int) -> bool:
+    """Whether a loop of so many turns is done sooner by compiled code than by arrays or as Python runs it."""
+    return turns >= (WORTH_CODE if "numba" in sys.modules else WORTH_COMPILER)
 
 
 def interpreted(function: Function) -> Function:

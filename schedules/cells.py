@@ -1,13 +1,21 @@
-"""Numbers of cells, pairs of chunk and node, of which neighbouring sends use neighbouring ones."""
+"""Tables over cells, pairs of chunk and node, for compiled passes over the sends of a schedule."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from ..core.schedule import Sends
+from ..core.kernel import kernel
+from ..core.ragged import offsets
+from ..core.schedule import Ints, Sends
 
 #: Sends that are looked at.
 _SAMPLE = 2**16
+
+#: Cells for every send up to which one table of all cells is smaller than what else is kept of the sends.
+_CELLS = 4
 
 
 def strides(sends: Sends, chunks: int, nodes: int) -> tuple[int, int]:
@@ -18,3 +26,95 @@ def strides(sends: Sends, chunks: int, nodes: int) -> tuple[int, int]:
     """
     together = np.count_nonzero(np.diff(sends.target[:_SAMPLE]) == 0)
     return (1, chunks) if 2 * together > min(len(sends), _SAMPLE) else (nodes, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """Chunks that share a table of cells: all of them, or one after the other where the table would be too large.
+
+    Parameters
+    ----------
+    per_chunk, per_node : int
+        What a chunk of the batch, from 0, and a node count in the number of their cell.
+    cells : int
+        Cells of the largest batch.
+    chunk, send : array of int, shape (batches + 1,)
+        First chunk of every batch, and its first place in ``order``.
+    order : array of int
+        Sends, batch by batch; empty where they are in this order already.
+    """
+
+    per_chunk: int
+    per_node: int
+    cells: int
+    chunk: Ints
+    send: Ints
+    order: Ints
+
+    @classmethod
+    def of(cls, sends: Sends, chunks: int, nodes: int) -> Batches:
+        """Cut the chunks into batches."""
+        order = np.zeros(0, dtype=np.int64)
+        if chunks * nodes <= _CELLS * len(sends):
+            whole = np.array([0, chunks]), np.array([0, len(sends)])
+            return cls(*strides(sends, chunks, nodes), chunks * nodes, *whole, order)
+        if (sends.chunk[1:] < sends.chunk[:-1]).any():
+            order = np.argsort(sends.chunk, kind="stable")
+        send = offsets(np.bincount(sends.chunk, minlength=chunks))
+        return cls(nodes, 1, nodes, np.arange(chunks + 1), send, order)
+
+    @property
+    def columns(self) -> tuple[int, int, Ints, Ints, Ints]:
+        """For compiled loops."""
+        return self.per_chunk, self.per_node, self.chunk, self.send, self.order
+
+
+def numbered_slots(sends: Sends, chunks: int, nodes: int) -> tuple[Any, Any, int]:
+    """Numbers of the cells that sends write to.
+
+    Returns
+    -------
+    tuple of (array of int, array of int, int)
+        For every send the number of its chunk at its source, -1 where that is never written to, and at its target; and
+        how many there are.
+    """
+    kind = np.int32 if len(sends) < 2**31 else np.int64
+    batches = Batches.of(sends, chunks, nodes)
+    waits, feeds = np.empty(len(sends), dtype=kind), np.empty(len(sends), dtype=kind)
+    table = np.full(batches.cells, -1, dtype=kind)
+    count = _number(*batches.columns, sends.chunk, sends.source, sends.target, table, waits, feeds)
+    return waits, feeds, int(count)
+
+
+@kernel
+def _number(
+    per_chunk: int,
+    per_node: int,
+    first_chunk: Any,
+    first_send: Any,
+    order: Any,
+    chunk: Any,
+    source: Any,
+    target: Any,
+    table: Any,
+    waits: Any,
+    feeds: Any,
+) -> int:
+    """Number batch by batch, and count."""
+    count = 0
+    for batch in range(len(first_chunk) - 1):
+        base, places = first_chunk[batch] * per_chunk, range(first_send[batch], first_send[batch + 1])
+        for place in places:
+            send = order[place] if len(order) else place
+            cell = chunk[send] * per_chunk + target[send] * per_node - base
+            if table[cell] < 0:
+                table[cell] = count
+                count += 1
+            feeds[send] = table[cell]
+        for place in places:
+            send = order[place] if len(order) else place
+            waits[send] = table[chunk[send] * per_chunk + source[send] * per_node - base]
+        for place in places:
+            send = order[place] if len(order) else place
+            table[chunk[send] * per_chunk + target[send] * per_node - base] = -1
+    return count

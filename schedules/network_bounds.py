@@ -9,8 +9,11 @@ import heapq
 from fractions import Fraction
 from math import lcm
 
+import numpy as np
+
 from ..core.bounds import CutCertificate, DistanceCertificate, LengthCertificate, PartitionCertificate
-from ..core.conditions import Condition
+from ..core.collective import Demand
+from ..core.conditions import Condition, conditions
 from ..core.errors import InputError
 from ..core.instance import Instance
 from ..core.topology import Topology
@@ -33,8 +36,8 @@ def recomputed_cut_bound(instance: Instance, certificate: CutCertificate) -> Fra
         if not 0 <= node < len(topology.nodes):
             raise InputError(f"node {node} of {len(topology.nodes)}", place=f"certificate.nodes[{index}]")
     inside = frozenset(certificate.nodes)
-    inner = _Inside(frozenset(rank for rank, node in enumerate(topology.rank_nodes) if node in inside))
-    crossing = sum((size for c, size in demanded(instance).items() if _must_leave(c, inner)), Fraction(0))
+    ranks = frozenset(rank for rank, node in enumerate(topology.rank_nodes) if node in inside)
+    crossing = sum((_leaving_bytes(demand, instance.npus, ranks) for demand in instance.demands), Fraction(0))
     ends = zip(topology.links, topology.link_ends, strict=True)
     leaving = [link for link, (a, b) in ends if a in inside and b not in inside]
     if not crossing:
@@ -151,25 +154,13 @@ def _topology(instance: Instance) -> Topology:
     return instance.network
 
 
-class _Inside:
-    """Which groups of ranks have members inside a set; every group is looked at once, as many conditions share it."""
-
-    def __init__(self, ranks: frozenset[int]) -> None:
-        self._ranks = ranks
-        self._known: dict[tuple[int, ...], tuple[bool, bool]] = {}
-
-    def some_all(self, group: tuple[int, ...]) -> tuple[bool, bool]:
-        """Whether some and whether all of a group are inside."""
-        if (found := self._known.get(group)) is None:
-            members = [rank in self._ranks for rank in group]
-            found = self._known[group] = any(members), all(members)
-        return found
-
-
-def _must_leave(condition: Condition, inside: _Inside) -> bool:
-    held, needed, reduced = condition
-    some, every = inside.some_all(held)
-    return (some if reduced else every) and not inside.some_all(needed)[1]
+def _leaving_bytes(demand: Demand, npus: int, inside: frozenset[int]) -> Fraction:
+    """Bytes of a demand that must leave a set of ranks."""
+    asked = conditions(demand, npus)
+    members = [[rank in inside for rank in group] for group in asked.groups]
+    some, every = np.array([any(each) for each in members]), np.array([all(each) for each in members])
+    from_inside = (some if asked.reduced else every)[asked.held]
+    return int(np.count_nonzero(from_inside & ~every[asked.needed])) * asked.size
 
 
 def _must_travel(condition: Condition, source: int, target: int) -> bool:

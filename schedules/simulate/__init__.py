@@ -5,6 +5,7 @@
 ``timing``           how a chunk passes a link in each mode
 ``levels``           whole levels at once, where nobody overtakes
 ``compiled_levels``  the same for millions of sends, compiled
+``in_order``         the same for schedules that fix the order
 ``windows``          whole windows of time at once, where much happens in them
 ``events``           hop by hop, for everything else, and for schedules that fix the order
 ``fair``             flows that share links, max-min fairly

@@ -42,7 +42,7 @@ def _played(
     """Fill in the times, where there is room for them."""
     sends = transfers.sends
     starts = np.flatnonzero(np.diff(transfers.leaves, prepend=-1)).tolist()
-    seconds, busy, latest = _durations(transfers, wires), np.zeros(len(wires)), 0.0
+    seconds, busy, latest = durations(transfers.chunk_bytes, wires), np.zeros(len(wires)), 0.0
     complete, free = np.zeros(transfers.slots), np.zeros(len(wires))
     asked, asked_by = np.full(len(wires), -1.0), np.full(len(wires), -1, dtype=np.int64)
     how = rules.streaming, rules.contended, rules.hold_latency
@@ -56,12 +56,12 @@ def _played(
     return latest, busy
 
 
-def _durations(transfers: Transfers, wires: Wires) -> tuple[Any, Any, Any, Any, Any]:
+def durations(chunk_bytes: Floats, wires: Wires) -> tuple[Any, Any, Any, Any, Any]:
     """What chunks take on links: by sizes and rates, or by bytes and bandwidths where the table is empty."""
     if isinstance(wires, Counted):
-        return wires.table, wires.size_of, wires.rate_of, transfers.chunk_bytes, wires.bandwidth_Bps
+        return wires.table, wires.size_of, wires.rate_of, chunk_bytes, wires.bandwidth_Bps
     none = np.zeros(0, dtype=np.int64)
-    return np.zeros((0, 0)), none, none, transfers.chunk_bytes, wires.bandwidth_Bps
+    return np.zeros((0, 0)), none, none, chunk_bytes, wires.bandwidth_Bps
 
 
 @kernel

@@ -1,90 +1,208 @@
-"""Compiled simulation of sends in the order in which links serve them, for schedules of millions of sends."""
+"""Compiled simulation of schedules in time, whose sends links serve in the order of their starts; of millions of sends."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...core.kernel import kernel
-from .gates import gates_of
+from ...core.schedule import Floats, Schedule
+from ..cells import numbered_slots
+from .compiled_levels import durations
 from .network import Wires
+from .order import served_order
 from .timing import Rules, Timeline
-from .transfers import Transfers
+from .transfers import SAME_TIME
 
 
-def compiled_in_order(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline | None:
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What a compiled simulation adds up to.
+
+    Parameters
+    ----------
+    latest, alone : float
+        When the last byte arrived, and when without congestion; 0 where that was not asked for.
+    busy : array of float, shape (links,)
+        How long every link is held.
+    timeline : Timeline
+        Times of all sends and hops, in the order of the schedule; empty where they were not asked for.
+    """
+
+    latest: float
+    alone: float
+    busy: Floats
+    timeline: Timeline
+
+
+def compiled_in_order(
+    schedule: Schedule, nodes: int, wires: Wires, rules: Rules, *, keep: bool, unaware: bool = False
+) -> Played | None:
     """Simulate one send after the other; None if one waits for another one that comes later in the order.
 
     Parameters
     ----------
-    transfers : Transfers
-        What is sent, in the order in which links serve it.
+    schedule : Schedule
+        What is sent; all numbers are in range.
+    nodes : int
+        Number of nodes of the network.
     wires : Wires
-        The links.
+        The links; no bandwidth varies over time.
     rules : Rules
         How chunks pass them.
+    keep : bool
+        Whether the times of all sends and hops are wanted.
+    unaware : bool
+        Whether to simulate without congestion too.
     """
-    sends, gates = transfers.sends, gates_of(transfers)
-    gate = np.empty(len(sends), dtype=np.int64)
-    gate[gates.members] = np.repeat(np.arange(len(gates.missing)), np.diff(gates.member_offset))
-    chunk = np.repeat(sends.chunk, sends.hops)
-    serialization = wires.passing_s(transfers.chunk_bytes, chunk, sends.path_links)
-    times = [np.zeros(len(column)) for column in (sends, sends.path_links, sends.path_links)]
-    columns = (sends.path_offset, sends.path_links, serialization, wires.latency_s)
-    waits = (gate, gates.fed_by, gates.following, gates.missing, gates.opens_s)
-    how = (rules.streaming, rules.contended, rules.hold_latency)
-    return Timeline(*times) if _run(*columns, *waits, *how, *times) else None
+    sends, same = schedule.sends, SAME_TIME * float(schedule.end_s.max(initial=0.0))
+    table, size_of, rate_of, chunk_bytes, bandwidth = durations(schedule.chunks.sizes_bytes, wires)
+    waits, feeds, slots = numbered_slots(sends, len(schedule.chunks), nodes)
+    plan, following = np.empty((len(sends), 4), dtype=waits.dtype), np.zeros(0, dtype=waits.dtype)
+    given = schedule.start_s, schedule.end_s, same
+    columns = sends.path_offset, sends.path_links, sends.chunk
+    many = _planned(waits, feeds, slots, *columns, *given, size_of, plan)
+    order = served_order(schedule.start_s, schedule.end_s)
+    if many:
+        following = _following(order, feeds, slots, schedule.end_s)
+    del waits, feeds
+    sizes = [len(sends), len(sends.path_links), len(sends.path_links)] if keep else [0, 0, 0]
+    times, busy = [np.empty(size) for size in sizes], np.zeros(len(wires))
+    came = np.full((len(sends), 2 if unaware else 1), -1.0)
+    how = rules.streaming, rules.contended, rules.hold_latency
+    of_links = table, rate_of, chunk_bytes, bandwidth, wires.latency_s
+    latest = _run(order, plan, following, sends.path_links, *given, *of_links, *how, came, busy, *times)
+    return None if latest[0] < 0 else Played(*latest, busy, Timeline(*times))
+
+
+@kernel
+def _planned(
+    waits: Any,
+    feeds: Any,
+    slots: int,
+    offset: Any,
+    links: Any,
+    chunk: Any,
+    start: Any,
+    end: Any,
+    same: float,
+    size_of: Any,
+    plan: Any,
+) -> bool:
+    """Put side by side what is needed of each send; tell whether a slot is fed more than once.
+
+    What it waits for: a send, -1 for nothing, or -2 less the slot if that is fed more than once. The number of its
+    links, and the place of the first one, or that one where all have one. The row of its size, or its chunk.
+    """
+    single = len(links) == len(feeds)
+    first, many = np.full(slots, -1, dtype=feeds.dtype), False
+    for send in range(len(feeds)):
+        many |= first[feeds[send]] != -1
+        first[feeds[send]] = send if first[feeds[send]] == -1 else -2
+    for send in range(len(feeds)):
+        feeder = first[waits[send]] if waits[send] >= 0 else -1
+        if feeder == -2:
+            feeder = -2 - waits[send]
+        elif feeder >= 0 and end[feeder] - same > start[send]:
+            feeder = -1
+        plan[send, 0], plan[send, 1] = feeder, offset[send + 1] - offset[send]
+        plan[send, 2] = links[send] if single else offset[send]
+        plan[send, 3] = size_of[chunk[send]] if len(size_of) else chunk[send]
+    return many
+
+
+@kernel
+def _following(order: Any, feeds: Any, slots: int, end: Any) -> Any:
+    """For each send the one that feeds the same slot next, by the given ends, and -1; then the first one of every slot."""
+    sends = len(order)
+    following = np.full(sends + slots, -1, dtype=feeds.dtype)
+    for place in range(sends):
+        send = order[sends - 1 - place]
+        before = sends + feeds[send]
+        while following[before] >= 0 and end[following[before]] < end[send]:
+            before = following[before]
+        following[send], following[before] = following[before], send
+    return following
 
 
 @kernel
 def _run(
-    offset: Any,
-    links: Any,
-    serialization: Any,
-    latency: Any,
-    gate: Any,
-    fed_by: Any,
+    order: Any,
+    plan: Any,
     following: Any,
-    missing: Any,
-    opens: Any,
+    links: Any,
+    start: Any,
+    end: Any,
+    same: float,
+    table: Any,
+    rate_of: Any,
+    chunk_bytes: Any,
+    bandwidth: Any,
+    latency: Any,
     streaming: bool,
     contended: bool,
     hold_latency: bool,
-    end: Any,
+    came: Any,
+    busy: Any,
+    ends: Any,
     hop_start: Any,
     hop_end: Any,
-) -> bool:
-    """Fill in the times; see :class:`~cwb.schedules.simulate.timing.Rules`."""
-    free = np.zeros(len(latency))
-    ready = np.zeros(len(missing), dtype=np.bool_)
-    for first in range(len(missing)):  # what waits for nothing, and what waits behind it for nothing else
-        at = first
-        while at >= 0 and missing[at] == 0 and not ready[at]:
-            ready[at] = True
-            at = following[at]
-            if at >= 0:
-                missing[at] -= 1
-    for send in range(len(gate)):
-        if missing[gate[send]]:
-            return False
-        head = tail = opens[gate[send]]
-        for entry in range(offset[send], offset[send + 1]):
-            link = links[entry]
-            begin = head if streaming else tail
-            begin = max(begin, free[link])
-            last = max(begin + serialization[entry], tail)
+) -> tuple[float, float]:
+    """Fill in the times; see :class:`~cwb.schedules.simulate.timing.Rules`.
+
+    ``came`` is when a send has arrived, with congestion and without; once more than one feed a slot and are waited for,
+    when it and all before it have.
+    """
+    free, latest, single = np.zeros(len(latency)), np.zeros(2), len(links) == len(order)
+    counted = np.arange(len(order), max(len(order), len(following))).astype(plan.dtype)
+    for send in order:
+        head = tail = clear = clear_tail = 0.0
+        last, hops, first, size = plan[send, 0], plan[send, 1], plan[send, 2], plan[send, 3]
+        if last < -1:
+            last = _last(-2 - last, start[send], counted, following, end, same, came)
+        if 0 <= last < len(order):
+            head = tail = came[last, 0]
+            clear = clear_tail = came[last, -1]
+        if last < -1 or head < 0:
+            latest[0] = -1.0
+            break
+        for entry in range(hops):
+            link = first if single else links[first + entry]
+            seconds = table[size, rate_of[link]] if len(table) else chunk_bytes[size] / bandwidth[link]
+            begin = max(head if streaming else tail, free[link])
+            done = max(begin + seconds, tail)
             if contended:
-                free[link] = last + latency[link] if hold_latency else last
-            hop_start[entry], hop_end[entry] = begin, last
-            head, tail = begin + latency[link], last + latency[link]
-        end[send] = tail
-        at, time = fed_by[send], tail
-        while at >= 0:
-            time = max(time, opens[at])
-            opens[at] = time
-            missing[at] -= 1
-            if missing[at]:
-                break
-            at = following[at]
-    return True
+                free[link] = done + latency[link] if hold_latency else done
+            busy[link] += done - begin
+            if len(hop_start):
+                at = send if single else first + entry
+                hop_start[at], hop_end[at] = begin, done
+            head, tail = begin + latency[link], done + latency[link]
+            clear, clear_tail = clear + latency[link], max(clear + seconds, clear_tail) + latency[link]
+        came[send, -1], came[send, 0] = clear_tail, tail
+        latest[0], latest[1] = max(latest[0], tail), max(latest[1], clear_tail)
+        if len(ends):
+            ends[send] = tail
+    return latest[0], latest[1]
+
+
+@kernel
+def _last(slot: int, start: float, counted: Any, following: Any, end: Any, same: float, came: Any) -> Any:
+    """Count what a send waits for at its slot, and give the last of it; a number of no send if there is none.
+
+    -2 if not all of it has been simulated, or rounding has mixed up the order.
+    """
+    last, sends = counted[slot], len(came)
+    if last < sends and end[last] - same > start:
+        return -2
+    after = following[last]
+    while after >= 0 and end[after] - same <= start:
+        if came[after, 0] < 0:
+            return -2
+        if last < sends:
+            came[after, 0], came[after, -1] = max(came[after, 0], came[last, 0]), max(came[after, -1], came[last, -1])
+        last, after = after, following[after]
+    counted[slot] = last
+    return last

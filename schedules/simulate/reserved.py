@@ -71,7 +71,7 @@ def simulate_reserved(
     columns = wires(network_of(instance))
     alone, own = _apart(transfers, columns, plan, float(overhead_s))
     timeline = timeline_of(alone, own, SimulationMode.CONGESTION_AWARE, hold_latency=model is LatencyModel.OCCUPANCY)
-    trace = trace_of(SimulationMode.CONGESTION_AWARE, alone, own, timeline)
+    trace = trace_of(SimulationMode.CONGESTION_AWARE, alone.sends, alone.chunk_bytes, own, timeline, alone.place)
     sends = transfers.sends
     seconds = np.repeat(transfers.chunk_bytes[sends.chunk], sends.hops) / columns.bandwidth_Bps[sends.path_links]
     return replace(trace, mode=SimulationMode.SHARES, link_busy_s=link_totals(len(columns), sends.path_links, seconds))

@@ -9,9 +9,10 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.instance import Instance
+from ...core.kernel import worth_compiling
 from ...core.orbits import TreeOrbits, written_out
 from ...core.ragged import offsets, ranges
-from ...core.schedule import Floats, Ints, Sends
+from ...core.schedule import Floats, Ints, Schedule, Sends
 from ...core.trace import SimulationMode, Trace
 from ...core.translated import TranslatedTrees
 from ...core.trees import TreePacking
@@ -19,16 +20,14 @@ from ..verify.translated import expand
 from .compiled_levels import compiled_levels, compiled_totals
 from .events import simulate_by_events, simulate_in_order
 from .fair import simulate_flows
+from .in_order import Played, compiled_in_order
 from .levels import simulate_by_levels
 from .network import Wires, network_of, wires
 from .occupancy import link_totals, occupied_s, utilization_over_time
 from .ticks import MOST_TICKS, Counted, counted
 from .timing import Rules, Timeline, rules
-from .transfers import Transfers, sends_of, transfers_of
+from .transfers import Transfers, checked_columns, sends_of, transfers_of
 from .windows import simulate_by_windows
-
-#: Sends from which on the simulation in order is compiled; what it needs takes a second to import.
-COMPILED = 200_000
 
 
 def simulate(
@@ -88,10 +87,14 @@ def simulate(
         return simulate_shares(instance, answer, pieces, hold_latency=hold_latency)
     if hold_latency and mode not in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         raise InputError(f"nothing holds a link in the mode {mode.value}", place="hold_latency")
-    transfers = transfers_of(instance, answer, barrier=barrier, pieces=pieces)
     columns = wires(network_of(instance), instance.timing)
+    if isinstance(answer, Schedule) and not barrier and pieces == 1 and mode is not SimulationMode.FAIR_SHARE:
+        found = _in_time(instance, answer, columns, rules(mode, hold_latency=hold_latency), keep=True)
+        if found is not None:
+            return trace_of(mode, answer.sends, answer.chunks.sizes_bytes, columns, found.timeline)
+    transfers = transfers_of(instance, answer, barrier=barrier, pieces=pieces)
     timeline = timeline_of(transfers, columns, mode, hold_latency=hold_latency)
-    return trace_of(mode, transfers, columns, timeline)
+    return trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,23 +131,49 @@ def totals(instance: Instance, answer: object, *, unaware: bool = False) -> Tota
     """
     if isinstance(answer, TranslatedTrees):
         answer = expand(instance, answer)
-    transfers = transfers_of(instance, answer)
     columns = wires(network_of(instance), instance.timing)
+    if isinstance(answer, Schedule):
+        played = _in_time(instance, answer, columns, rules(SimulationMode.CONGESTION_AWARE), unaware=unaware)
+        if played is not None:
+            return Totals(played.latest, played.busy, len(answer.sends), played.alone if unaware else None)
+    transfers = transfers_of(instance, answer)
     completion_s, busy_s = _total(transfers, columns, SimulationMode.CONGESTION_AWARE)
     alone_s = _total(transfers, columns, SimulationMode.ALPHA_BETA)[0] if unaware else None
     return Totals(completion_s, busy_s, len(transfers.sends), alone_s)
 
 
+def _in_time(
+    instance: Instance, answer: Schedule, columns: Wires, chosen: Rules, *, keep: bool = False, unaware: bool = False
+) -> Played | None:
+    """Simulate a schedule in time, compiled, in seconds; None where that is not worth while, or not exact."""
+    if columns.varying or not worth_compiling(len(answer.sends)):
+        return None
+    checked_columns(instance, answer)
+    links = counted(answer.chunks, len(answer.sends.path_links), columns, exact=False)
+    if isinstance(links, Counted) and links.exact:
+        return None
+    nodes = len(network_of(instance).nodes)
+    played = compiled_in_order(answer, nodes, links, chosen, keep=keep, unaware=unaware)
+    if played is None or not isinstance(links, Counted):
+        return played
+    timeline = links.in_seconds(played.timeline)
+    if timeline is None or played.latest >= MOST_TICKS:
+        return None
+    latest, alone = (float(Fraction(ticks) * links.unit_s) for ticks in (played.latest, played.alone))
+    return Played(latest, alone, played.busy * float(links.unit_s), timeline)
+
+
 def _total(transfers: Transfers, columns: Wires, mode: SimulationMode) -> tuple[float, Floats]:
     """When the last byte arrived, and how long every link was held."""
-    if len(transfers.sends) >= COMPILED and not transfers.fixed_order and not columns.varying:
-        links = counted(transfers, columns, exact=False)
+    if worth_compiling(len(transfers.sends)) and not transfers.fixed_order and not columns.varying:
+        links = counted(transfers, len(transfers.sends.path_links), columns, exact=False)
         unit_s = links.unit_s if isinstance(links, Counted) else Fraction(1)
         one_by_one = isinstance(links, Counted) and links.exact
         found = None if one_by_one else compiled_totals(transfers, links, rules(mode))
         if found is not None and found[0] < MOST_TICKS:
             return float(Fraction(found[0]) * unit_s), found[1] * float(unit_s)
-    trace = trace_of(mode, transfers, columns, timeline_of(transfers, columns, mode, hold_latency=False))
+    timeline = timeline_of(transfers, columns, mode, hold_latency=False)
+    trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
     return trace.completion_s, trace.link_busy_s
 
 
@@ -181,7 +210,7 @@ def timeline_of(transfers: Transfers, columns: Wires, mode: SimulationMode, *, h
         return simulate_flows(transfers, columns)
     chosen = rules(mode, hold_latency=hold_latency)
     for exact in (False, True):
-        wires = counted(transfers, columns, exact=exact)
+        wires = counted(transfers, len(transfers.sends.path_links), columns, exact=exact)
         timeline = _simulated(transfers, wires, chosen)
         if not isinstance(wires, Counted):
             return timeline
@@ -194,42 +223,37 @@ def _simulated(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
     """Choose the simulator: all of those that may be chosen give the same times."""
     one_by_one = isinstance(columns, Counted) and columns.exact
     if transfers.fixed_order or (one_by_one and not chosen.contended):
-        return _in_order(transfers, columns, chosen)
+        return simulate_in_order(transfers, columns, chosen)
     if one_by_one:
         return simulate_by_events(transfers, columns, chosen)
-    large = len(transfers.sends) >= COMPILED and not columns.varying
+    large = worth_compiling(len(transfers.sends)) and not columns.varying
     if (found := (compiled_levels if large else simulate_by_levels)(transfers, columns, chosen)) is not None:
         return found
     if not chosen.contended:
-        return _in_order(transfers, columns, chosen)
+        return simulate_in_order(transfers, columns, chosen)
     if (found := simulate_by_windows(transfers, columns, chosen)) is not None:
         return found
     return simulate_by_events(transfers, columns, chosen)
 
 
-def _in_order(transfers: Transfers, columns: Wires, chosen: Rules) -> Timeline:
-    """Simulate one send after the other; compiled where that is worth while."""
-    exact = isinstance(columns, Counted) and columns.exact
-    if len(transfers.sends) >= COMPILED and not columns.varying and not exact:
-        from .in_order import compiled_in_order
-
-        if (found := compiled_in_order(transfers, columns, chosen)) is not None:
-            return found
-    return simulate_in_order(transfers, columns, chosen)
-
-
-def trace_of(mode: SimulationMode, transfers: Transfers, columns: Wires, timeline: Timeline) -> Trace:
-    """Put the times back into the order of the answer."""
-    sends = transfers.sends
+def trace_of(
+    mode: SimulationMode,
+    sends: Sends,
+    chunk_bytes: Floats,
+    columns: Wires,
+    timeline: Timeline,
+    place: Ints | None = None,
+) -> Trace:
+    """Put the times of sends back into the order of the answer, where each has a place."""
     held = timeline.hop_end_s - timeline.hop_start_s
-    seconds = occupied_s(mode, sends, transfers.chunk_bytes, columns, held)
+    seconds = occupied_s(mode, sends, chunk_bytes, columns, held)
     busy = link_totals(len(columns), sends.path_links, seconds)
     start_s, end_s = timeline.hop_start_s[sends.path_offset[:-1]], timeline.end_s
     hop_start_s, hop_end_s = timeline.hop_start_s, timeline.hop_end_s
-    if transfers.place is not None:
-        hop_start_s = _replaced(sends, transfers.place, hop_start_s)
-        hop_end_s = _replaced(sends, transfers.place, hop_end_s)
-        back = np.argsort(transfers.place)
+    if place is not None:
+        hop_start_s = _replaced(sends, place, hop_start_s)
+        hop_end_s = _replaced(sends, place, hop_end_s)
+        back = np.argsort(place)
         start_s, end_s = start_s[back], end_s[back]
     return Trace(mode, start_s, end_s, hop_start_s, hop_end_s, busy, float(end_s.max(initial=0.0)))
 

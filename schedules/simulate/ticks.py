@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.schedule import Floats, Ints
+from ...core.schedule import Chunks, Floats, Ints
 from .network import Speeds, Wires
 from .timing import Timeline
 from .transfers import Transfers
@@ -71,13 +71,15 @@ class Counted(Wires):
         return Timeline(*(seconds_of(column, self.unit_s) for column in columns))
 
 
-def counted(transfers: Transfers, wires: Wires, *, exact: bool) -> Counted | Wires:
+def counted(sized: Transfers | Chunks, hops: int, wires: Wires, *, exact: bool) -> Counted | Wires:
     """Count the durations of a schedule in a unit that they have in common.
 
     Parameters
     ----------
-    transfers : Transfers
-        What is sent.
+    sized : Transfers or Chunks
+        The sizes of what is sent.
+    hops : int
+        Number of hops.
     wires : Wires
         The links.
     exact : bool
@@ -88,18 +90,18 @@ def counted(transfers: Transfers, wires: Wires, *, exact: bool) -> Counted | Wir
     Counted or Wires
         The links as they are where their numbers, or the sizes of chunks, are not known exactly.
     """
-    if transfers.units is None or not wires.links:
+    if sized.units is None or not wires.links:
         return wires
     rates, rate_of = _classes([link.bandwidth_Bps for link in wires.links])
     delays, delay_of = _classes([link.latency_s for link in wires.links])
-    sizes, size_of = np.unique(transfers.units, return_inverse=True)
+    sizes, size_of = np.unique(sized.units, return_inverse=True)
     if len(sizes) * len(rates) > MOST_DURATIONS:
         return wires
-    durations = [[size * transfers.unit_bytes / rate for rate in rates] for size in sizes.tolist()]
+    durations = [[size * sized.unit_bytes / rate for rate in rates] for size in sizes.tolist()]
     longest = max([*delays, *(d for row in durations for d in row)], default=Fraction(0)) or Fraction(1)
     unit = _common([*delays, *(d for row in durations for d in row)])
     many = exact or bool(wires.varying) or longest / unit >= MOST_TICKS
-    if many and not wires.varying and len(transfers.sends.path_links) > MOST_EXACT:
+    if many and not wires.varying and hops > MOST_EXACT:
         many, unit = False, longest
     kind: Any = object if many else np.float64
 

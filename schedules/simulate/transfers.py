@@ -15,18 +15,17 @@ import numpy as np
 from ...core.answers import BandwidthPlan
 from ...core.errors import InputError
 from ...core.instance import Instance
+from ...core.kernel import worth_compiling
 from ...core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
 from ...core.topology import Topology
 from ...core.trees import TreePacking
-from ..cells import strides
+from ..cells import numbered_slots, strides
 from .network import network_of
+from .order import served_order
 from .trees import tree_sends
 
 #: Given times that differ by less than this part of the schedule's length are the same.
 SAME_TIME = 1e-9
-
-#: Part of a given time that is taken for rounding, where the order of sends that start or end together is concerned.
-ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +105,7 @@ def transfers_of(instance: Instance, answer: object, *, barrier: bool = False, p
     if barrier and not isinstance(answer, StepSchedule):
         raise InputError("only schedules in steps have barriers", place="barrier")
     topology = network_of(instance)
-    sends, chunk_bytes, levels = _columns(instance, answer, pieces)
-    _check(sends, len(chunk_bytes), topology)
+    sends, chunk_bytes, levels = checked_columns(instance, answer, pieces)
     place = None
     if isinstance(answer, Schedule):
         leaves, arrives, place = _ranked(answer)
@@ -133,6 +131,13 @@ def _units(answer: object, pieces: int | Ints) -> tuple[Ints | None, Fraction]:
     if isinstance(answer, StepSchedule | Schedule):
         return answer.chunks.units, answer.chunks.unit_bytes
     return None, Fraction(1)
+
+
+def checked_columns(instance: Instance, answer: object, pieces: int | Ints = 1) -> tuple[Sends, Floats, Ints]:
+    """Sends, sizes of chunks, and levels of an answer whose numbers are in range."""
+    sends, chunk_bytes, levels = _columns(instance, answer, pieces)
+    _check(sends, len(chunk_bytes), network_of(instance))
+    return sends, chunk_bytes, levels
 
 
 def _columns(instance: Instance, answer: object, pieces: int | Ints) -> tuple[Sends, Floats, Ints]:
@@ -172,14 +177,8 @@ def _ranked(schedule: Schedule) -> tuple[Ints, Ints, Ints]:
     length = float(schedule.end_s.max()) if len(schedule.sends) else 0.0
     times = np.concatenate([schedule.start_s, schedule.end_s - SAME_TIME * length])
     ranks = np.unique(times, return_inverse=True)[1].astype(np.int64)
-    order = np.lexsort((_places(schedule.end_s), _places(schedule.start_s))).astype(np.int64)
+    order = np.asarray(served_order(schedule.start_s, schedule.end_s), dtype=np.int64)
     return ranks[: len(schedule.sends)], ranks[len(schedule.sends) :], order
-
-
-def _places(times_s: Floats) -> Ints:
-    """Rank times; those that differ by rounding alone are the same."""
-    values, where = np.unique(times_s, return_inverse=True)
-    return np.cumsum(np.diff(values, prepend=0.0) > ROUNDING * values)[where].astype(np.int64)
 
 
 def _slots(sends: Sends, chunks: int, nodes: int, *, barrier: bool) -> tuple[Ints, Ints, int]:
@@ -195,6 +194,9 @@ def _slots(sends: Sends, chunks: int, nodes: int, *, barrier: bool) -> tuple[Int
     waits_at, feeds = row + sends.source * per_node, row + sends.target * per_node
     if chunks * nodes <= 2 * len(sends):
         return waits_at, feeds, chunks * nodes + 1
+    if worth_compiling(len(sends)):
+        waiting, fed_slot, count = numbered_slots(sends, chunks, nodes)
+        return np.where(waiting >= 0, waiting, count).astype(np.int64), fed_slot.astype(np.int64), count + 1
     fed, slot = np.unique(feeds, return_inverse=True)
     found = np.searchsorted(fed, waits_at)
     known = found < len(fed)

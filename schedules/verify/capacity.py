@@ -12,9 +12,11 @@ one chunk at a time is the special case of windows that are as short as the chun
 from __future__ import annotations
 
 import heapq
+from typing import Any
 
 import numpy as np
 
+from ...core.kernel import kernel, worth_compiling
 from ...core.schedule import Chunks, Floats, Ints, Schedule
 from .network import Network
 from .order import TOLERANCE
@@ -26,8 +28,13 @@ def check_capacity(network: Network, schedule: Schedule, findings: Findings) -> 
     sends = schedule.sends
     if not len(sends):
         return
-    links, owner = sends.path_links, sends.hop_send
+    links, single = sends.path_links, len(sends.path_links) == len(sends)
     release, deadline = _windows(network, schedule)
+    owner = np.zeros(0, dtype=np.int64) if single else sends.hop_send
+    columns = release, deadline, schedule.end_s, sends.chunk, schedule.chunks.sizes_bytes, network.bandwidth_Bps
+    if worth_compiling(len(links)) and _in_turn(links, owner, *columns):
+        return
+    owner = sends.hop_send
     needed = schedule.chunks.sizes_bytes[sends.chunk][owner] / network.bandwidth_Bps[links]
     allowed = deadline + TOLERANCE * schedule.end_s[owner]
     order = np.lexsort((deadline, release, links))
@@ -42,9 +49,10 @@ def _windows(network: Network, schedule: Schedule) -> tuple[Floats, Floats]:
     """When the bytes of each hop can enter its link, at the earliest and at the latest."""
     sends = schedule.sends
     latency = network.latency_s[sends.path_links]
-    single = bool((sends.hops == 1).all())
-    before = np.zeros(len(latency)) if single else _latency_before(latency, sends.path_offset, sends.hops)
-    whole = latency if single else np.repeat(np.add.reduceat(latency, sends.path_offset[:-1]), sends.hops)
+    if len(latency) == len(sends):
+        return schedule.start_s, schedule.end_s - latency
+    before = _latency_before(latency, sends.path_offset, sends.hops)
+    whole = np.repeat(np.add.reduceat(latency, sends.path_offset[:-1]), sends.hops)
     owner = sends.hop_send
     return schedule.start_s[owner] + before, schedule.end_s[owner] - (whole - before)
 
@@ -56,6 +64,32 @@ def _latency_before(latency: Floats, offset: Ints, hops: Ints) -> Floats:
         at = offset[:-1][hops > hop] + hop
         before[at] = before[at - 1] + latency[at - 1]
     return before
+
+
+@kernel
+def _in_turn(
+    links: Any, owner: Any, release: Any, deadline: Any, end: Any, chunk: Any, sizes: Any, bandwidth: Any
+) -> bool:
+    """Whether every link meets all deadlines if it serves its hops as they come; without owners a send is its hop."""
+    first = np.zeros(len(bandwidth) + 1, dtype=np.int64)
+    for link in links:
+        first[link + 1] += 1
+    first = np.cumsum(first)
+    place, comes, takes, allowed = first[:-1].copy(), np.empty(len(links)), np.empty(len(links)), np.empty(len(links))
+    for hop in range(len(links)):
+        send, link = owner[hop] if len(owner) else hop, links[hop]
+        at = place[link]
+        comes[at], takes[at] = release[hop], sizes[chunk[send]] / bandwidth[link]
+        allowed[at] = deadline[hop] + TOLERANCE * end[send]
+        place[link] += 1
+    for link in range(len(bandwidth)):
+        a, b = first[link], first[link + 1]
+        free = -np.inf
+        for at in a + np.argsort(comes[a:b]):
+            free = max(free, comes[at]) + takes[at]
+            if free > allowed[at]:
+                return False
+    return True
 
 
 def _first_late(release: Floats, needed: Floats, allowed: Floats) -> int | None:

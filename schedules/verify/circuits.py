@@ -18,6 +18,7 @@ import numpy as np
 
 from ...core.instance import Instance
 from ...core.schedule import Ints, Schedule
+from .copies import copied_right
 from .grid import LATEST, NEVER, Grid, grid_of
 from .network import Network
 from .replay import AtSend, replay
@@ -48,7 +49,9 @@ def verify_circuits(instance: Instance, network: Network, schedule: Schedule, fi
     begin, end, slowness = start
     _check_links(network, schedule, begin, end, slowness, at_send, findings)
     read, write = 2 * begin + 1, 2 * end  # what arrives at an instant can be sent on at that instant
-    replay(replace(network, buffer_bytes={}), schedule.chunks, schedule.sends, read, write, at_send, findings)
+    network = replace(network, buffer_bytes={})
+    if not copied_right(network, schedule.chunks, schedule.sends, read, write):
+        replay(network, schedule.chunks, schedule.sends, read, write, at_send, findings)
 
 
 def _from_rank_to_rank(network: Network, schedule: Schedule, at_send: AtSend, findings: Findings) -> bool:

@@ -9,23 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ...core.kernel import kernel
-from ...core.schedule import Chunks, Ints, Sends
-from ..cells import strides
+from ...core.kernel import kernel, worth_compiling
+from ...core.schedule import Chunks, Floats, Ints, Sends
+from ..cells import Batches
 from .holdings import Members
 from .network import Network
 
-#: Sends from which on compiled code is loaded for them.
-COMPILED = 200_000
 
-#: Cells, chunks times nodes, for every send.
-_CELLS = 4
-
-#: Order of what is never written.
-_NEVER = 2**31 - 1
-
-
-def copied_right(network: Network, chunks: Chunks, sends: Sends, read: Ints, write: Ints) -> bool:
+def copied_right(network: Network, chunks: Chunks, sends: Sends, read: Ints | Floats, write: Ints | Floats) -> bool:
     """Whether every send reads what its source holds, brings what is used there, and all have what they need in the end.
 
     Parameters
@@ -34,32 +25,36 @@ def copied_right(network: Network, chunks: Chunks, sends: Sends, read: Ints, wri
         The network.
     chunks, sends : Chunks, Sends
         The schedule; all numbers are in range.
-    read, write : array of int, shape (sends,)
-        Orders at which each send reads its source and writes to its target, see :mod:`.order`.
+    read, write : array, shape (sends,)
+        When each send reads its source and writes to its target, in numbers of one kind, at least 0: it sees every
+        write of a smaller number than its read.
 
     Returns
     -------
     bool
         False, too, where sends are few, sums are made, or switches send chunks on.
     """
-    cells = len(chunks) * network.nodes
-    if len(sends) < COMPILED or cells > _CELLS * len(sends) or chunks.reduced.any() or sends.reduce.any():
+    if not worth_compiling(len(sends)) or chunks.reduced.any() or sends.reduce.any():
         return False
-    if network.buffer_bytes or (network.node_rank[sends.source] < 0).any():
+    if network.buffer_bytes or (network.node_rank < 0)[sends.source].any() or write.min() < 0:
         return False
-    if int(write.min()) < 0 or int(write.max()) >= _NEVER:
+    members, batches = Members.of(chunks, network), Batches.of(sends, len(chunks), network.nodes)
+    timed = write.dtype.kind == "f"
+    never = np.inf if timed else np.iinfo(np.int32).max
+    if write.max() >= never:
         return False
-    members = Members.of(chunks, network)
-    since, used = np.full(cells, _NEVER, dtype=np.int32), np.zeros(cells, dtype=np.bool_)
+    since = np.full(batches.cells, never, dtype=np.float64 if timed else np.int32)
     groups = chunks.held_by, chunks.needed_by, members.offset, members.nodes
-    cell = strides(sends, len(chunks), network.nodes)
-    return bool(_right(*cell, *groups, sends.chunk, sends.source, sends.target, read, write, since, used))
+    return bool(_right(*batches.columns, *groups, sends.chunk, sends.source, sends.target, read, write, since))
 
 
 @kernel
 def _right(
     per_chunk: int,
     per_node: int,
+    first_chunk: Any,
+    first_send: Any,
+    order: Any,
     held_by: Any,
     needed_by: Any,
     offset: Any,
@@ -70,29 +65,65 @@ def _right(
     read: Any,
     write: Any,
     since: Any,
-    used: Any,
 ) -> bool:
-    """Check all sends; ``since`` is the order at which each cell got its chunk, -1 if it has it from the start."""
-    for c in range(len(held_by)):
-        for place in range(offset[held_by[c]], offset[held_by[c] + 1]):
-            since[c * per_chunk + members[place] * per_node] = -1
-    for send in range(len(chunk)):
-        cell = chunk[send] * per_chunk + target[send] * per_node
-        if since[cell] != _NEVER:
-            return False  # it is there already
+    """Check batch by batch; ``since`` is when each cell got its chunk, -1 if from the start, its greatest number if never."""
+    never, used = since[0], np.zeros(len(since), dtype=np.bool_)
+    for batch in range(len(first_chunk) - 1):
+        base, chunks = first_chunk[batch] * per_chunk, range(first_chunk[batch], first_chunk[batch + 1])
+        places = range(first_send[batch], first_send[batch + 1])
+        for c in chunks:
+            for place in range(offset[held_by[c]], offset[held_by[c] + 1]):
+                since[c * per_chunk + members[place] * per_node - base] = -1
+        if not _moved(per_chunk, per_node, base, places, order, chunk, source, target, read, write, since, used, never):
+            return False
+        for c in chunks:
+            for place in range(offset[needed_by[c]], offset[needed_by[c] + 1]):
+                cell = c * per_chunk + members[place] * per_node - base
+                if since[cell] == never:
+                    return False
+                used[cell] = True
+        useless = 0
+        for place in places:  # from here on the table is made what it was
+            send = order[place] if len(order) else place
+            cell = chunk[send] * per_chunk + target[send] * per_node - base
+            useless += not used[cell]
+            since[cell], used[cell] = never, False
+        if useless:
+            return False
+        for c in chunks:
+            for place in range(offset[held_by[c]], offset[held_by[c] + 1]):
+                cell = c * per_chunk + members[place] * per_node - base
+                since[cell], used[cell] = never, False
+    return True
+
+
+@kernel
+def _moved(
+    per_chunk: int,
+    per_node: int,
+    base: int,
+    places: Any,
+    order: Any,
+    chunk: Any,
+    source: Any,
+    target: Any,
+    read: Any,
+    write: Any,
+    since: Any,
+    used: Any,
+    never: Any,
+) -> bool:
+    """Whether sends bring what is not there yet, and take what is."""
+    for place in places:
+        send = order[place] if len(order) else place
+        cell = chunk[send] * per_chunk + target[send] * per_node - base
+        if since[cell] != never:
+            return False
         since[cell] = write[send]
-    for send in range(len(chunk)):
-        cell = chunk[send] * per_chunk + source[send] * per_node
+    for place in places:
+        send = order[place] if len(order) else place
+        cell = chunk[send] * per_chunk + source[send] * per_node - base
         if since[cell] >= read[send]:
-            return False  # it is not there yet
+            return False
         used[cell] = True
-    for c in range(len(needed_by)):
-        for place in range(offset[needed_by[c]], offset[needed_by[c] + 1]):
-            cell = c * per_chunk + members[place] * per_node
-            if since[cell] == _NEVER:
-                return False
-            used[cell] = True
-    useless = 0
-    for send in range(len(chunk)):
-        useless += not used[chunk[send] * per_chunk + target[send] * per_node]
-    return useless == 0
+    return True

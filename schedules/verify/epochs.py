@@ -20,6 +20,7 @@ from ...core.schedule import Ints, Schedule
 from ...core.timing import Semantics
 from .buffers import check_rank_buffers
 from .capacity import check_capacity
+from .copies import copied_right
 from .grid import LATEST, Grid, grid_of
 from .network import Network
 from .replay import AtSend, replay
@@ -64,7 +65,9 @@ def verify_epochs(instance: Instance, network: Network, schedule: Schedule, find
     stores = {node: limit for node, limit in network.buffer_bytes.items() if limit}
     read, write = 4 * start + np.where(at_once, 1, 3), 4 * end + np.where(at_once, 2, 0)
     gone = 4 * start if grid.timing.fluid else None  # what leaves makes room for what arrives at the same index
-    replay(replace(network, buffer_bytes=stores), schedule.chunks, sends, read, write, at_send, findings, gone)
+    network = replace(network, buffer_bytes=stores)
+    if not copied_right(network, schedule.chunks, sends, read, write):
+        replay(network, schedule.chunks, sends, read, write, at_send, findings, gone)
 
 
 def finish_epochs(instance: Instance, schedule: Schedule) -> int:

@@ -21,22 +21,21 @@ def step_order(step: Ints) -> tuple[Ints, Ints]:
     return 2 * step, 2 * step + 1
 
 
-def time_order(start_s: Floats, end_s: Floats) -> tuple[Ints, Ints]:
-    """Order by times: a send sees what has arrived by its start.
+def seen_s(start_s: Floats, end_s: Floats) -> Floats:
+    """Times before which sends see arrivals.
 
     An arrival later than the start by rounding counts too: by :data:`TOLERANCE` of the time, but never by half of the
     shortest send, so that every send reads before it writes and no circle of sends can feed itself. Sends must take
     longer than nothing.
     """
-    if not len(start_s):
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    slack = np.minimum(TOLERANCE * start_s, float((end_s - start_s).min()) / 2)
-    times = np.concatenate([end_s, start_s + slack])
-    reads = np.concatenate([np.zeros(len(end_s), dtype=np.bool_), np.ones(len(start_s), dtype=np.bool_)])
-    order = np.argsort(times, kind="stable")
-    later = np.empty(len(times), dtype=np.int64)
-    later[0] = 0
-    later[1:] = (np.diff(times[order]) != 0) | np.diff(reads[order])
-    rank = np.empty(len(times), dtype=np.int64)
-    rank[order] = np.cumsum(later)
-    return rank[len(end_s) :], rank[: len(end_s)]
+    seen = TOLERANCE * start_s
+    np.minimum(seen, float((end_s - start_s).min(initial=np.inf)) / 2, out=seen)
+    seen += start_s
+    return np.nextafter(seen, np.inf, out=seen)
+
+
+def time_order(start_s: Floats, end_s: Floats) -> tuple[Ints, Ints]:
+    """Order by times: a send sees what has arrived by its start, see :func:`seen_s`."""
+    times = np.concatenate([end_s, seen_s(start_s, end_s)])
+    ranks = np.unique(times, return_inverse=True)[1].astype(np.int64)
+    return ranks[len(end_s) :], ranks[: len(end_s)]

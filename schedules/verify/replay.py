@@ -13,7 +13,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ...core.schedule import Bools, Chunks, Ints, Sends
-from .copies import copied_right
 from .holdings import NOTHING, Block, Members, blocks, needers
 from .network import Network
 from .report import KEPT, Findings, Violation
@@ -55,8 +54,6 @@ def replay(
         Orders from which on what each send has taken out of a limited switch leaves room, and where it takes none that
         is not sent on later; after the read unless given.
     """
-    if copied_right(network, chunks, sends, read, write):
-        return
     members = Members.of(chunks, network)
     held: list[Stays] = []
     if len(write) and int(write.max()) > MAX_ORDER:

@@ -10,8 +10,9 @@ import numpy as np
 from ...core.instance import Instance
 from ...core.schedule import Ints, Schedule, StepSchedule
 from .capacity import check_capacity
+from .copies import copied_right
 from .network import Network
-from .order import step_order, time_order
+from .order import seen_s, step_order, time_order
 from .paths import broken_paths
 from .replay import AtSend, replay
 from .report import Findings, Violation
@@ -25,12 +26,16 @@ def verify_sends(instance: Instance, network: Network, schedule: StepSchedule | 
     if at_send is None:
         return
     if isinstance(schedule, StepSchedule):
+        if copied_right(network, chunks, sends, schedule.step, schedule.step):
+            return
         read, write = step_order(schedule.step)
     else:
         nothing = schedule.end_s <= schedule.start_s
         if findings.add_each("capacity", nothing, lambda send: at_send("capacity", "takes no time", send)):
             return
         check_capacity(network, schedule, findings)
+        if copied_right(network, chunks, sends, seen_s(schedule.start_s, schedule.end_s), schedule.end_s):
+            return
         read, write = time_order(schedule.start_s, schedule.end_s)
     replay(network, chunks, sends, read, write, at_send, findings)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cwb.core.kernel import Allowance, interpreted_first
 from cwb.core.trace import SimulationMode
-from cwb.schedules.simulate import simulate
+from cwb.schedules.simulate import simulate, totals
 from cwb.schedules.simulate.compiled_levels import compiled_levels, compiled_totals
 from cwb.schedules.simulate.events import simulate_by_events
 from cwb.schedules.simulate.levels import simulate_by_levels
@@ -50,8 +50,12 @@ def test_steps_end_when_the_slow_simulator_says(make, mode, barrier):
 
 
 @pytest.mark.parametrize("mode", [UNAWARE, *QUEUED])
-def test_schedules_in_time_are_served_in_their_order(make, mode):
-    """Schedules in time end exactly as in the slow simulator that serves links in the order of the starts."""
+@pytest.mark.parametrize("least", [1, 10**9])
+def test_schedules_in_time_are_served_in_their_order(make, mode, least, monkeypatch):
+    """Schedules in time end exactly as in the slow simulator that serves links in the order of the starts, compiled or
+    not."""
+    monkeypatch.setattr("cwb.core.kernel.WORTH_CODE", least)
+    monkeypatch.setattr("cwb.core.kernel.WORTH_COMPILER", least)
 
     @settings(max_examples=150)
     @given(st.data())
@@ -63,8 +67,12 @@ def test_schedules_in_time_are_served_in_their_order(make, mode):
         schedule = make.timed(instance, sizes, given_rows)
         expected = [float(end) for end in make.Slow(instance, schedule, mode).run()]
         assert simulate(instance, schedule, mode).end_s.tolist() == expected
+        sums = totals(instance, schedule, unaware=True)
+        assert sums.completion_s == simulate(instance, schedule, AWARE).completion_s
+        assert sums.unaware_s == simulate(instance, schedule, UNAWARE).completion_s
 
-    check()
+    with interpreted_first(Allowance(60.0), perf_counter):
+        check()
 
 
 @pytest.mark.parametrize("mode", QUEUED)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from time import perf_counter
 
 import numpy as np
 import pytest
+from cwb.core import kernel
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
+from cwb.core.kernel import Allowance, interpreted_first
 from cwb.core.schedule import Chunks, Schedule, sends_from_lists
 from cwb.core.topology import Link, Node, Topology
 from cwb.core.trace import SimulationMode
-from cwb.schedules.simulate import run, simulate
+from cwb.schedules.simulate import simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,12 +50,11 @@ def relays(draw):
 @given(given_=relays())
 def test_compiled_and_interpreted_agree(mode, given_):
     """From any number of sends on the simulation may be compiled, and no time changes."""
-    before, traces = run.COMPILED, []
-    try:
-        for limit in (0, 10**9):
-            run.COMPILED = limit
+    traces = []
+    for least in (1, 10**9):
+        with pytest.MonkeyPatch.context() as patch, interpreted_first(Allowance(60.0), perf_counter):
+            patch.setattr(kernel, "WORTH_CODE", least)
+            patch.setattr(kernel, "WORTH_COMPILER", least)
             traces.append(simulate(*given_, mode))
-    finally:
-        run.COMPILED = before
     for name in ("end_s", "hop_start_s", "hop_end_s"):
         assert np.array_equal(getattr(traces[0], name), getattr(traces[1], name))

@@ -92,7 +92,7 @@ def test_large_schedules_without_a_common_unit_do_not_depend_on_it(
 def simulate_in_parts(instance: Instance, answer: StepSchedule) -> float:
     """Completion in parts of the longest duration."""
     transfers = transfers_of(instance, answer)
-    columns = ticks.counted(transfers, wires(instance.network), exact=True)  # type: ignore[arg-type]
+    columns = ticks.counted(transfers, len(transfers.sends.path_links), wires(instance.network), exact=True)  # type: ignore[arg-type]
     assert isinstance(columns, ticks.Counted)
     assert not columns.exact
     return float(simulation._simulated(transfers, columns, rules(AWARE)).end_s.max())

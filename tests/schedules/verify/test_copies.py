@@ -6,8 +6,10 @@ from time import perf_counter
 
 import numpy as np
 import pytest
+from cwb.core import kernel
 from cwb.core.kernel import Allowance, interpreted_first
-from cwb.schedules.verify import copies, replay, verify
+from cwb.schedules import cells
+from cwb.schedules.verify import circuits, copies, epochs, sends, verify
 from families import FAMILIES
 from mutations import MUTATIONS
 
@@ -27,8 +29,10 @@ def said(instance, answer, monkeypatch):
         return False
 
     with monkeypatch.context() as patch, interpreted_first(Allowance(60.0), perf_counter):
-        patch.setattr(copies, "COMPILED", 0)
-        patch.setattr(replay, "copied_right", noted)
+        patch.setattr(kernel, "WORTH_CODE", 1)
+        patch.setattr(kernel, "WORTH_COMPILER", 1)
+        for module in (circuits, epochs, sends):
+            patch.setattr(module, "copied_right", noted)
         report = verify(instance, answer)
     found = report.warnings or any(violation.kind in REPLAYED for violation in report.violations)
     return bool(found), bool(asked) and all(asked)
@@ -49,3 +53,21 @@ def test_it_is_content_only_where_nothing_is_reported(family, monkeypatch):
 def test_it_is_content_with_what_is_right(family, monkeypatch):
     """Correct schedules of copies among ranks pass."""
     assert said(*FAMILIES[family](), monkeypatch) == (False, True)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("together", [0, 4])
+def test_compiled_checks_report_the_same(family, together, monkeypatch):
+    """Of schedules with one random change, checks by compiled loops, of all chunks together or one after the other, find
+    as many faults of every kind as those by arrays."""
+    instance, answer = FAMILIES[family]()
+    random = np.random.default_rng(sum(map(ord, family)))
+    monkeypatch.setattr(cells, "_CELLS", together)
+    for mutation in MUTATIONS.values():
+        mutant = mutation(instance, answer, random)
+        expected = verify(instance, mutant)
+        with monkeypatch.context() as patch, interpreted_first(Allowance(60.0), perf_counter):
+            patch.setattr(kernel, "WORTH_CODE", 1)
+            patch.setattr(kernel, "WORTH_COMPILER", 1)
+            found = verify(instance, mutant)
+        assert (found.ok, found.counts) == (expected.ok, expected.counts)
