@@ -23,6 +23,8 @@ RUNS: tuple[tuple[str, str, str | None, dict[str, Any]], ...] = (
     ("tacos", "torus(4,4)", "all_gather", {"answer": "trees"}),
     ("blink", "torus(4,4)", "all_reduce", {}),
     ("wan-ring", "torus(3,3)", "all_reduce", {}),
+    ("multitree", "torus(3,3)", "all_reduce", {}),
+    ("straggler", "switch(4)", "late_all_reduce", {}),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -17,10 +17,9 @@ from ...core.described import Metric
 from ...core.fields import Strict
 from ...core.instance import Instance
 from ...core.method import Kind, Method, Outcome, Status
-from ...core.ragged import offsets
 from ...core.schedule import Chunks, Sends, StepSchedule
 from ...core.solver import Solver
-from .trees import StepEdge, grow
+from .trees import StepEdges, grow
 
 #: Collectives that the trees serve.
 COLLECTIVES = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_REDUCE)
@@ -99,13 +98,13 @@ def build(problem: GroupProblem, budget: Budget, *, parallel: bool) -> tuple[Ste
     return phases[0] if len(phases) == 1 else concatenate(*phases), height
 
 
-def all_gather(problem: GroupProblem, edges: Sequence[StepEdge]) -> StepSchedule:
+def all_gather(problem: GroupProblem, edges: StepEdges) -> StepSchedule:
     """Send every rank's part down its tree; its chunks travel together, chunk j of position i is ``i * c + j``."""
     n, c = problem.n, problem.demand.chunks
-    step, tree, parent, child = (
-        np.repeat(column, c) for column in np.array([edge[:4] for edge in edges], dtype=np.int64).T
-    )
-    hops = np.repeat(np.array([len(edge.links) for edge in edges], dtype=np.int64), c)
+    each = np.repeat(np.arange(len(edges.step)), c)
+    chunk = edges.tree[each] * c + np.tile(np.arange(c), len(edges.step))
+    ends = problem.nodes[edges.parent], problem.nodes[edges.child]
+    of_edge = Sends(edges.tree, *ends, np.zeros(len(edges.step), dtype=np.bool_), edges.offset, edges.links)
     return StepSchedule(
         problem.instance.sha256,
         Chunks(
@@ -116,24 +115,19 @@ def all_gather(problem: GroupProblem, edges: Sequence[StepEdge]) -> StepSchedule
             np.full(n * c, n),
             np.zeros(n * c, dtype=np.bool_),
         ),
-        Sends(
-            tree * c + np.tile(np.arange(c), len(edges)),
-            problem.nodes[parent],
-            problem.nodes[child],
-            np.zeros(len(edges) * c, dtype=np.bool_),
-            offsets(hops),
-            np.array([link for edge in edges for _ in range(c) for link in edge.links], dtype=np.int64),
-        ),
-        step,
+        replace(of_edge.take(each), chunk=chunk),
+        edges.step[each],
     )
 
 
-def height_of(edges: Sequence[StepEdge]) -> int:
-    """The most edges between a root and a leaf; an edge comes after the one above it."""
-    depth: dict[tuple[int, int], int] = {}
-    for edge in edges:
-        depth[edge.tree, edge.child] = depth.get((edge.tree, edge.parent), 0) + 1
-    return max(depth.values(), default=0)
+def height_of(edges: StepEdges) -> int:
+    """The most edges between a root and a leaf; an edge comes in a later step than the one above it."""
+    n = 1 + int(edges.tree.max(initial=0))
+    depth = np.zeros((n, n), dtype=np.int64)
+    begins = np.flatnonzero(np.diff(edges.step)) + 1
+    for part in np.split(np.arange(len(edges.step)), begins):
+        depth[edges.tree[part], edges.child[part]] = depth[edges.tree[part], edges.parent[part]] + 1
+    return int(depth.max())
 
 
 #: What the methods' metrics mean, beside those of the verifier.

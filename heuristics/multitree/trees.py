@@ -1,80 +1,43 @@
-"""The trees, all grown at the same time: in a step they take turns over free links, until none can add an edge.
-
-Sets of ranks are integers with a bit for each position of the group: the networks of interest have hundreds of ranks,
-and the question that is asked all the time, whether one of many ranks is in reach, is then a single operation.
-"""
+"""The trees, all grown at the same time: in a step they take turns over free links, until none can add an edge."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from ...core.budget import Budget
 from ...core.errors import InputError
+from ...core.ragged import offsets
+from ...core.schedule import Ints
 from ...core.topology import Topology
+from .turns import Added, Free, Ports, Trees, Way, Words, begin, take_turns
 
 
-class StepEdge(NamedTuple):
-    """An edge of a tree.
-
-    Parameters
-    ----------
-    step : int
-        When it is used in an all-gather, from 0.
-    tree, parent, child : int
-        Positions in the group; a tree is named after its root.
-    links : tuple of int
-        From parent to child.
-    """
-
-    step: int
-    tree: int
-    parent: int
-    child: int
-    links: tuple[int, ...]
-
-
-class Tree:
-    """A tree while it grows.
+@dataclass(frozen=True, eq=False)
+class StepEdges:
+    """Edges of trees in the order in which they were added, so that steps do not decrease.
 
     Parameters
     ----------
-    root : int
-        Position in the group.
-    n : int
-        Ranks in the group.
+    step, tree, parent, child : array of int, shape (edges,)
+        When each is used in an all-gather, from 0; positions in the group. A tree is named after its root.
+    offset, links : array of int, shape (edges + 1,) and (links in all,)
+        Links from parent to child.
     """
 
-    def __init__(self, root: int, n: int) -> None:
-        self.root = root
-        self.wanted = (1 << n) - 1 & ~(1 << root)  # the ranks that it lacks, as a set
-        self._fertile = [root]  # the ranks that may still have children, in the order in which they joined
-        self._joined: list[int] = []
-        self._parents: Iterator[int] = iter(())
-        self._parent: int | None = None
-
-    def begin(self, ports: StepLinks) -> None:
-        """Let the ranks that joined in the step before become parents."""
-        self._fertile = [p for p in (*self._fertile, *self._joined) if ports.reach[p] & self.wanted]
-        self._joined = []
-        self._parents = iter(self._fertile)
-        self._parent = next(self._parents, None)
-
-    def add(self, ports: StepLinks, step: int) -> StepEdge | None:
-        """Take a turn; a parent that can have no child now cannot later in the step, for links only become fewer."""
-        while self._parent is not None and self.wanted and ports.able:
-            if ports.hope[self._parent] & self.wanted and (taken := ports.take(self._parent, self.wanted)):
-                child, links = taken
-                self.wanted &= ~(1 << child)
-                self._joined.append(child)
-                return StepEdge(step, self.root, self._parent, child, links)
-            self._parent = next(self._parents, None)
-        return None
+    step: Ints
+    tree: Ints
+    parent: Ints
+    child: Ints
+    offset: Ints
+    links: Ints
 
 
-def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: Budget) -> list[StepEdge] | None:
-    """Grow a spanning tree from every rank of a group.
+def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: Budget) -> StepEdges | None:
+    """Grow a spanning tree from every rank of a group; the trees that reach the fewest ranks come first in a step.
 
     Parameters
     ----------
@@ -89,46 +52,58 @@ def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: 
 
     Returns
     -------
-    list of Edge or None
-        The n (n - 1) edges in the order in which they were added, so that steps do not decrease. None if the budget
-        ended first.
+    StepEdges or None
+        The n (n - 1) edges. None if the budget ended first.
 
     Raises
     ------
     InputError
         If a rank cannot be reached.
     """
-    ports = StepLinks(topology, nodes, uses)
-    trees = [Tree(root, len(nodes)) for root in range(len(nodes))]
-    edges: list[StepEdge] = []
+    n = len(nodes)
+    ports, open_ = ports_of(topology, nodes)
+    trees = _roots(n)
+    count = len(topology.nodes)
+    way = Way(np.zeros(1, dtype=np.int64), *(np.zeros(count, dtype=np.int64) for _ in range(4)))
+    longest = 1 + count - n  # a way passes every node that is not of the group at most once
+    added = Added._make(np.empty(room, dtype=np.int64) for room in (n, n, n, n, n * longest))
+    limits = np.array(uses, dtype=np.int64)
+    left = np.add.reduceat(limits[ports.link], ports.link_first[:-1]) if len(limits) else limits
+    able = np.asarray(ports.reach.any(axis=1), dtype=np.bool_)
+    turns_made: list[tuple[Ints, ...]] = []
     step = 0
-    while trees := [tree for tree in trees if tree.wanted]:
+    while trees.lacking.any():
         if budget.exhausted:
             return None
-        if not (added := grow_step(ports, trees, step)):
-            name = topology.nodes[nodes[trees[0].root]].name
+        free = Free(limits.copy(), left.copy(), open_.copy(), ports.reach.copy(), able.copy())
+        begin(ports, trees)
+        turns = np.lexsort((np.arange(n), -trees.lacking))[: np.count_nonzero(trees.lacking)]
+        before = len(turns_made)
+        while len(turns):
+            edges, hops = take_turns(ports, free, trees, turns, way, added)
+            turns = turns[:edges]
+            if edges:
+                ends = (column[:edges].copy() for column in added[:4])
+                turns_made.append((np.full(edges, step), *ends, added.links[:hops].copy()))
+        if len(turns_made) == before:
+            name = topology.nodes[nodes[int(trees.lacking.argmax())]].name
             raise InputError(f"not every rank can be reached from {name!r}", place="links")
-        edges += added
         step += 1
-    return edges
+    steps, tree, parent, child, length, links = (np.concatenate(column) for column in zip(*turns_made, strict=True))
+    return StepEdges(steps, tree, parent, child, offsets(length), links)
 
 
-def grow_step(ports: StepLinks, trees: Sequence[Tree], step: int) -> list[StepEdge]:
-    """Use up the links, one edge to each tree in turn; the trees that reach the fewest ranks come first."""
-    ports.free_all()
-    for tree in trees:
-        tree.begin(ports)
-    turns = sorted(trees, key=lambda tree: (-tree.wanted.bit_count(), tree.root))
-    edges: list[StepEdge] = []
-    while turns:
-        added = [(tree, edge) for tree in turns if (edge := tree.add(ports, step))]
-        edges += [edge for _, edge in added]
-        turns = [tree for tree, _ in added]
-    return edges
+def _roots(n: int) -> Trees:
+    """Trees of a root alone."""
+    wanted = _words([(1 << n) - 1 & ~(1 << root) for root in range(n)], n)
+    members = np.zeros((n, n), dtype=np.int64)
+    members[:, 0] = np.arange(n)
+    ones = np.ones(n, dtype=np.int64)
+    return Trees(wanted, (n - 1) * ones, members, 0 * ones, ones, 0 * ones)
 
 
-class StepLinks:
-    """The links of a network during a step.
+def ports_of(topology: Topology, nodes: Sequence[int]) -> tuple[Ports, Words]:
+    """The hops of a network, and the ranks to which a link leads from each node.
 
     Parameters
     ----------
@@ -136,116 +111,52 @@ class StepLinks:
         The network.
     nodes : sequence of int, length n
         Node of every position of the group. All other nodes only pass on.
-    uses : sequence of int
-        Edges that each link may have in a step.
     """
-
-    def __init__(self, topology: Topology, nodes: Sequence[int], uses: Sequence[int]) -> None:
-        self._nodes, self._uses = nodes, uses
-        position = {node: index for index, node in enumerate(nodes)}
-        between: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for link, ends in enumerate(topology.link_ends):
-            between[ends].append(link)
-        count = len(topology.nodes)
-        self._to_rank: list[dict[int, list[int]]] = [{} for _ in range(count)]
-        self._onward: list[list[tuple[int, list[int]]]] = [[] for _ in range(count)]
-        for (source, target), links in between.items():
-            if target in position:
-                self._to_rank[source][position[target]] = links
-            else:
-                self._onward[source].append((target, links))
-        self._all_open = [_set_of(links) for links in self._to_rank]
-        self.reach = tuple(self._reach(node) for node in nodes)
-        self.free_all()
-
-    def free_all(self) -> None:
-        """Begin a step."""
-        self._left = list(self._uses)
-        self._open = list(self._all_open)  # of every node, the ranks that it has a free link to
-        self.hope = list(self.reach)  # of every position, no fewer than the ranks that it can reach over free links
-        self.able = (1 << len(self._nodes)) - 1  # the positions that hope for any
-
-    def take(self, parent: int, wanted: int) -> tuple[int, tuple[int, ...]] | None:
-        """Find a nearest rank over free links, and use them.
-
-        Parameters
-        ----------
-        parent : int
-            Position from where the search starts.
-        wanted : int
-            Set of positions that may be found.
-
-        Returns
-        -------
-        tuple of int and tuple of int, or None
-            The rank's position and the links to it, None if there is none.
-        """
-        start = self._nodes[parent]
-        frontier, reached = [start], 0
-        came: dict[int, tuple[int, list[int]]] = {}
-        for node in frontier:  # grows while it is gone through: breadth first
-            if reachable := self._open[node] & wanted:
-                child = _next_after(parent, reachable)
-                path = self._use(came, node, child)
-                if not self._open[start] and not any(self._any_free(links) for _, links in self._onward[start]):
-                    self._close(parent, 0)
-                return child, path
-            reached |= self._open[node]
-            for onward, links in self._onward[node]:
-                if onward not in came and self._any_free(links):
-                    came[onward] = node, links
-                    frontier.append(onward)
-        self._close(parent, reached)
-        return None
-
-    def _close(self, parent: int, reached: int) -> None:
-        """Remember what a position can reach at most: links only become fewer until the step ends."""
-        self.hope[parent] = reached
-        if not reached:
-            self.able &= ~(1 << parent)
-
-    def _use(self, came: Mapping[int, tuple[int, list[int]]], node: int, child: int) -> tuple[int, ...]:
-        """Use the links to a child from the last node before it, and back to the start of the search."""
-        links = self._to_rank[node][child]
-        path = [self._first_free(links)]
-        if not self._any_free(links):
-            self._open[node] &= ~(1 << child)
-        while node in came:
-            node, links = came[node]
-            path.append(self._first_free(links))
-        return tuple(reversed(path))
-
-    def _any_free(self, links: Iterable[int]) -> bool:
-        return any(self._left[link] for link in links)
-
-    def _first_free(self, links: Sequence[int]) -> int:
-        """Use the first of several parallel links that is free."""
-        link = next(link for link in links if self._left[link])
-        self._left[link] -= 1
-        return link
-
-    def _reach(self, start: int) -> int:
-        """The ranks that can be reached from a node without passing through one of the group."""
-        seen, frontier, ranks = {start}, [start], 0
-        for node in frontier:
-            ranks |= self._all_open[node]
-            for onward, _ in self._onward[node]:
-                if onward not in seen:
-                    seen.add(onward)
-                    frontier.append(onward)
-        return ranks
+    position = {node: index for index, node in enumerate(nodes)}
+    between: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for link, ends in enumerate(topology.link_ends):
+        between[ends].append(link)
+    count = len(topology.nodes)
+    to_rank: list[dict[int, list[int]]] = [{} for _ in range(count)]
+    onward: list[dict[int, list[int]]] = [{} for _ in range(count)]
+    for (source, target), links in between.items():
+        if target in position:
+            to_rank[source][position[target]] = links
+        else:
+            onward[source][target] = links
+    hops = [hop for a, b in zip(to_rank, onward, strict=True) for hop in (*sorted(a.items()), *b.items())]
+    ranks_of = [len(each) for each in to_rank]
+    first = offsets([a + len(b) for a, b in zip(ranks_of, onward, strict=True)])
+    open_ = [sum(1 << rank for rank in each) for each in to_rank]
+    ports = Ports(
+        np.array(nodes, dtype=np.int64),
+        first,
+        first[:-1] + np.array(ranks_of, dtype=np.int64),
+        np.array([head for head, _ in hops], dtype=np.int64),
+        offsets([len(links) for _, links in hops]),
+        np.array([link for _, links in hops for link in links], dtype=np.int64),
+        _words([_reach(node, open_, onward) for node in nodes], len(nodes)),
+    )
+    return ports, _words(open_, len(nodes))
 
 
-def _set_of(positions: Iterable[int]) -> int:
-    bits = 0
-    for position in positions:
-        bits |= 1 << position
-    return bits
+def _reach(start: int, open_: Sequence[int], onward: Sequence[dict[int, list[int]]]) -> int:
+    """The ranks that can be reached from a node without passing through one of the group, a bit for each."""
+    seen, frontier, ranks = {start}, [start], 0
+    for node in frontier:  # grows while it is gone through
+        ranks |= open_[node]
+        for other in onward[node]:
+            if other not in seen:
+                seen.add(other)
+                frontier.append(other)
+    return ranks
 
 
-def _next_after(position: int, ranks: int) -> int:
-    """The first element of a set after a position, around the end."""
-    later = ranks >> (position + 1)
-    if later:
-        return position + (later & -later).bit_length()
-    return (ranks & -ranks).bit_length() - 1
+def _words(sets: Sequence[int], n: int) -> Words:
+    """Sets of ranks, a bit for each, as rows of words."""
+    size = (n + 63) // 64
+    return (
+        np.frombuffer(b"".join(bits.to_bytes(8 * size, "little") for bits in sets), dtype="<u8")
+        .reshape(-1, size)
+        .copy()
+    )

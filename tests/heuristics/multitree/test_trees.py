@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
+from typing import NamedTuple
 
 import pytest
 from cwb.algorithms.schedules.problem import parallel_uses
@@ -13,12 +14,30 @@ from cwb.core.budget import Budget
 from cwb.core.errors import InputError
 from cwb.core.topology import Link, Node, NodeKind, Topology
 from cwb.heuristics.multitree.method import height_of
-from cwb.heuristics.multitree.trees import StepEdge, grow
+from cwb.heuristics.multitree.trees import grow
 from cwb.instances import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 GBPS = Fraction(10**9)
+
+
+class StepEdge(NamedTuple):
+    """An edge of a tree."""
+
+    step: int
+    tree: int
+    parent: int
+    child: int
+    links: tuple[int, ...]
+
+
+def listed(topology: Topology, nodes, uses) -> list[StepEdge]:
+    """The edges that are grown, one by one."""
+    edges = grow(topology, nodes, uses, Budget())
+    assert edges is not None
+    columns = zip(edges.step, edges.tree, edges.parent, edges.child, pairwise(edges.offset), strict=True)
+    return [StepEdge(*map(int, ends), links=tuple(edges.links[begin:end].tolist())) for *ends, (begin, end) in columns]
 
 
 def steps_of(edges: list[StepEdge]) -> int:
@@ -27,9 +46,7 @@ def steps_of(edges: list[StepEdge]) -> int:
 
 def grown(network: str) -> tuple[Topology, list[StepEdge]]:
     topology = load(network).network
-    edges = grow(topology, topology.rank_nodes, parallel_uses(topology), Budget())
-    assert edges is not None
-    return topology, edges
+    return topology, listed(topology, topology.rank_nodes, parallel_uses(topology))
 
 
 @st.composite
@@ -67,7 +84,7 @@ def test_trees_of_any_network(case, parallel):
     """Every tree spans, an edge comes in a later step than the one above it, no link is over its uses, and no tree could have added one more edge."""
     topology, nodes = case
     uses = parallel_uses(topology) if parallel else [1] * len(topology.links)
-    edges = grow(topology, nodes, uses, Budget())
+    edges = listed(topology, nodes, uses)
     n = len(nodes)
     assert len(edges) == n * (n - 1)
     joined: dict[int, dict[int, int]] = {root: {root: -1} for root in range(n)}
@@ -115,7 +132,11 @@ def test_meshes_need_the_fewest_steps(network, links):
 
 def test_trees_are_flat_where_they_can_be():
     """Over a switch and on a complete graph every rank is a child of the root; on a line the highest tree has n - 1 edges in a row."""
-    assert [height_of(grown(f"{network}(6)")[1]) for network in ("star", "complete", "line", "ring")] == [1, 1, 5, 3]
+    found = []
+    for network in ("star(6)", "complete(6)", "line(6)", "ring(6)"):
+        topology = load(network).network
+        found.append(height_of(grow(topology, topology.rank_nodes, parallel_uses(topology), Budget())))
+    assert found == [1, 1, 5, 3]
 
 
 def test_over_a_switch_everybody_sends_to_the_next_then_to_the_one_after():
@@ -137,9 +158,9 @@ def test_parallel_links_are_used_side_by_side():
         (Node("0"), Node("1"), Node("2"), Node("s", NodeKind.SWITCH)),
         tuple(Link(*ends, GBPS) for leaf in "012" for ends in ((leaf, "s"), ("s", leaf))),
     )
-    assert [steps_of(grow(hub, (0, 1, 2), [uses] * 6, Budget())) for uses in (1, 2)] == [2, 1]
+    assert [steps_of(listed(hub, (0, 1, 2), [uses] * 6)) for uses in (1, 2)] == [2, 1]
     doubled = Topology(hub.nodes, hub.links * 2)
-    edges = grow(doubled, (0, 1, 2), [1] * 12, Budget())
+    edges = listed(doubled, (0, 1, 2), [1] * 12)
     assert steps_of(edges) == 1
     assert max(Counter(link for edge in edges for link in edge.links).values()) == 1
 

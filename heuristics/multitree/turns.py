@@ -1,0 +1,237 @@
+"""Turns of trees over the free links of a step; compiled.
+
+Sets of ranks are rows of words of 64 bits, by positions in the group. Parallel links are one *hop*.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...algorithms.graphs.bits import drop, low_bit
+from ...core.kernel import kernel
+from ...core.schedule import Bools, Ints
+
+Words = NDArray[np.uint64]
+
+
+class Ports(NamedTuple):
+    """The network as trees grow over it.
+
+    Parameters
+    ----------
+    node : array of int, shape (n,)
+        Of every position of the group.
+    first, onward : array of int, shape (nodes + 1,) and (nodes,)
+        Hops by the node that they leave: those to ranks of the group by position, then, from ``onward`` on, others.
+    head : array of int, shape (hops,)
+        Where each leads: a position of the group, or another node, which only passes on.
+    link_first, link : array of int, shape (hops + 1,) and (links,)
+        The parallel links of every hop.
+    reach : array of uint64, shape (n, words)
+        The ranks to which a way leads from each rank without passing one of the group.
+    """
+
+    node: Ints
+    first: Ints
+    onward: Ints
+    head: Ints
+    link_first: Ints
+    link: Ints
+    reach: Words
+
+
+class Free(NamedTuple):
+    """What is left of the links in a step.
+
+    Parameters
+    ----------
+    uses, left : array of int, shape (links,) and (hops,)
+        Edges that each link, and all links of a hop, may still have.
+    open : array of uint64, shape (nodes, words)
+        The ranks to which a free link leads from each node.
+    hope : array of uint64, shape (n, words)
+        No fewer than the ranks that each rank can reach over free links, which only become fewer.
+    able : array of bool, shape (n,)
+        Whether a rank hopes for any.
+    """
+
+    uses: Ints
+    left: Ints
+    open: Words
+    hope: Words
+    able: Bools
+
+
+class Trees(NamedTuple):
+    """Trees while they grow, by their roots.
+
+    Parameters
+    ----------
+    wanted, lacking : array of uint64 and of int, shape (n, words) and (n,)
+        The ranks that each lacks, and how many these are.
+    members : array of int, shape (n, n)
+        The ranks that may still have children, in the order in which they joined, then those that joined in this step.
+    fertile, size, turn : array of int, shape (n,)
+        How many of them there are at the beginning of the step and now, and which of them has its turn.
+    """
+
+    wanted: Words
+    lacking: Ints
+    members: Ints
+    fertile: Ints
+    size: Ints
+    turn: Ints
+
+
+class Way(NamedTuple):
+    """Room for a search: the nodes that it reached, in order, and of every node its last search, and from where over which hop.
+
+    ``number`` is that of the search, alone in an array.
+    """
+
+    number: Ints
+    nodes: Ints
+    search: Ints
+    before: Ints
+    hop: Ints
+
+
+class Added(NamedTuple):
+    """Edges of one turn of all trees: root, parent, child and number of links of each, and the links."""
+
+    tree: Ints
+    parent: Ints
+    child: Ints
+    hops: Ints
+    links: Ints
+
+
+@kernel
+def begin(ports: Any, trees: Any) -> None:
+    """Let the ranks that joined in the step before become parents, and leave out who can have no child any more."""
+    for tree in range(len(trees.lacking)):
+        kept = 0
+        for index in range(trees.size[tree]):
+            member = trees.members[tree, index]
+            if _meet(ports.reach[member], trees.wanted[tree]):
+                trees.members[tree, kept] = member
+                kept += 1
+        trees.fertile[tree] = trees.size[tree] = kept
+        trees.turn[tree] = 0
+
+
+@kernel
+def take_turns(ports: Any, free: Any, trees: Any, turns: Any, way: Any, added: Any) -> tuple[int, int]:
+    """Give each tree one more edge if it can have one; those that got one come first in ``turns``, in their order.
+
+    Returns
+    -------
+    tuple of int
+        Edges, and links of all of them.
+    """
+    count = links = 0
+    able = free.able.any()
+    for index in range(len(turns)):
+        tree = turns[index]
+        # A parent that can have no child now cannot later in the step, for links only become fewer.
+        while able and trees.lacking[tree] > 0 and trees.turn[tree] < trees.fertile[tree]:
+            parent = trees.members[tree, trees.turn[tree]]
+            child, hops = -1, 0
+            if free.able[parent] and _meet(free.hope[parent], trees.wanted[tree]):
+                child, hops = _taken(ports, free, parent, trees.wanted[tree], way, added.links[links:])
+                able = free.able[parent] or free.able.any()
+            if child < 0:
+                trees.turn[tree] += 1
+                continue
+            drop(trees.wanted[tree], child)
+            trees.lacking[tree] -= 1
+            trees.members[tree, trees.size[tree]] = child
+            trees.size[tree] += 1
+            added.tree[count], added.parent[count], added.child[count], added.hops[count] = tree, parent, child, hops
+            turns[count] = tree
+            count += 1
+            links += hops
+            break
+    return count, links
+
+
+@kernel
+def _taken(ports: Any, free: Any, parent: int, wanted: Any, way: Any, links: Any) -> tuple[int, int]:
+    """Use a way to a nearest rank that is wanted: the rank, -1 if there is none, and the number of links."""
+    way.number[0] += 1
+    way.nodes[0] = ports.node[parent]
+    reached, at = 1, 0
+    while at < reached:
+        node = way.nodes[at]
+        at += 1
+        child = _next_after(parent, free.open[node], wanted)
+        if child >= 0:
+            low, high = ports.first[node], ports.onward[node]
+            hop = low + np.searchsorted(ports.head[low:high], child)
+            return child, _used(ports, free, parent, node, hop, way, links)
+        for hop in range(ports.onward[node], ports.first[node + 1]):
+            other = ports.head[hop]
+            if free.left[hop] > 0 and way.search[other] != way.number[0]:
+                way.search[other], way.before[other], way.hop[other] = way.number[0], node, hop
+                way.nodes[reached] = other
+                reached += 1
+    for word in range(free.hope.shape[1]):
+        free.hope[parent, word] = 0
+        for at in range(reached):
+            free.hope[parent, word] |= free.open[way.nodes[at], word]
+    free.able[parent] = free.hope[parent].any()
+    return -1, 0
+
+
+@kernel
+def _used(ports: Any, free: Any, parent: int, node: int, hop: int, way: Any, links: Any) -> int:
+    """Use the first free link of every hop to a child, whose last hop is given; their number."""
+    start, count = ports.node[parent], 0
+    if free.left[hop] == 1:
+        drop(free.open[node], ports.head[hop])
+    while True:
+        free.left[hop] -= 1
+        place = ports.link_first[hop]
+        while free.uses[ports.link[place]] == 0:
+            place += 1
+        free.uses[ports.link[place]] -= 1
+        links[count] = ports.link[place]
+        count += 1
+        if node == start:
+            break
+        node, hop = way.before[node], way.hop[node]
+    links[:count] = links[:count][::-1].copy()
+    if not free.open[start].any() and not free.left[ports.onward[start] : ports.first[start + 1]].any():
+        free.hope[parent, :] = 0
+        free.able[parent] = False
+    return count
+
+
+@kernel
+def _meet(one: Any, other: Any) -> bool:
+    """Whether two sets have an element in common."""
+    for index in range(len(one)):  # noqa: SIM110 (compiled)
+        if one[index] & other[index]:
+            return True
+    return False
+
+
+@kernel
+def _next_after(position: int, one: Any, other: Any) -> int:
+    """The first element of two sets after a position, around the end; -1 if they have none in common."""
+    size = len(one)
+    first, cut = (position + 1) >> 6, np.uint64((position + 1) & 63)
+    above = ~np.uint64(0) << cut
+    for step in range(size + 1):
+        index = (first + step) % size
+        both = one[index] & other[index]
+        if step == 0 and first < size:
+            both &= above
+        elif step == size and first < size:
+            both &= ~above
+        if both:
+            return (index << 6) + low_bit(both)
+    return -1
