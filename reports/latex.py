@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 
-from .table import FooterRow, Row, Table, TableCell
+from .table import Table, TableCell
 
 #: Characters with a meaning in TeX, and those that ligatures or a preceding ``\\`` would take: ``[``, ``*``.
 _ESCAPES = {
@@ -174,11 +174,11 @@ def _body(table: Table) -> list[str]:
         labels = table.label_texts(row)
         if previous is not None and labels[:1] != previous[:1]:
             lines.append(r"\addlinespace")
-        lines.append(_line([*_labels(table, labels, previous), *_cells(row)]))
+        lines.append(_line([*_labels(table, labels, previous), *row.texts(_cell)]))
         previous = labels
     if table.footers:
         lines.append(r"\midrule")
-    lines += [_line([_spanning(width, footer.heading), *_footer_cells(footer)]) for footer in table.footers]
+    lines += [_line([_spanning(width, footer.heading), *footer.texts(_cell)]) for footer in table.footers]
     lines.append(r"\bottomrule")
     if table.notes:
         lines.append(r"\addlinespace")
@@ -200,7 +200,7 @@ def _column_texts(table: Table) -> list[list[str]]:
     """All that stands in each column."""
     texts = [[escape(item.heading)] for item in table.headed]
     for row in table.rows:
-        cells = [cell.text for group in row.cells for cell in group]
+        cells = row.texts(lambda cell: cell.text)
         for column, text in zip(texts, [*map(escape, table.label_texts(row)), *cells], strict=True):
             column.append(text)
     return texts
@@ -247,14 +247,6 @@ def _labels(table: Table, labels: Sequence[str], previous: Sequence[str] | None)
         else:
             texts.append(text if _is_number(text) and table.keys[index].form else f"{{{escape(text)}}}")
     return texts
-
-
-def _cells(row: Row) -> list[str]:
-    return [_cell(cell) for group in row.cells for cell in group]
-
-
-def _footer_cells(footer: FooterRow) -> list[str]:
-    return ["" if cell is None else _cell(cell) for group in footer.cells for cell in group]
 
 
 def _cell(cell: TableCell) -> str:

@@ -26,10 +26,9 @@ def render(table: Table) -> str:
     rules += ["---:"] * (len(headings) - len(rules))
     lines = [f"**{escape(spec.title)}**", "", _line(map_escape(headings)), _line(rules)]
     for row in table.rows:
-        cells = [_cell(cell) for group in row.cells for cell in group]
-        lines.append(_line([*map_escape(table.label_texts(row)), *cells]))
+        lines.append(_line([*map_escape(table.label_texts(row)), *row.texts(_cell)]))
     for footer in table.footers:
-        cells = ["" if cell is None else _cell(cell) for group in footer.cells for cell in group]
+        cells = footer.texts(_cell)
         lines.append(_line([f"*{escape(footer.heading)}*", *[""] * (len(table.keys) - 1), *cells]))
     lines += [line for note in table.notes for line in ("", escape(note))]
     return "\n".join(lines) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..core.errors import InputError
@@ -56,6 +56,10 @@ class Row:
     statuses: tuple[str, ...]
     records: tuple[RunRecord, ...] = ()
 
+    def texts(self, write: Callable[[TableCell], str]) -> list[str]:
+        """What is written of its cells."""
+        return [write(cell) for group in self.cells for cell in group]
+
 
 @dataclass(frozen=True)
 class FooterRow:
@@ -63,6 +67,10 @@ class FooterRow:
 
     heading: str
     cells: tuple[tuple[TableCell | None, ...], ...]
+
+    def texts(self, write: Callable[[TableCell], str]) -> list[str]:
+        """What is written of its cells; nothing of those that say nothing."""
+        return ["" if cell is None else write(cell) for group in self.cells for cell in group]
 
 
 @dataclass(frozen=True)

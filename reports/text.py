@@ -17,10 +17,10 @@ def render(table: Table) -> str:
     lines = [[*line[:width], *(f"{text} " for text in line[width:])] for line in lines]
     head = len(lines)
     for row in table.rows:
-        lines.append([*table.label_texts(row), *(_cell(cell) for group in row.cells for cell in group)])
+        lines.append([*table.label_texts(row), *row.texts(_cell)])
     body = len(lines)
     for footer in table.footers:
-        cells = ["" if cell is None else _cell(cell) for group in footer.cells for cell in group]
+        cells = footer.texts(_cell)
         lines.append([footer.heading, *[""] * (width - 1), *cells])
     widths = _widths(lines[:body], lines[body:], width)
     left = [key.form is None for key in table.keys] + [False] * (len(headed) - width)

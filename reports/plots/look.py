@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: Width of a column of a two-column paper, in inches.
@@ -85,6 +86,21 @@ def new_figure(height_in: float, width_in: float = COLUMN_IN) -> Figure:
     figure = Figure(figsize=(width_in, height_in), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def bare(axes: Axes, low: tuple[float, float], high: tuple[float, float]) -> None:
+    """Show the plane between two corners in its true shape, without axes."""
+    axes.set_axis_off()
+    axes.set(aspect="equal", xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+
+
+def box_frame(axes: Axes, low: tuple[float, float], high: tuple[float, float], facecolor: str) -> None:
+    """Draw the frame of a box of ranks below everything else."""
+    from matplotlib.patches import FancyBboxPatch
+
+    width, height = high[0] - low[0], high[1] - low[1]
+    style: Any = {"facecolor": facecolor, "edgecolor": "#AAAAAA", "linewidth": 0.6, "zorder": 0}
+    axes.add_patch(FancyBboxPatch(low, width, height, boxstyle="round,pad=0,rounding_size=0.3", **style))
 
 
 def to_bytes(figure: Figure, form: str) -> bytes:

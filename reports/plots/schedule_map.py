@@ -11,7 +11,7 @@ from ...core.errors import InputError
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 from .lanes import lanes, rates, roads
-from .look import COLOURS, HATCHES, new_figure, short
+from .look import COLOURS, HATCHES, bare, new_figure, short
 from .network_layout import layout
 from .schedule_trees import chosen
 
@@ -80,8 +80,7 @@ def draw(
     rows = -(-len(shown) // columns)
     figure = new_figure(inches * (high[1] - low[1]) / (high[0] - low[0]) + 0.35 + 0.13 * rows, inches)
     axes = figure.subplots()
-    axes.set_axis_off()
-    axes.set(aspect="equal", xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    bare(axes, low, high)
     _lanes(axes, topology, packing, shown, rate, places)
     _sites(axes, topology, packing, shown, places)
     whole = sum(rate, Fraction(0))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...core.errors import InputError
 from ...core.topology import Topology
 from ...core.trees import TreeKind, TreePacking
-from .look import COLOURS, new_figure, short
+from .look import COLOURS, bare, box_frame, new_figure, short
 from .network_layout import Layout, layout
 from .schedule_trees import chosen, weight_of
 
@@ -70,8 +70,7 @@ def draw(title: str, topology: Topology, packing: TreePacking, trees: Sequence[i
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     passed: dict[_Way, set[int]] = {}
     for axes in grid:
-        axes.set_axis_off()
-        axes.set(aspect="equal", xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        bare(axes, low, high)
     for (tree, part), axes in zip(panels, grid, strict=False):
         for way, switches in _panel(axes, topology, part, tree, where).items():
             passed.setdefault(way, set()).update(switches)
@@ -155,7 +154,6 @@ def _clearance(
 def _draw_network(axes: Axes, topology: Topology, where: Layout) -> None:
     """Draw the links within boxes faintly, and a frame round every box that has a name."""
     from matplotlib.collections import LineCollection
-    from matplotlib.patches import FancyBboxPatch
 
     places = where.places
     pairs = sorted({(min(a, b), max(a, b)) for a, b in topology.link_ends if a in places and b in places})
@@ -166,17 +164,7 @@ def _draw_network(axes: Axes, topology: Topology, where: Layout) -> None:
         x, y = zip(*(places[node] for node in nodes), strict=True)
         low, high = (min(x) - 0.5, min(y) - 0.5), (max(x) + 0.5, max(y) + 0.5)
         if name:
-            frame = FancyBboxPatch(
-                low,
-                high[0] - low[0],
-                high[1] - low[1],
-                boxstyle="round,pad=0,rounding_size=0.3",
-                facecolor="#FAFAFA",
-                edgecolor="#AAAAAA",
-                linewidth=0.6,
-                zorder=0,
-            )
-            axes.add_patch(frame)
+            box_frame(axes, low, high, "#FAFAFA")
             axes.text(low[0] + 0.2, high[1] + 0.08, name, size=6, color="#555555", va="bottom")
 
 

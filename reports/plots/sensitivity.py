@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import InputError
 from ...core.sensitivity import Entry, Sensitivity
 from ...core.topology import Topology
-from .look import new_figure, short
+from .look import bare, new_figure, short
 from .network_layout import Layout, layout
 from .schedule_network import RANKS, draw_nodes, frame_of
 
@@ -54,8 +54,7 @@ def draw(network: Any, worth: Sensitivity) -> Figure:
     width, height = max(_WIDTH_IN, (high[0] - low[0]) * _SPACING_IN), (high[1] - low[1]) * _SPACING_IN
     figure = new_figure(height + 0.9, width)
     axes = figure.subplots()
-    axes.set_axis_off()
-    axes.set(aspect="equal", xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    bare(axes, low, high)
     gains = gains_of(worth)
     place = {network.nodes[node].name: at for node, at in where.places.items()}
     most = max(gains.values(), default=0.0)

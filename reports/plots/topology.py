@@ -12,7 +12,7 @@ from ...core.errors import InputError
 from ...core.schedule import Floats
 from ...core.topology import Topology
 from ...core.units import TIMES, amount
-from .look import COLOURS, COLUMN_IN, new_figure, short
+from .look import COLOURS, COLUMN_IN, bare, box_frame, new_figure, short
 from .topology_layout import Places, places_of
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def draw(title: str, topology: Topology) -> Figure:
     rows = -(-len(classes) // 2) + _one_way(pairs)
     figure = new_figure(0.42 + (high[1] - low[1]) * spacing_in + 0.13 * rows)
     axes = figure.subplots()
-    axes.set_axis_off()
-    axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    bare(axes, low, high)
     _draw_links(axes, pairs, arcs, classes)
     _draw_boxes(axes, where, spacing_in)
     _draw_nodes(axes, topology, where, radius, spacing_in)
@@ -242,24 +241,12 @@ def _arc(at: Floats, source: int, target: int, *, bent: bool) -> Floats:
 
 def _draw_boxes(axes: Axes, where: Places, spacing_in: float) -> None:
     """Draw a frame round every box, with its name."""
-    from matplotlib.patches import FancyBboxPatch
-
     if len(where.boxes) == 1:
         return
     for name, nodes in where.boxes.items():
         x, y = zip(*(where.at[node] for node in nodes), strict=True)
         low, high = (min(x) - 0.55, min(y) - 0.55), (max(x) + 0.55, max(y) + 0.55)
-        frame = FancyBboxPatch(
-            low,
-            high[0] - low[0],
-            high[1] - low[1],
-            boxstyle="round,pad=0,rounding_size=0.3",
-            facecolor="none",
-            edgecolor="#AAAAAA",
-            linewidth=0.6,
-            zorder=0,
-        )
-        axes.add_patch(frame)
+        box_frame(axes, low, high, "none")
         if _fits(name.strip(), (high[0] - low[0]) * spacing_in):
             axes.text(
                 low[0] + 0.1,
