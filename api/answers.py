@@ -81,13 +81,12 @@ def mode_named(name: str) -> SimulationMode:
     InputError
         If there is none.
     """
-    from ..core.text import did_you_mean
+    from ..core.text import one_of
     from ..core.trace import SimulationMode as Modes
 
     modes = [mode.value for mode in Modes]
     if name not in modes:
-        hint = did_you_mean(name, modes)
-        raise InputError(f"{name!r} is unknown; expected one of {', '.join(modes)}{hint}", source="mode")
+        raise InputError(f"{name!r} is unknown{one_of(name, modes)}", source="mode")
     return Modes(name)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import InputError
-from ..core.text import did_you_mean
+from ..core.text import one_of
 
 if TYPE_CHECKING:
     from ..core.instance import Instance
@@ -72,8 +72,7 @@ def plot_of(run: Run, kind: str | None, mode: str | None) -> Plot:
     chosen = kind or ("libra-allocation" if isinstance(answer, BandwidthPlan) else KINDS[0])
     known = (*KINDS, *PLOTS) if isinstance(answer, Written) else tuple(PLOTS)
     if chosen not in known:
-        text = f"there is no {chosen!r} of it; expected one of {', '.join(known)}"
-        raise InputError(text + did_you_mean(chosen, known), source="kind")
+        raise InputError(f"there is no {chosen!r} of it{one_of(chosen, known)}", source="kind")
     simulated = None if mode is None else mode_named(mode)
 
     def draw(form: str) -> bytes:

@@ -111,7 +111,7 @@ def import_chakra(
     that are whole collectives contain no schedule, and are rejected. Needs protobuf, cwb[chakra].
     """
     from ..core.collective import CollectiveKind
-    from ..core.text import did_you_mean
+    from ..core.text import one_of
     from ..core.units import UnitKind, parse
     from ..exchange.chakra.files import read_trace
     from ..exchange.chakra.lift import lift_trace
@@ -119,8 +119,7 @@ def import_chakra(
 
     kinds = [kind.value for kind in CollectiveKind]
     if collective not in kinds:
-        hint = did_you_mean(collective, kinds)
-        raise InputError(f"{collective!r} is unknown; expected one of {', '.join(kinds)}{hint}", source="--collective")
+        raise InputError(f"{collective!r} is unknown{one_of(collective, kinds)}", source="--collective")
     with located(source="--size"):
         size_bytes = None if size is None else parse(size, UnitKind.SIZE, allow_zero=False)
     trace, network = read_trace(folder), network_of_spec(topology)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from ..core.errors import CwbError, ExitStatus
-from ..core.text import did_you_mean
+from ..core.text import one_of
 from .signals import INTERRUPTED, stopped_by_signals
 from .streams import StdoutError, echo, give_up, open_closed
 from .usage import told
@@ -75,8 +75,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS and ctx.resilient_parsing:  # at the tab key
             return None
         if cmd_name not in COMMANDS:
-            hint = did_you_mean(cmd_name, COMMANDS)
-            raise click.UsageError(f"no such command {cmd_name!r}; expected one of {', '.join(COMMANDS)}{hint}", ctx)
+            raise click.UsageError(f"no such command {cmd_name!r}{one_of(cmd_name, COMMANDS)}", ctx)
         module, attribute = COMMANDS[cmd_name].split(":")
         command: click.Command = getattr(import_module(f".{module}", __package__), attribute)
         return command

@@ -6,7 +6,7 @@ import re
 
 import click
 
-from ..core.text import did_you_mean
+from ..core.text import did_you_mean, one_of
 
 _RANGE = re.compile(r"(?P<value>\S+) is not in the range .+", re.DOTALL)
 _TYPE = re.compile(r"(?P<value>.+) is not a valid [a-z ]+\.?\Z", re.DOTALL)
@@ -86,9 +86,7 @@ def _wrong(message: str, param: click.Parameter) -> str:
         return f"{found['value']} is wrong; expected {_expected(param)}"
     if (found := _CHOICE.match(message)) and isinstance(param.type, click.Choice):
         choices = [str(choice) for choice in param.type.choices]
-        return (
-            f"{found['value']} is unknown; expected one of {', '.join(choices)}{did_you_mean(found['value'], choices)}"
-        )
+        return f"{found['value']} is unknown{one_of(found['value'], choices)}"
     return message
 
 
@@ -112,5 +110,5 @@ def _of_words(error: click.UsageError) -> str:
         if error.message.startswith("Missing command"):
             return f"COMMAND: missing; expected one of {', '.join(known)}"
         if found := re.match(r"No such command '(?P<name>.*)'", error.message):
-            return f"no such command {found['name']!r}; expected one of {', '.join(known)}{did_you_mean(found['name'], known)}"
+            return f"no such command {found['name']!r}{one_of(found['name'], known)}"
     return error.message

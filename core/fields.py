@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
 from .errors import InputError, shown
-from .text import did_you_mean
+from .text import one_of
 from .units import UnitKind, parse
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -72,7 +72,7 @@ def validated(make: Callable[[], ModelT], known: Iterable[str] = ()) -> ModelT:
 
 def _expected(name: str, known: list[str]) -> str:
     """Fields that there are, where they are known, and the nearest one."""
-    return f"; expected one of {', '.join(known)}{did_you_mean(name, known)}" if known else ""
+    return one_of(name, known) if known else ""
 
 
 _ALTERNATIVE = re.compile(r"<\w+>\Z|(?:function-\w+|literal)\[.*\]\Z")

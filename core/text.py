@@ -41,5 +41,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {plain[close[0]]!r}?" if close else ""
 
 
+def one_of(word: str, known: Iterable[str]) -> str:
+    """End of an error message: the known words, and the one that is nearest to one that was written."""
+    known = list(known)
+    return f"; expected one of {', '.join(known)}{did_you_mean(word, known)}"
+
+
 def _letters(word: str) -> str:
     return re.sub(r"[-_ ]", "", word.lower())

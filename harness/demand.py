@@ -7,7 +7,7 @@ from fractions import Fraction
 from ..core.collective import CollectiveKind, Demand
 from ..core.errors import InputError, located, shown
 from ..core.instance import Instance
-from ..core.text import did_you_mean
+from ..core.text import one_of
 from ..core.units import UnitKind, parse
 from .messages import is_messages, messages
 
@@ -31,10 +31,7 @@ def with_demand(instance: Instance, collective: str | None, size: str | None, ch
         first, *others = messages(collective, instance.npus, _bytes(size, known), chunks or 1)
         return instance.with_changes(demand=first, also=tuple(others))
     if collective is not None and collective not in kinds:
-        hint = did_you_mean(str(collective), kinds)
-        raise InputError(
-            f"{shown(collective)} is unknown; expected one of {', '.join(kinds)}{hint}", source="--collective"
-        )
+        raise InputError(f"{shown(collective)} is unknown{one_of(str(collective), kinds)}", source="--collective")
     kind = CollectiveKind(collective) if collective is not None else known.collective if known else None
     if kind is None:
         raise InputError(

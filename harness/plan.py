@@ -17,7 +17,7 @@ from typing import Any
 
 from ..core.errors import InputError, SolverUnavailable, located
 from ..core.method import Kind as MethodKind
-from ..core.text import did_you_mean
+from ..core.text import one_of
 from ..core.units import UnitKind, parse
 from ..instances.loader import shipped
 from . import registry
@@ -132,8 +132,7 @@ def _models(grid: GridFile) -> list[str]:
             known = [*registry.names(), *declared]
             if wanted.startswith("kind="):
                 known = [f"kind={kind.value}" for kind in MethodKind]
-            hint = did_you_mean(wanted, known)
-            raise InputError(f"unknown {wanted!r}; expected one of {', '.join(known)}{hint}", place=f"models[{index}]")
+            raise InputError(f"unknown {wanted!r}{one_of(wanted, known)}", place=f"models[{index}]")
         found = {n: None for n in found if n not in matching} if left_out else found | dict.fromkeys(matching)
     if not found:
         raise InputError("every model is left out again; expected at least one", place="models")
@@ -149,10 +148,7 @@ def _solvers(grid: GridFile) -> list[str]:
         matching = [name for name in chosen if fnmatchcase(name, pattern) and registry.solver(name)]
         if not matching:
             known = (*registry.solver_names(), "pyomo:NAME")
-            hint = did_you_mean(pattern, known)
-            raise InputError(
-                f"unknown {pattern!r}; expected one of {', '.join(known)}{hint}", place=f"solvers[{index}]"
-            )
+            raise InputError(f"unknown {pattern!r}{one_of(pattern, known)}", place=f"solvers[{index}]")
         found |= dict.fromkeys(name for name in matching if name == pattern or registry.solver(name).installed().ok)
     if not found:
         raise InputError("no solver of these is installed", place="solvers")

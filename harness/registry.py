@@ -18,7 +18,7 @@ from .. import solvers
 from ..core.errors import InputError
 from ..core.formulation import Formulation
 from ..core.method import Method
-from ..core.text import did_you_mean
+from ..core.text import one_of
 from ..solvers.base import Adapter
 from .plugins import PLUGINS, objects_of
 
@@ -183,8 +183,7 @@ def solver(name: str) -> Adapter:
     if name in solvers.names() or name.startswith("pyomo:"):
         return solvers.get(name)
     known = (*solver_names(), "pyomo:NAME")
-    hint = did_you_mean(name, known)
-    raise InputError(f"unknown solver {name!r}; expected one of {', '.join(known)}{hint}", source="--solver")
+    raise InputError(f"unknown solver {name!r}{one_of(name, known)}", source="--solver")
 
 
 def register(entry: Entry) -> None:
@@ -205,8 +204,7 @@ def _entry(name: str, places: Mapping[str, str], known: Iterable[str], what: str
         return entry
     if name in known:
         return _others()[name]
-    hint = did_you_mean(name, known)
-    raise InputError(f"unknown {what} {name!r}; expected one of {', '.join(known)}{hint}", source=f"--{what}")
+    raise InputError(f"unknown {what} {name!r}{one_of(name, known)}", source=f"--{what}")
 
 
 def _others() -> dict[str, Entry]:

@@ -37,7 +37,7 @@ from ..core.published import (
 )
 from ..core.record import RunRecord
 from ..core.reserved import reserve
-from ..core.text import did_you_mean
+from ..core.text import one_of
 from ..core.topology import Topology
 from ..core.training import TrainingOptions
 from ..core.trees import TreePacking
@@ -76,8 +76,7 @@ def load_paper(name: str) -> PublishedFile:
         If no such paper is known.
     """
     if name not in papers():
-        hint = did_you_mean(name, papers())
-        raise InputError(f"unknown paper; expected one of {', '.join(papers())}{hint}", source=name)
+        raise InputError(f"unknown paper{one_of(name, papers())}", source=name)
     text = (files(__name__.rpartition(".")[0]) / "papers" / f"{name}.toml").read_text()
     with located(source=f"{name}.toml"):
         data = tomllib.loads(text)

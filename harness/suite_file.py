@@ -19,7 +19,7 @@ from ..core.collective import CollectiveKind
 from ..core.errors import InputError, located, shown
 from ..core.fields import Duration, Strict, validated
 from ..core.files import read_whole
-from ..core.text import did_you_mean
+from ..core.text import did_you_mean, one_of
 from ..core.units import UnitKind, parse
 from .messages import is_messages
 from .request import DEFAULT_SOLVER
@@ -64,7 +64,7 @@ def _collective(value: str) -> str:
     if is_messages(value):
         return value
     if value not in (known := [kind.value for kind in CollectiveKind]):
-        raise ValueError(f"{value!r} is unknown; expected one of {', '.join(known)}{did_you_mean(value, known)}")
+        raise ValueError(f"{value!r} is unknown{one_of(value, known)}")
     return value
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.errors import InputError
 from ..core.record import RunRecord
-from ..core.text import did_you_mean, printable
+from ..core.text import did_you_mean, one_of, printable
 from .labels import label_text, natural
 from .marks import MISSING
 from .spec import Column, ColumnGroup, Key, Label
@@ -59,9 +59,7 @@ class Condition:
         condition = cls(found["field"], found["sign"], found["value"])
         known = RunRecord.__dataclass_fields__
         if (name := condition.field.partition(".")[0]) not in known:
-            raise InputError(
-                f"no record has a field {name!r}; expected one of {', '.join(known)}{did_you_mean(name, known)}"
-            )
+            raise InputError(f"no record has a field {name!r}{one_of(name, known)}")
         if condition.sign in _COMPARED and _number(condition.value) is None:
             raise InputError(f"{condition.value!r} is no number; expected one after {condition.sign!r}")
         return condition

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import InputError
-from ...core.text import did_you_mean
+from ...core.text import one_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,8 +57,7 @@ def get(name: str) -> Callable[[Sequence[RunRecord], str], bytes]:
         If there is none of that name; from the callable, if no record fits.
     """
     if name not in PLOTS:
-        hint = did_you_mean(name, PLOTS)
-        raise InputError(f"unknown plot {name!r}; expected one of {', '.join(PLOTS)}{hint}")
+        raise InputError(f"unknown plot {name!r}{one_of(name, PLOTS)}")
 
     def plot(records: Sequence[RunRecord], form: str) -> bytes:
         from .look import look, to_bytes

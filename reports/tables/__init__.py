@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from ...core.errors import InputError
-from ...core.text import did_you_mean
+from ...core.text import one_of
 from ..spec import TableSpec
 
 TABLES: Mapping[str, str] = {
@@ -35,8 +35,7 @@ def get(name: str) -> TableSpec:
         If there is none of that name.
     """
     if name not in TABLES:
-        hint = did_you_mean(name, TABLES)
-        raise InputError(f"unknown table {name!r}; expected one of {', '.join(TABLES)}{hint}")
+        raise InputError(f"unknown table {name!r}{one_of(name, TABLES)}")
     module, attribute = TABLES[name].split(":")
     spec = getattr(import_module(f".{module}", __package__), attribute)
     assert isinstance(spec, TableSpec)  # noqa: S101 (the registry is ours)
