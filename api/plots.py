@@ -127,23 +127,22 @@ def drawn(
         schedule_utilization,
     )
     from ..reports.plots.look import look, to_bytes
-    from ..schedules.simulate.network import network_of
     from ..schedules.simulate.run import utilization
 
     instance, answer = read.instance, read.answer
     if isinstance(answer, TreeOrbits):
-        answer = written_out(answer, network_of(instance))
+        answer = written_out(answer, instance.topology)
     if kind in OF_TREES:
         if not isinstance(answer, TreePacking):
             raise InputError("it has no trees; expected a tree-packing, or another --kind")
         if kind == "map":
             with look():
                 return to_bytes(
-                    schedule_map.draw(_title(instance, read), network_of(instance), answer, trees, places), form
+                    schedule_map.draw(_title(instance, read), instance.topology, answer, trees, places), form
                 )
         plot = schedule_trees if kind == "trees" else schedule_network
         with look():
-            return to_bytes(plot.draw(_title(instance, read), network_of(instance), answer, trees), form)
+            return to_bytes(plot.draw(_title(instance, read), instance.topology, answer, trees), form)
     with look():
         if kind == "heatmap" and form != "html":
             return to_bytes(schedule_heatmap.draw(_traffic(read, 1)), form)
@@ -173,13 +172,12 @@ def _traffic(read: ScheduleFile, pieces: int) -> Traffic:
     """Return what a schedule sends, in the order of a simulation of it."""
     from ..core.schedule import StepSchedule
     from ..reports.plots.schedule_view import Traffic
-    from ..schedules.simulate.network import network_of
     from ..schedules.simulate.transfers import sends_of
 
     instance, answer = read.instance, read.answer
     sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
     step = answer.step if isinstance(answer, StepSchedule) else None
-    return Traffic(_title(instance, read), network_of(instance), sends, chunk_bytes, step)
+    return Traffic(_title(instance, read), instance.topology, sends, chunk_bytes, step)
 
 
 def _title(instance: Instance, read: ScheduleFile) -> str:

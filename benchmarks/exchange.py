@@ -281,8 +281,7 @@ def examples() -> int:
             outcome = "no schedule"
         else:
             instance = done.instance or example(name)
-            topology = instance.network
-            assert isinstance(topology, Topology)
+            topology = instance.topology
             single = single_ways(topology)
             try:
                 outcome = traced(instance, answer, flow_of(instance, answer), single)
@@ -336,8 +335,7 @@ def verified(
 
 def bytes_of(instance: Instance, answer: Written) -> tuple[dict[tuple[int, int], Fraction], dict[int, Fraction]]:
     """Bytes from GPU to GPU and over every link, of the paths of sends or trees."""
-    topology = instance.network
-    assert isinstance(topology, Topology)
+    topology = instance.topology
     rank = {node: number for number, node in enumerate(topology.rank_nodes)}
     pairs: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
     links: dict[int, Fraction] = defaultdict(Fraction)

@@ -24,7 +24,6 @@ from cwb.core.schedule import Floats, Ints
 from cwb.core.trees import TreePacking
 from cwb.harness import Request, run
 from cwb.reports.plots.look import COLOURS, LINES, look, new_figure, to_bytes
-from cwb.schedules.simulate.network import network_of
 from cwb.schedules.simulate.reserved import simulate_reserved
 
 HELD = LatencyModel.OCCUPANCY
@@ -71,7 +70,7 @@ def trees_of(network: str) -> Trees:
     if not isinstance(done.answer, TreePacking) or done.answer.reduction is None:
         raise SystemExit(f"{network}: {done.record.status}")
     packing = done.answer.reduction
-    topology = network_of(instance)
+    topology = instance.topology
     return Trees(instance, packing, reserve(topology, packing, HELD), forest_of(topology, packing, HELD))
 
 

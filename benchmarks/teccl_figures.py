@@ -25,7 +25,6 @@ from time import perf_counter
 
 from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.instance import Instance
-from cwb.core.topology import Topology
 from cwb.core.units import UnitKind as Unit
 from cwb.core.units import parse
 from cwb.harness.run import Request, run_one
@@ -46,8 +45,7 @@ LIMIT_S = 60.0
 def asked(network: str, size: str, *, at_once: bool) -> Instance:
     """An all-gather on a network, whose links have no latency if they carry data at once."""
     instance = load(network).with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(parse(size, Unit.SIZE))))
-    topology = instance.network
-    assert isinstance(topology, Topology)
+    topology = instance.topology
     if not at_once:
         return instance
     links = tuple(replace(link, latency_s=Fraction(0)) for link in topology.links)

@@ -178,9 +178,8 @@ def _write_trace(file: Path, instance: Instance, answer: object, trace: Trace, p
 def _written(instance: Instance, answer: object) -> object:
     """The answer with all trees written out."""
     from ..core.orbits import TreeOrbits, written_out
-    from ..schedules.simulate.network import network_of
 
-    return written_out(answer, network_of(instance)) if isinstance(answer, TreeOrbits) else answer
+    return written_out(answer, instance.topology) if isinstance(answer, TreeOrbits) else answer
 
 
 def _what_if(instance: Instance, trace: Trace, mode: SimulationMode, told: list[str]) -> dict[str, Any]:
@@ -201,7 +200,6 @@ def _reserved(
     """Simulate trees at rates of their own; give the numbers of chunks too."""
     from ..core.reserved import reserve
     from ..core.trees import TreePacking
-    from ..schedules.simulate.network import network_of
     from ..schedules.simulate.reserved import simulate_reserved
 
     if not isinstance(answer := _written(instance, answer), TreePacking):
@@ -209,7 +207,7 @@ def _reserved(
     if barrier or mode not in (None, SimulationMode.CONGESTION_AWARE.value):
         raise InputError("expected the mode congestion-aware without barriers", source="--reserve")
     overhead_s = Fraction(0) if chunk_overhead is None else parse(chunk_overhead, UnitKind.TIME)
-    plan = reserve(network_of(instance), answer, model, overhead_s, pieces)
+    plan = reserve(instance.topology, answer, model, overhead_s, pieces)
     return simulate_reserved(instance, answer, plan, model, overhead_s=overhead_s), plan.chunks
 
 
@@ -222,7 +220,6 @@ def measures(
     the congestion-unaware model, and links that are faster at times, are held against latency alone.
     """
     from ..algorithms.bounds.schedule_bounds import best_bound, latency_bound
-    from ..schedules.simulate.network import network_of
 
     found: dict[str, Any] = {
         "schema": "cwb-simulation/1",
@@ -249,7 +246,7 @@ def measures(
             "lower_bound_s": float(bound),
             "certificate": type(certificate).__name__.removesuffix("Certificate").lower(),
         }
-    links = network_of(instance).links
+    links = instance.topology.links
     busiest = sorted(range(len(links)), key=lambda index: (-busy_s[index], index))[:LISTED]
     found["busiest_links"] = [
         {

@@ -94,6 +94,19 @@ class Instance(Shown):
         return self.network
 
     @property
+    def topology(self) -> Topology:
+        """The network as a graph of nodes and links.
+
+        Raises
+        ------
+        InputError
+            If the network is a fabric, whose links do not exist yet.
+        """
+        if not isinstance(self.network, Topology):
+            raise InputError("expected an explicit network of nodes and links, not building blocks", place="network")
+        return self.network
+
+    @property
     def demands(self) -> tuple[Demand, ...]:
         """All collectives that run at the same time."""
         return () if self.demand is None else (self.demand, *self.also)

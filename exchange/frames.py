@@ -16,7 +16,7 @@ from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from ..schedules.completion import completion_if_any
 from ..schedules.files import Written
-from ..schedules.simulate.network import network_of, wires
+from ..schedules.simulate.network import wires
 from ..schedules.simulate.trees import tree_sends
 from ..schedules.verify.translated import expand
 
@@ -63,14 +63,14 @@ def loads_frame(answer: Answer, instance: Instance | None = None) -> Any:
 
     sends, sizes, _ = _sent(answer, instance)
     _check_network(sends, instance)
-    links = len(network_of(instance).links) if instance else 0
+    links = len(instance.topology.links) if instance else 0
     number = np.bincount(sends.path_links, minlength=links)
     load = np.bincount(sends.path_links, np.repeat(sizes, sends.hops), links)
     if instance is None:
         return pd.DataFrame({"link": np.arange(len(number)), "sends": number, "load_bytes": load})
-    table = links_frame(network_of(instance)).assign(sends=number, load_bytes=load)
+    table = links_frame(instance.topology).assign(sends=number, load_bytes=load)
     done = completion_if_any(instance, _schedule(answer))
-    busy_s = load / wires(network_of(instance)).bandwidth_Bps
+    busy_s = load / wires(instance.topology).bandwidth_Bps
     return table.assign(busy_s=busy_s, utilization=busy_s / (done.seconds or np.nan))
 
 
@@ -94,7 +94,7 @@ def sends_frame(answer: Answer, instance: Instance | None = None) -> Any:
 
     sends, sizes, more = _sent(answer, instance)
     _check_network(sends, instance)
-    nodes = None if instance is None else np.array([node.name for node in network_of(instance).nodes], dtype=object)
+    nodes = None if instance is None else np.array([node.name for node in instance.topology.nodes], dtype=object)
     ends = {name: column if nodes is None else nodes[column] for name, column in _ends(sends)}
     links = [tuple(path) for path in map(np.ndarray.tolist, np.split(sends.path_links, sends.path_offset[1:-1]))]
     what = {"tree" if isinstance(answer, TreePacking | TreeOrbits) else "chunk": sends.chunk, "size_bytes": sizes}
@@ -106,7 +106,7 @@ def _check_network(sends: Sends, instance: Instance | None) -> None:
     """Reject a schedule of a larger network."""
     if instance is None or not len(sends):
         return
-    network = network_of(instance)
+    network = instance.topology
     used = {"nodes": max(int(column.max()) for _, column in _ends(sends)) + 1, "links": int(sends.path_links.max()) + 1}
     for what, known in (("nodes", len(network.nodes)), ("links", len(network.links))):
         if used[what] > known:
@@ -124,9 +124,9 @@ def _sent(answer: Answer, instance: Instance | None) -> tuple[Sends, Floats, dic
     if isinstance(answer, TreeOrbits):
         if instance is None:
             raise InputError("trees that stand for others need their instance; expected it, or the record")
-        answer = written_out(answer, network_of(instance))
+        answer = written_out(answer, instance.topology)
     if isinstance(answer, TreePacking):
-        sends, sizes, level = tree_sends(None if instance is None else network_of(instance), answer, 1)
+        sends, sizes, level = tree_sends(None if instance is None else instance.topology, answer, 1)
         return sends, sizes[sends.chunk], {"step": level}
     if isinstance(answer, TranslatedTrees):
         if instance is None:

@@ -14,7 +14,6 @@ from ..core.answers import Answer
 from ..core.errors import InputError, located
 from ..core.instance import Instance
 from ..core.topology import NodeKind, Topology
-from ..schedules.simulate.network import network_of
 from .frames import sends_frame
 from .graph_network import Defaults
 from .graph_network import network_of as network_data
@@ -136,7 +135,7 @@ def schedule_graph(answer: Answer, instance: Instance | None = None) -> Any:
     )
     if instance is None:
         return sent
-    graph = network_graph(network_of(instance), instance.name)
+    graph = network_graph(instance.topology, instance.name)
     graph.remove_edges_from(list(graph.edges))
     graph.add_edges_from(sent.edges(keys=True, data=True))
     return graph

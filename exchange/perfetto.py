@@ -12,7 +12,6 @@ import numpy as np
 from ..core.instance import Instance
 from ..core.schedule import Ints, Sends
 from ..core.trace import Trace
-from ..schedules.simulate.network import network_of
 from ..schedules.simulate.transfers import sends_of
 
 
@@ -33,7 +32,7 @@ def chrome_trace(instance: Instance, answer: object, trace: Trace, *, pieces: in
         the link. Switches are processes behind the ranks. Arrows (``ph`` s and f) lead from the hop with which a chunk
         came last to the hop that takes it on.
     """
-    topology = network_of(instance)
+    topology = instance.topology
     sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
     process = {node: rank for rank, node in enumerate(topology.rank_nodes)}
     for node in range(len(topology.nodes)):

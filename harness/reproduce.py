@@ -227,7 +227,6 @@ def _occupied_s(instance: Instance, answer: object, pieces: int | None) -> float
     """Completion time with links that are busy for their latency; of trees in pieces, each tree at a rate of its own."""
     from ..schedules.completion import mode_of
     from ..schedules.simulate import simulate
-    from ..schedules.simulate.network import network_of
     from ..schedules.simulate.reserved import simulate_reserved
 
     if pieces is None:
@@ -235,7 +234,7 @@ def _occupied_s(instance: Instance, answer: object, pieces: int | None) -> float
     if not isinstance(answer, TreePacking):
         raise NotComputedError(f"{instance.name}: no trees that could be cut into pieces")
     held = LatencyModel.OCCUPANCY
-    plan = reserve(network_of(instance), answer, held, Fraction(0), pieces)
+    plan = reserve(instance.topology, answer, held, Fraction(0), pieces)
     return simulate_reserved(instance, answer, plan, held, overhead_s=Fraction(0)).completion_s
 
 

@@ -21,7 +21,7 @@ from ..core.trace import SimulationMode
 from ..core.translated import TranslatedTrees
 from ..core.trees import TreePacking
 from .simulate import totals
-from .simulate.network import network_of, wires
+from .simulate.network import wires
 from .simulate.pipeline import Pipeline, pipeline
 from .simulate.reserved import CONSTANT
 from .simulate.translated import simulate_translated
@@ -117,7 +117,7 @@ def completion_of(
 
 def nothing_of(instance: Instance, why: str) -> Completion:
     """Return why the model does not play an answer."""
-    return Completion(None, np.zeros(len(network_of(instance).links)), 0, why=why)
+    return Completion(None, np.zeros(len(instance.topology.links)), 0, why=why)
 
 
 def completion_if_any(
@@ -158,7 +158,7 @@ def _of_trees(instance: Instance, answer: TreePacking | TreeOrbits, pieces: int 
         seconds, pieces = float(times[0]), int(numbers[0])
     else:
         seconds = float(line.seconds(pieces)[0])
-    columns = wires(network_of(instance))
+    columns = wires(instance.topology)
     loads = _loads(answer, len(columns)) if isinstance(answer, TreePacking) else _loads_of_orbits(instance, answer)
     given, motions = (answer, 1) if isinstance(answer, TreePacking) else (answer.trees, answer.motions)
     edges = sum(len(part.parent) for part in given.passes) * motions

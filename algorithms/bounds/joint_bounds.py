@@ -22,7 +22,7 @@ from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
 from ...core.topology import Link, Topology
-from .schedule_bounds import DemandGroup, bytes_leaving, group_of, link_distances, network_of
+from .schedule_bounds import DemandGroup, bytes_leaving, group_of, link_distances
 
 #: Sets times collectives that are looked at.
 _EFFORT = 200_000
@@ -85,7 +85,7 @@ def joint_cut(
     InputError
         If data must leave a set that no link leaves.
     """
-    topology = network_of(instance)
+    topology = instance.topology
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     rates = np.array([float(link.bandwidth_Bps) for link in topology.links])
     delays = np.array([float(link.latency_s) for link in topology.links])
@@ -173,7 +173,7 @@ def joint_length(
     InputError
         If a rank cannot be reached.
     """
-    topology = network_of(instance)
+    topology = instance.topology
     nodes = np.array(topology.rank_nodes, dtype=np.int64)
     source, target, sizes = pairs
     kinds = {size: index for index, size in enumerate(dict.fromkeys(sizes))}

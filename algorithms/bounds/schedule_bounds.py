@@ -81,9 +81,9 @@ def best_bound(instance: Instance, *, flow: bool = False) -> Bound:
     found: list[Bound] = [rank_bound(instance)] if flow else [latency, rank_bound(instance)]
     kind = group_of(instance).kind
     if kind is CollectiveKind.ALL_REDUCE:
-        found.append(partition_bound(instance, [(node,) for node in network_of(instance).rank_nodes]))
+        found.append(partition_bound(instance, [(node,) for node in instance.topology.rank_nodes]))
     elif kind is CollectiveKind.ALL_TO_ALL:
-        found.append(length_bound(instance, [1] * len(network_of(instance).links)))
+        found.append(length_bound(instance, [1] * len(instance.topology.links)))
     return max(found, key=itemgetter(0))
 
 
@@ -97,7 +97,7 @@ def cut_bound(instance: Instance, nodes: Iterable[int]) -> tuple[Fraction, CutCe
     nodes : iterable of int
         Positions of the nodes in the topology.
     """
-    topology, group = network_of(instance), group_of(instance)
+    topology, group = instance.topology, group_of(instance)
     inside = set(nodes)
     members = [topology.rank_nodes[rank] in inside for rank in group.ranks]
     leaving = bytes_leaving(group, sum(members), root_inside=members[0])
@@ -107,7 +107,7 @@ def cut_bound(instance: Instance, nodes: Iterable[int]) -> tuple[Fraction, CutCe
 
 def rank_bound(instance: Instance) -> tuple[Fraction, CutCertificate]:
     """The largest bound of the egress or ingress of a single rank."""
-    topology, group = network_of(instance), group_of(instance)
+    topology, group = instance.topology, group_of(instance)
     leaving, entering = _rates(topology)
     count = len(group.ranks)
     best = Fraction(0), group.ranks[0], True
@@ -138,7 +138,7 @@ def partition_bound(instance: Instance, parts: Sequence[Iterable[int]]) -> tuple
     InputError
         If the collective is another one, the sets overlap, or a compute node is in none.
     """
-    topology, group = network_of(instance), group_of(instance)
+    topology, group = instance.topology, group_of(instance)
     if group.kind is not CollectiveKind.ALL_REDUCE:
         raise InputError("expected an all_reduce", place="collective")
     sets = tuple(tuple(sorted(part)) for part in parts)
@@ -171,7 +171,7 @@ def latency_bound(instance: Instance) -> tuple[Fraction, DistanceCertificate]:
     InputError
         If no path leads from one to the other.
     """
-    topology, group = network_of(instance), group_of(instance)
+    topology, group = instance.topology, group_of(instance)
     scale = lcm(*(link.latency_s.denominator for link in topology.links)) if topology.links else 1
     latency = [int(link.latency_s * scale) for link in topology.links]
     common = gcd(*latency) or 1
@@ -212,7 +212,7 @@ def length_bound(instance: Instance, lengths: Sequence[int]) -> tuple[Fraction, 
     InputError
         If the collective is another one, a rank cannot be reached, or there are no such lengths.
     """
-    topology, group = network_of(instance), group_of(instance)
+    topology, group = instance.topology, group_of(instance)
     if group.kind is not CollectiveKind.ALL_TO_ALL:
         raise InputError("expected an all_to_all", place="collective")
     if len(lengths) != len(topology.links) or min(lengths, default=0) < 0 or not any(lengths):
@@ -288,19 +288,6 @@ def _blocks(
         if np.isinf(far).any():
             raise InputError("no path leads from a rank to one that needs its data", place="network.links")
         yield first, far
-
-
-def network_of(instance: Instance) -> Topology:
-    """The explicit network of an instance.
-
-    Raises
-    ------
-    InputError
-        If it has none.
-    """
-    if not isinstance(instance.network, Topology):
-        raise InputError("expected an explicit network of nodes and links, not building blocks", place="network")
-    return instance.network
 
 
 def group_of(instance: Instance) -> DemandGroup:

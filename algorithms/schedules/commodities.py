@@ -95,8 +95,7 @@ def commodities_of(instance: Instance, most: int = MAX_CHUNKS) -> tuple[Commodit
     InputError
         If a group has fewer than two ranks, there is nothing to move, or there are more chunks than ``most``.
     """
-    topology = instance.network
-    assert isinstance(topology, Topology)  # noqa: S101 (callers have looked)
+    topology = instance.topology
     node = topology.rank_nodes
     listed: list[Commodity] = []
     nodes: dict[tuple[int, ...], tuple[int, ...]] = {}  # one for all chunks of a group, which may be large

@@ -15,7 +15,6 @@ from ...core.errors import InputError, Unsupported
 from ...core.instance import Instance
 from ...core.schedule import Ints
 from ...core.topology import Topology
-from ..bounds.schedule_bounds import network_of
 from ..graphs.components import components
 
 #: Networks beyond this are rejected before memory is taken.
@@ -152,7 +151,7 @@ def pose(instance: Instance) -> Wan:
     """
     if (reason := supports(instance)) is not None:
         raise Unsupported(reason)
-    topology = network_of(instance)
+    topology = instance.topology
     pairs = _pairs(topology)
     links = topology.links
     rates = [min(links[a].bandwidth_Bps, links[b].bandwidth_Bps) for a, b in pairs]

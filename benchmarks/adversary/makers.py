@@ -143,8 +143,7 @@ def _flood(
     count: int,
 ) -> list[Send]:
     """Send chunks on until all is done; sums by what their broadcasts would do, the other way round."""
-    topology = instance.network
-    assert isinstance(topology, Topology)
+    topology = instance.topology
     back = {e: topology.link_ends.index(ends[::-1]) for e, ends in enumerate(topology.link_ends)}
     hops = _hops(topology, count)
     sums = any(row[2] for row in rows)

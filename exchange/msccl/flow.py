@@ -129,8 +129,7 @@ def members_ranks(instance: Instance) -> tuple[int, ...]:
 
 def _collective(instance: Instance) -> tuple[CollectiveKind | None, list[int]]:
     """The collective, and the nodes of its ranks."""
-    topology = instance.network
-    assert isinstance(topology, Topology)  # noqa: S101 (the caller has looked)
+    topology = instance.topology
     kinds = {demand.collective for demand in instance.demands}
     if kinds == {CollectiveKind.POINT_TO_POINT}:
         return None, list(topology.rank_nodes)

@@ -98,8 +98,7 @@ def scheduled(instance: Instance, chunks: Chunks, messages: list[Message], step:
     InputError
         If there is no way between two ranks.
     """
-    topology = instance.network
-    assert isinstance(topology, Topology)  # noqa: S101 (the caller has looked)
+    topology = instance.topology
     ways = routes(topology, {pair for message in messages for pair in pairwise(message.way)})
     sends = sends_from_lists(
         [m.chunk for m in messages],

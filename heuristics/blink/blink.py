@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import network_of
 from ...algorithms.forests.engine import warm_up
 from ...algorithms.schedules.compose import reduce_then_broadcast, reverse_trees
 from ...core.budget import Budget
@@ -175,7 +174,7 @@ def _pack(choice: Rooted, instance: Instance, budget: Budget, options: BlinkOpti
         forests.append(forest)
         packings.append(reverse_trees(forest.packing) if way.backwards else forest.packing)
     if choice.mirrored:
-        packings.append(reverse_trees(packings[0], network_of(instance)))
+        packings.append(reverse_trees(packings[0], instance.topology))
     answer = packings[0] if len(packings) == 1 else reduce_then_broadcast(packings[1], packings[0])
     return Packed(choice, tuple(forests), answer, busiest_s(instance, answer))
 

@@ -8,7 +8,7 @@ from operator import itemgetter
 import numpy as np
 from pydantic import Field
 
-from ...algorithms.bounds.schedule_bounds import network_of, rank_bound
+from ...algorithms.bounds.schedule_bounds import rank_bound
 from ...core.budget import Budget
 from ...core.collective import CollectiveKind
 from ...core.described import Metric
@@ -60,7 +60,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: SwitchTrees
         bound, certificate = max(rank_bound(instance), best_all_reduce_bound(instance, []), key=itemgetter(0))
         budget.tell_bound(bound, certificate)
     with budget.clock.phase("build"):
-        topology = network_of(instance)
+        topology = instance.topology
         edges = tree_edges(topology)
         assert instance.demand is not None  # noqa: S101 (``supports`` has looked)
         trees = share_out(edges, options.trees, float(instance.demand.size_bytes / bound), budget)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import network_of
 from ...algorithms.trees.network import Wan
 from ...algorithms.trees.trees import (
     RatedTrees,
@@ -93,7 +92,7 @@ def message_outcome(problem: WanProblem, schedule: StepSchedule, metrics: dict[s
 
 def _load_s(problem: WanProblem, schedule: StepSchedule) -> Fraction:
     """Seconds for which the most loaded link is busy, exactly."""
-    links = network_of(problem.instance).links
+    links = problem.instance.topology.links
     units: dict[int, int] = {}
     chunks: Chunks = schedule.chunks
     sends = schedule.sends

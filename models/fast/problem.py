@@ -224,8 +224,7 @@ def supports(instance: Instance) -> str | None:
 
 def posed(instance: Instance) -> Exchange:
     """The messages of an instance that is supported; several between the same ranks are one."""
-    topology = instance.network
-    assert isinstance(topology, Topology)  # noqa: S101 (it is supported)
+    topology = instance.topology
     servers = servers_of(topology)
     assert servers is not None  # noqa: S101 (it is supported)
     sizes: dict[tuple[int, int], Fraction] = {}

@@ -14,7 +14,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import crossings, cut_bound, network_of, partition_bound
+from ...algorithms.bounds.schedule_bounds import crossings, cut_bound, partition_bound
 from ...algorithms.graphs.components import components
 from ...algorithms.graphs.maxflow import max_flow
 from ...core.bounds import CutCertificate, PartitionCertificate
@@ -45,7 +45,7 @@ def best_all_reduce_bound(instance: Instance, sides: Sequence[Bools]) -> Bound:
     sides : sequence of array of bool
         Nodes on one side of each bottleneck.
     """
-    topology = network_of(instance)
+    topology = instance.topology
     found: list[Bound] = []
     for side in sides:
         for nodes in (side, ~side):

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import network_of
 from ...algorithms.forests.engine import grow_forest, warm_up
 from ...algorithms.forests.expansion import expand, replayed
 from ...algorithms.forests.splitting import Unsplittable
@@ -231,7 +230,7 @@ def proved(instance: Instance, options: ForestOptions) -> Fraction:
 
 def busiest_s(instance: Instance, packing: TreePacking) -> Fraction:
     """The time of the most loaded link; one that is busy in one half of an all-reduce may be idle in the other."""
-    links = network_of(instance).links
+    links = instance.topology.links
     load = [0] * len(links)
     for part in packing.passes:
         units = part.units[part.path_tree]

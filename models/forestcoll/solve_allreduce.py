@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import cut_bound, group_of, network_of, partition_bound
+from ...algorithms.bounds.schedule_bounds import cut_bound, group_of, partition_bound
 from ...algorithms.forests.expansion import along, expand
 from ...algorithms.forests.packing import CutPool, Packer, SpanningTrees
 from ...algorithms.forests.polish import lowered
@@ -82,14 +82,14 @@ class AllReducePairs(PairNetwork):
     """
 
     def __init__(self, instance: Instance, hubs: Sequence[int]) -> None:
-        super().__init__(from_all_ranks(network_of(instance)), hubs)
+        super().__init__(from_all_ranks(instance.topology), hubs)
         self.instance = instance
 
 
 def all_reduce(instance: Instance, options: object) -> AllReducePairs:
     """Which ranks can reach which others (``Formulation.index``)."""
     del options
-    return AllReducePairs(instance, hubs_of(network_of(instance)))
+    return AllReducePairs(instance, hubs_of(instance.topology))
 
 
 def seconds(pairs: AllReducePairs, objective: float) -> float:
@@ -165,7 +165,7 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: AllReduceOp
         best = busiest_s(instance, plain.answer), plain.answer, {"trees_of": "halves"}
     solutions: list[AllReduceSolution] = []
     # Trees that all pass the switches that add and copy; where these are not proved best, some of them, or none.
-    for hubs in sets_of_hubs(network_of(instance)):
+    for hubs in sets_of_hubs(instance.topology):
         if solutions and (budget.exhausted or (best is not None and best[0] == proved[0])):
             break
         solution = solve_allreduce(instance, solver, budget, options.k, hubs)

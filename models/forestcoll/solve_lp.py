@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import Bound, cut_bound, network_of, partition_bound
+from ...algorithms.bounds.schedule_bounds import Bound, cut_bound, partition_bound
 from ...algorithms.graphs.maxflow import RootedFlow
 from ...algorithms.graphs.network import Network, exact_array
 from ...core.answers import BoundOnly
@@ -238,7 +238,7 @@ def best_bound(instance: Instance, optima: Sequence[Bottleneck]) -> Bound:
     Only for a single stage is it the time that the stages take: an all-reduce may be faster than its two stages in
     turn.
     """
-    topology, group = network_of(instance), instance.demand
+    topology, group = instance.topology, instance.demand
     everything = frozenset(range(len(topology.nodes)))
     kind = group.collective if group else None
     # What leaves a set where links are turned around enters it where they are not.

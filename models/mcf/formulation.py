@@ -16,7 +16,6 @@ from typing import Any
 import pyomo.environ as pyo
 
 from ...algorithms.bounds.joint_bounds import pairs_of
-from ...algorithms.bounds.schedule_bounds import network_of
 from ...core.effort import require_buildable
 from ...core.instance import Instance
 from ...core.rows import Lists, Table, rows
@@ -25,7 +24,7 @@ from ...core.topology import Topology
 
 def build(instance: Instance) -> Any:
     """Build the model of all pairs that exchange data: flows, what links carry, what ranks receive, what is wanted."""
-    topology, sources = network_of(instance), len(set(pairs_of(instance)[0].tolist()))
+    topology, sources = instance.topology, len(set(pairs_of(instance)[0].tolist()))
     require_buildable(sources * len(topology.links), f"flows of {sources:,} ranks", 4e-6)
     weights = weights_of(instance)
     m = pyo.ConcreteModel("mcf")
@@ -53,7 +52,7 @@ def weights_of(instance: Instance) -> dict[tuple[int, int], float]:
 
 
 def _exchanges(instance: Instance) -> dict[tuple[int, int], Fraction]:
-    nodes, found = network_of(instance).rank_nodes, defaultdict[tuple[int, int], Fraction](Fraction)
+    nodes, found = instance.topology.rank_nodes, defaultdict[tuple[int, int], Fraction](Fraction)
     for source, target, size in zip(*pairs_of(instance), strict=True):
         found[nodes[int(source)], nodes[int(target)]] += size
     return dict(found)

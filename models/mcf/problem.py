@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...algorithms.bounds.schedule_bounds import group_of, network_of
+from ...algorithms.bounds.schedule_bounds import group_of
 from ...algorithms.graphs.colour_refinement import Classes, FlowArcs, refine
 from ...algorithms.graphs.distances import distances
 from ...core.collective import CollectiveKind
@@ -65,7 +65,7 @@ class Exchange:
 
 def exchange_of(instance: Instance) -> Exchange:
     """What ranks of an instance have for one another (:func:`.formulation.weights_of`)."""
-    topology = network_of(instance)
+    topology = instance.topology
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
     unit = bandwidth_unit(topology)
     sources, weights, most = _weights(instance, len(topology.nodes))
@@ -75,7 +75,7 @@ def exchange_of(instance: Instance) -> Exchange:
 
 def _weights(instance: Instance, points: int) -> tuple[Ints, Floats, Fraction]:
     if not instance.also and (group := group_of(instance)).kind is CollectiveKind.ALL_TO_ALL:
-        nodes = np.array(network_of(instance).rank_nodes, dtype=np.int64)[list(group.ranks)]
+        nodes = np.array(instance.topology.rank_nodes, dtype=np.int64)[list(group.ranks)]
         weights = np.zeros((len(nodes), points))
         weights[:, nodes] = 1.0
         weights[np.arange(len(nodes)), nodes] = 0.0

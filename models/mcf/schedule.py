@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import group_of, network_of
+from ...algorithms.bounds.schedule_bounds import group_of
 from ...algorithms.schedules.in_turn import Ways, served
 from ...core.budget import Budget
 from ...core.effort import require_schedulable
@@ -66,7 +66,7 @@ def scheduled(instance: Instance, exchange: Exchange, ways: Ways, budget: Budget
 
     Times are rounded up to ticks of which the longest transmission has 2^24.
     """
-    topology, pieces = network_of(instance), _pieces(instance)
+    topology, pieces = instance.topology, _pieces(instance)
     piece_bytes = group_of(instance).part_bytes / pieces
     taken = [piece_bytes / link.bandwidth_Bps for link in topology.links]
     tick_s = max(taken) / _TICKS
@@ -103,7 +103,7 @@ def scheduled(instance: Instance, exchange: Exchange, ways: Ways, budget: Budget
 def _chunks(instance: Instance, exchange: Exchange, pieces: int, piece_bytes: Fraction) -> Chunks:
     """Pieces by source, target and number."""
     ranks = np.array(group_of(instance).ranks, dtype=np.int64)
-    source, target = np.nonzero(exchange.weights[:, np.array(network_of(instance).rank_nodes)[ranks]])
+    source, target = np.nonzero(exchange.weights[:, np.array(instance.topology.rank_nodes)[ranks]])
     each = np.ones(len(source) * pieces, dtype=np.int64)
     groups = tuple((int(rank),) for rank in ranks)
     return Chunks(each, piece_bytes, groups, np.repeat(source, pieces), np.repeat(target, pieces), each < 0)

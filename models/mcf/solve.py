@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.bounds.joint_bounds import joint_length, pairs_of
-from ...algorithms.bounds.schedule_bounds import group_of, network_of
+from ...algorithms.bounds.schedule_bounds import group_of
 from ...core.answers import BoundOnly
 from ...core.bounds import LengthCertificate, SolverBound
 from ...core.budget import Budget
@@ -100,7 +100,7 @@ def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_C
     InputError
         If no rank alone has what another one alone needs, or a rank cannot be reached.
     """
-    topology = network_of(instance)
+    topology = instance.topology
     if not topology.links:
         raise InputError("the network has no links", place="network.links")
     if not len((pairs := pairs_of(instance))[0]):
@@ -158,7 +158,7 @@ def _smallest(exchange: Exchange, most: int) -> tuple[FlowClasses, list[Ints]]:
 
 def seconds_at(instance: Instance, rate: Fraction) -> Fraction:
     """Time of the largest exchange at the model's rate."""
-    return largest_exchange(instance) / (rate * bandwidth_unit(network_of(instance)))
+    return largest_exchange(instance) / (rate * bandwidth_unit(instance.topology))
 
 
 def seconds(instance: Instance, objective: float) -> float:
@@ -211,4 +211,4 @@ def measures(instance: Instance, found: FlowBound) -> dict[str, Any]:
     if found.seconds is None:
         return {}
     rate_Bps = group_of(instance).part_bytes / found.seconds
-    return {"rate": float(rate_Bps / bandwidth_unit(network_of(instance))), "rate_GBps": float(rate_Bps / 10**9)}
+    return {"rate": float(rate_Bps / bandwidth_unit(instance.topology)), "rate_GBps": float(rate_Bps / 10**9)}

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import network_of
 from ...algorithms.trees.network import Wan
 from ...algorithms.trees.trees import (
     RatedTrees,
@@ -85,7 +84,7 @@ def split(instance: Instance, wan: Wan, rated: RatedTrees, roots: Ints, options:
     size = trees.unit_bytes * int(trees.units.sum())
     if options.split == "rate":
         return DataSplit(trees, rated, roots, size / (rated.total * wan.unit_Bps))
-    forest = forest_of(network_of(instance), trees, options.latency_model, options.chunk_overhead)
+    forest = forest_of(instance.topology, trees, options.latency_model, options.chunk_overhead)
     rates_Bps = np.array([float(rate * wan.unit_Bps) for rate in rated.rates])
     data = equal_finish(forest, rates_Bps, float(size), options.chunks)
     parts = (data / float(size) * _FINE).astype(np.int64)
@@ -165,7 +164,7 @@ def outcome(
     gap = GAP if budget.gap is None else budget.gap
     optimal = bound_s >= parted.flow_s * (1 - Fraction(gap))
     with budget.clock.phase("chunks"):
-        chunks = measures_of_chunks(network_of(problem.instance), parted.packing, options)
+        chunks = measures_of_chunks(problem.instance.topology, parted.packing, options)
     return Outcome(
         Status.OPTIMAL if optimal else Status.FEASIBLE,
         parted.packing,

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ...algorithms.bounds.schedule_bounds import network_of
 from ...algorithms.trees.bounds import whole_rate
 from ...algorithms.trees.one_tree import widest_tree
 from ...algorithms.trees.pricing import Arborescences, Prices, cheapest_trees
@@ -115,7 +114,7 @@ def proof_of(problem: TreeProblem, found: SearchResult, *, trees_only: bool) -> 
 def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> ProvedBound | None:
     """What prices prove of trees, reduced and broadcast over any links of the network; None if nothing."""
     wan, limit = problem.wan, None if problem.any_height else problem.limit
-    links = network_of(problem.instance).links
+    links = problem.instance.topology.links
     if (
         limit is not None
         and limit.unit == "ns"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import network_of
 from ...algorithms.trees.gbst import every_tree, many_starts
 from ...algorithms.trees.one_tree import widest_tree
 from ...algorithms.trees.trees import bottlenecks, low_enough
@@ -201,7 +200,7 @@ def link_prices(instance: Instance, options: PricingOptions) -> LinkPrices:
 
 def price_labels(index: LinkPrices) -> Mapping[str, Callable[[Any], str]]:
     """Names of sites and of links between them (``Formulation.labels``)."""
-    wan, topology = index.problem.wan, network_of(index.problem.instance)
+    wan, topology = index.problem.wan, index.problem.instance.topology
     ends = list(zip(wan.tail.tolist(), wan.head.tolist(), strict=True))
     return network_labels(topology, v=range(wan.nodes), e=ends)
 

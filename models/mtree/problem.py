@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from ...algorithms.bounds.schedule_bounds import network_of
 from ...algorithms.trees.bounds import Ceiling, Strength, ceiling, strength
 from ...algorithms.trees.network import HeightLimit, Wan, pose
 from ...algorithms.trees.one_tree import lowest_tree
@@ -86,7 +85,7 @@ def wan_problem(instance: Instance, budget: Budget) -> WanProblem:
     """
     wan = pose(instance)
     with budget.clock.phase("strength"):
-        return WanProblem(instance, wan, ceiling(network_of(instance), wan))
+        return WanProblem(instance, wan, ceiling(instance.topology, wan))
 
 
 def tree_problem(
@@ -125,5 +124,5 @@ def tree_problem(
         return Outcome(Status.INFEASIBLE, message=f"{text}; the smallest feasible height is {limit.shown(radius)}")
     with budget.clock.phase("strength"):
         strongest = strength(wan)
-        highest = ceiling(network_of(instance), wan, strongest)
+        highest = ceiling(instance.topology, wan, strongest)
     return TreeProblem(instance, wan, highest, limit, floor, strongest)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...algorithms.bounds.schedule_bounds import network_of
 from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, needed_sends, step_schedule
 from ...core.effort import require_buildable
@@ -142,7 +141,7 @@ def schedule_of(model: Any, problem: PosedSteps) -> StepSchedule:
 
 def labels(index: PosedSteps) -> Mapping[str, Callable[[Any], str]]:
     """Names of nodes, edges and the chunks' sources (``Formulation.labels``)."""
-    topology = network_of(index.instance)
+    topology = index.instance.topology
     return network_labels(
         topology,
         n=range(len(topology.nodes)),

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import best_bound, network_of
+from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.graphs.distances import distances
 from ...algorithms.graphs.hyper_edges import RankEdge, edges_of
 from ...algorithms.schedules.commodities import Commodity, chunks_of, commodities_of, step_schedule
@@ -127,7 +127,7 @@ def routing_of(instance: Instance, options: RoutingOptions) -> PosedRouting:
     Unsupported, OutOfTime
         If the model would be too large.
     """
-    topology = network_of(instance)
+    topology = instance.topology
     sketch, rank = parse_sketch(options.sketch, instance.npus), ranks_of(topology)
     chunks = commodities_of(instance)
     edges = sketch.allowed(topology, edges_of(topology))
@@ -386,7 +386,7 @@ def symmetric(
 
 def labels(index: PosedRouting) -> Mapping[str, Callable[[Any], str]]:
     """Names of nodes, edges and the chunks' sources (``Formulation.labels``)."""
-    topology = network_of(index.instance)
+    topology = index.instance.topology
     return network_labels(
         topology,
         n=range(len(topology.nodes)),

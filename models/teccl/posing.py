@@ -112,8 +112,7 @@ def _on_its_grid(instance: Instance, posed: Instance) -> Instance:
 
 def _posed(instance: Instance, options: EpochOptions, *, fluid: bool) -> Instance:
     """The instance with chunks and a grid."""
-    topology = instance.network
-    assert isinstance(topology, Topology)  # noqa: S101 (``supports`` has looked)
+    topology = instance.topology
     demands = [replace(d, chunks=options.chunks or d.chunks) for d in instance.demands]
     posed = instance.with_changes(demand=demands[0], also=tuple(demands[1:]))
     if options.chunk_size is not None:
@@ -184,8 +183,7 @@ def _with_limits(instance: Instance, options: ModelOptions) -> Instance:
     A rank that passes on what it receives has room for nothing, one with a buffer for so many chunks. Hyper-edges
     stand for switches without copies.
     """
-    topology = instance.network
-    assert isinstance(topology, Topology)  # noqa: S101 (posed)
+    topology = instance.topology
     room: int | None = 0 if getattr(options, "relays", "store") == "pass" else getattr(options, "buffer", None)
     size = None if room is None else room * chunk_bytes(instance)
     legacy = getattr(options, "switches", "as-they-are") == "hyper-edges"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.bounds.schedule_bounds import best_bound, network_of
+from ...algorithms.bounds.schedule_bounds import best_bound
 from ...algorithms.paths.justify import BusyIntervals, justified
 from ...algorithms.schedules.commodities import chunks_of, needed_sends
 from ...algorithms.schedules.compose import transpose
@@ -282,7 +282,7 @@ def within(instance: Instance, options: HorizonOptions) -> Within:
     """
     there = copied(instance)
     if instance.demands[0].collective in BACKWARDS:
-        there = there.with_changes(network=transpose(network_of(instance)))
+        there = there.with_changes(network=transpose(instance.topology))
     problem = time_expanded(there)
     horizon = options.horizon or finish(problem, first_schedule(problem))
     columns = sum(span.stop - span.start for span in problem.spans(horizon).values())
@@ -342,7 +342,7 @@ def _chunks(instance: Instance) -> Chunks:
 
 def labels(index: Within) -> Mapping[str, Callable[[Any], str]]:
     """Names of nodes, edges and the chunks' sources (``Formulation.labels``)."""
-    topology = network_of(index.instance)
+    topology = index.instance.topology
     return network_labels(
         topology,
         n=range(len(topology.nodes)),

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import InputError
-from ...core.instance import Instance
 from ...core.schedule import Floats, Ints
 from ...core.timing import Timing
 from ...core.topology import Link, Topology
@@ -69,19 +67,6 @@ class Wires:
 
     def __len__(self) -> int:
         return len(self.bandwidth_Bps)
-
-
-def network_of(instance: Instance) -> Topology:
-    """Explicit network of an instance.
-
-    Raises
-    ------
-    InputError
-        If the network is a fabric, whose links do not exist yet.
-    """
-    if not isinstance(instance.network, Topology):
-        raise InputError("expected an explicit network of nodes and links, not building blocks", place="network")
-    return instance.network
 
 
 def wires(topology: Topology, timing: Timing | None = None) -> Wires:

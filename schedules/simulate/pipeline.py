@@ -31,7 +31,7 @@ from ...core.schedule import Floats, Ints
 from ...core.trees import TreePacking
 from ..tree_levels import edges_above, from_root
 from ..verify import heaviest_load
-from .network import network_of, wires
+from .network import wires
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ def pipeline(instance: Instance, packing: TreePacking, flow_s: Fraction | None =
     """
     if instance.demand is None:
         raise InputError("expected a collective", place="collective")
-    latency_s = wires(network_of(instance)).latency_s
+    latency_s = wires(instance.topology).latency_s
     flow_s = heaviest_load(instance, packing) if flow_s is None else flow_s
     fronts, heights = [], np.zeros(len(packing), dtype=np.int64)
     for part in packing.passes:

@@ -13,7 +13,7 @@ from ...core.pipelining import LatencyModel
 from ...core.reserved import Reserved
 from ...core.trace import SimulationMode, Trace
 from ...core.trees import TreePacking
-from .network import Wires, network_of, wires
+from .network import Wires, wires
 from .occupancy import link_totals
 from .pipeline import pipeline
 from .run import timeline_of, trace_of
@@ -68,7 +68,7 @@ def simulate_reserved(
     if instance.timing is not None and instance.timing.changes:
         raise InputError(CONSTANT, place="timing.changes")
     transfers = transfers_of(instance, packing, pieces=plan.chunks)
-    columns = wires(network_of(instance))
+    columns = wires(instance.topology)
     alone, own = _apart(transfers, columns, plan, float(overhead_s))
     timeline = timeline_of(alone, own, SimulationMode.CONGESTION_AWARE, hold_latency=model is LatencyModel.OCCUPANCY)
     trace = trace_of(SimulationMode.CONGESTION_AWARE, alone.sends, alone.chunk_bytes, own, timeline, alone.place)

@@ -22,7 +22,7 @@ from .events import simulate_by_events, simulate_in_order
 from .fair import simulate_flows
 from .in_order import Played, compiled_in_order
 from .levels import simulate_by_levels
-from .network import Wires, network_of, wires
+from .network import Wires, wires
 from .occupancy import link_totals, occupied_s, utilization_over_time
 from .ticks import MOST_TICKS, Counted, counted
 from .timing import Rules, Timeline, rules
@@ -78,7 +78,7 @@ def simulate(
     if isinstance(answer, TranslatedTrees):
         answer = expand(instance, answer)
     if isinstance(answer, TreeOrbits):
-        answer = written_out(answer, network_of(instance))
+        answer = written_out(answer, instance.topology)
     if mode is SimulationMode.SHARES:
         if not isinstance(answer, TreePacking) or barrier:
             raise InputError("only trees have shares of links, and no barriers", place="mode")
@@ -87,7 +87,7 @@ def simulate(
         return simulate_shares(instance, answer, pieces, hold_latency=hold_latency)
     if hold_latency and mode not in (SimulationMode.CONGESTION_AWARE, SimulationMode.CUT_THROUGH):
         raise InputError(f"nothing holds a link in the mode {mode.value}", place="hold_latency")
-    columns = wires(network_of(instance), instance.timing)
+    columns = wires(instance.topology, instance.timing)
     if isinstance(answer, Schedule) and not barrier and pieces == 1 and mode is not SimulationMode.FAIR_SHARE:
         found = _in_time(instance, answer, columns, rules(mode, hold_latency=hold_latency), keep=True)
         if found is not None:
@@ -131,7 +131,7 @@ def totals(instance: Instance, answer: object, *, unaware: bool = False) -> Tota
     """
     if isinstance(answer, TranslatedTrees):
         answer = expand(instance, answer)
-    columns = wires(network_of(instance), instance.timing)
+    columns = wires(instance.topology, instance.timing)
     if isinstance(answer, Schedule):
         played = _in_time(instance, answer, columns, rules(SimulationMode.CONGESTION_AWARE), unaware=unaware)
         if played is not None:
@@ -152,7 +152,7 @@ def _in_time(
     links = counted(answer.chunks, len(answer.sends.path_links), columns, exact=False)
     if isinstance(links, Counted) and links.exact:
         return None
-    nodes = len(network_of(instance).nodes)
+    nodes = len(instance.topology.nodes)
     played = compiled_in_order(answer, nodes, links, chosen, keep=keep, unaware=unaware)
     if played is None or not isinstance(links, Counted):
         return played
@@ -199,7 +199,7 @@ def utilization(
     if bins < 1:
         raise InputError(f"{bins} parts of the time; expected at least 1", place="bins")
     sends, chunk_bytes = sends_of(instance, answer, pieces=pieces)
-    columns = wires(network_of(instance), instance.timing)
+    columns = wires(instance.topology, instance.timing)
     seconds = occupied_s(trace.mode, sends, chunk_bytes, columns, trace.hop_end_s - trace.hop_start_s)
     return utilization_over_time(len(columns), sends.path_links, seconds, trace, bins)
 

@@ -20,7 +20,6 @@ from ...core.schedule import Floats, Ints, Schedule, Sends, StepSchedule
 from ...core.topology import Topology
 from ...core.trees import TreePacking
 from ..cells import numbered_slots, strides
-from .network import network_of
 from .order import served_order
 from .trees import tree_sends
 
@@ -104,7 +103,7 @@ def transfers_of(instance: Instance, answer: object, *, barrier: bool = False, p
     """
     if barrier and not isinstance(answer, StepSchedule):
         raise InputError("only schedules in steps have barriers", place="barrier")
-    topology = network_of(instance)
+    topology = instance.topology
     sends, chunk_bytes, levels = checked_columns(instance, answer, pieces)
     place = None
     if isinstance(answer, Schedule):
@@ -136,7 +135,7 @@ def _units(answer: object, pieces: int | Ints) -> tuple[Ints | None, Fraction]:
 def checked_columns(instance: Instance, answer: object, pieces: int | Ints = 1) -> tuple[Sends, Floats, Ints]:
     """Sends, sizes of chunks, and levels of an answer whose numbers are in range."""
     sends, chunk_bytes, levels = _columns(instance, answer, pieces)
-    _check(sends, len(chunk_bytes), network_of(instance))
+    _check(sends, len(chunk_bytes), instance.topology)
     return sends, chunk_bytes, levels
 
 
@@ -150,7 +149,7 @@ def _columns(instance: Instance, answer: object, pieces: int | Ints) -> tuple[Se
     if (least := int(np.min(pieces, initial=2**62))) < 1:
         raise InputError(f"{least} pieces; expected at least 1", place="pieces")
     if isinstance(answer, TreePacking):
-        return tree_sends(network_of(instance), answer, pieces)
+        return tree_sends(instance.topology, answer, pieces)
     if np.any(np.asarray(pieces) > 1):
         raise InputError("only trees are cut into pieces", place="pieces")
     levels = answer.step if isinstance(answer, StepSchedule) else np.zeros(len(answer.sends), dtype=np.int64)

@@ -18,7 +18,6 @@ from cwb.core.errors import InputError, Unsupported
 from cwb.core.instance import Instance
 from cwb.core.record import RunRecord
 from cwb.core.sensitivity import JUMP, SMOOTH, Entry, Sensitivity, Side
-from cwb.core.topology import Topology
 from cwb.harness import Request, run_one
 from cwb.harness.demand import with_demand
 from cwb.harness.sensitivity import _Study, bandwidth_of, widened
@@ -48,8 +47,7 @@ def asked(network: str, collective: str | None) -> Instance:
 
 def changed(instance: Instance, entry: Entry, part: Fraction) -> Instance:
     """The instance with a part more bandwidth on the links of an entry."""
-    topology = instance.network
-    assert isinstance(topology, Topology)
+    topology = instance.topology
     index = topology.node_index
     pairs = [(index[a], index[b]) for a, b in entry.members[: entry.count]]
     more = bandwidth_of(topology, pairs[0]) * part

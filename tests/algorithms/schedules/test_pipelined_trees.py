@@ -45,8 +45,7 @@ def asked(network: str, size: int = 2**20, chunks: int = 1, ranks=None, kind=Col
 def test_pieces_flow_without_waiting(ranks, roots, pieces, spare):
     """On a line with any roots, every link has at most one send in a step, the verifier agrees, and the time is no more than that of all steps."""
     instance = asked(f"line({ranks})")
-    topology = instance.network
-    assert isinstance(topology, Topology)
+    topology = instance.topology
     trees = [line_tree(topology, root % ranks) for root in roots]
     load_of = Counter(link for tree in trees for edge in tree for link in edge.up + edge.down)
     period = max(load_of.values()) + spare
@@ -97,8 +96,7 @@ def test_trees_that_need_a_link_too_often_are_refused():
 def test_schedules_that_are_too_large_are_refused():
     """The number of sends is checked before memory is taken for them."""
     instance = asked("line(3)")
-    topology = instance.network
-    assert isinstance(topology, Topology)
+    topology = instance.topology
     items = pipeline([line_tree(topology, 0)], [1] * len(topology.links), 1)
     with pytest.raises(Unsupported, match="sends; expected at most"):
         all_reduce(instance, topology, 1, items, 1, 20_000_000)

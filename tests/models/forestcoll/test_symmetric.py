@@ -145,8 +145,7 @@ def test_translations_are_not_believed():
 def test_a_faster_link_is_no_image():
     """Where one link of the network is faster than its images, the trees of a network without it are refused."""
     instance, done = solved("dgx_a100(boxes=2)")
-    topology = instance.network
-    assert isinstance(topology, Topology)
+    topology = instance.topology
     links = (replace(topology.links[0], bandwidth_Bps=topology.links[0].bandwidth_Bps * 2), *topology.links[1:])
     other = instance.with_changes(network=Topology(topology.nodes, links))
     answer = replace(done.answer, trees=replace(done.answer.trees, instance_sha256=other.sha256))

@@ -36,8 +36,7 @@ def bruck() -> tuple[Instance, StepSchedule]:
 
 def stretched(instance: Instance, answer: StepSchedule, factor: Fraction) -> tuple[Instance, StepSchedule]:
     """Let every link take so many times as long; the schedule is the same."""
-    network = instance.network
-    assert isinstance(network, Topology)
+    network = instance.topology
     links = (
         replace(link, bandwidth_Bps=link.bandwidth_Bps / factor, latency_s=link.latency_s * factor)
         for link in network.links
