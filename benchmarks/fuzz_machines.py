@@ -30,11 +30,10 @@ from cwb.exchange.astra import import_astra
 from cwb.exchange.box import Layout, Times
 from cwb.exchange.graph_network import Defaults
 from cwb.exchange.libra import LibraFiles, import_libra
-from cwb.exchange.link_rates import Rating
+from cwb.exchange.link_rates import Rates, Rating
 from cwb.exchange.links_csv import import_links
 from cwb.exchange.nccl_topology import Missing, import_nccl
-from cwb.exchange.nvidia_smi import Rates, import_nvidia_smi
-from cwb.exchange.rocm_smi import Rates as RocmRates
+from cwb.exchange.nvidia_smi import import_nvidia_smi
 from cwb.exchange.rocm_smi import import_rocm_smi
 from cwb.exchange.taccl import import_taccl
 from cwb.exchange.teccl import import_teccl
@@ -108,7 +107,7 @@ READERS: dict[str, tuple[list[str], Callable[[Path, int], object]]] = {
             rocm_topo(4, lambda i, j: "XGMI", lambda i, j: 15 if (i - j) % 4 in (1, 3) else 30, lambda i: 0),
             rocm_topo(4, lambda i, j: "PCIE", lambda i, j: 40, lambda i: i // 2),
         ],
-        lambda path, n: import_rocm_smi(path, LAYOUTS[n % 4], RocmRates(Rating.NOMINAL, "mi100", None, FAST, FAST)),
+        lambda path, n: import_rocm_smi(path, LAYOUTS[n % 4], Rates(Rating.NOMINAL, "mi100", None, FAST, FAST)),
     ),
     "astra": (
         [ASTRA, json.dumps({"topology": ["Ring"], "npus_count": [2], "bandwidth": [0.1], "latency": [0]})],

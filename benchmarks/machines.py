@@ -24,10 +24,9 @@ from cwb.core.topology import Topology
 from cwb.core.units import show
 from cwb.exchange.astra import import_astra
 from cwb.exchange.box import Layout, Times
-from cwb.exchange.link_rates import Rating
+from cwb.exchange.link_rates import Rates, Rating
 from cwb.exchange.nccl_topology import Missing, import_nccl
-from cwb.exchange.nvidia_smi import Rates, import_nvidia_smi
-from cwb.exchange.rocm_smi import Rates as RocmRates
+from cwb.exchange.nvidia_smi import import_nvidia_smi
 from cwb.exchange.rocm_smi import import_rocm_smi
 from cwb.exchange.taccl import import_taccl
 from cwb.instances.build import build_topology
@@ -70,9 +69,9 @@ KINDS: dict[str, tuple[Callable[[str], bool], list[tuple[str, Callable[[Path], d
     "rocm-smi": (
         lambda text: "Link Type between two GPUs" in text,
         [
-            ("as it is", lambda path: import_rocm_smi(path, Layout(), RocmRates())),
-            ("--generation mi300x", lambda path: import_rocm_smi(path, Layout(), RocmRates(generation="mi300x"))),
-            ("--pcie", lambda path: import_rocm_smi(path, Layout(), RocmRates(EFFECTIVE, "mi300x", None, FAST, FAST))),
+            ("as it is", lambda path: import_rocm_smi(path, Layout(), Rates())),
+            ("--generation mi300x", lambda path: import_rocm_smi(path, Layout(), Rates(generation="mi300x"))),
+            ("--pcie", lambda path: import_rocm_smi(path, Layout(), Rates(EFFECTIVE, "mi300x", None, FAST, FAST))),
         ],
     ),
     "ASTRA-sim": (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from ..exchange.box import Layout, Times
-    from ..exchange.link_rates import Rating
+    from ..exchange.link_rates import Rates, Rating
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
@@ -132,10 +132,10 @@ def nvidia_smi(
     cwb import nvidia-smi topo.txt -o box.json
     cwb import nvidia-smi topo.txt --boxes 4 --nic "8 x 400 Gb/s" --rails -o cluster.json
     """
-    from ..exchange.nvidia_smi import Rates, import_nvidia_smi
+    from ..exchange.nvidia_smi import import_nvidia_smi
 
     given = None if nvlink is None else _times("--nvlink", nvlink, counted=True)
-    told = Rates(_rating(rates), generation, given, _rate("--pcie", pcie), _rate("--between-cpus", between_cpus))
+    told = _rates(rates, generation, given, pcie, between_cpus)
     _write(import_nvidia_smi(files, _layout(**joined), told, name=name), output)
 
 
@@ -163,10 +163,10 @@ def rocm_smi(
     \b
     cwb import rocm-smi topo.txt --generation mi300x -o box.json
     """
-    from ..exchange.rocm_smi import Rates, import_rocm_smi
+    from ..exchange.rocm_smi import import_rocm_smi
 
     given = None if xgmi is None else _times("--xgmi", xgmi)
-    told = Rates(_rating(rates), generation, given, _rate("--pcie", pcie), _rate("--between-cpus", between_cpus))
+    told = _rates(rates, generation, given, pcie, between_cpus)
     _write(import_rocm_smi(file, _layout(**joined), told, name=name), output)
 
 
@@ -248,6 +248,12 @@ def _rating(text: str) -> Rating:
     from ..exchange.link_rates import Rating
 
     return Rating(text)
+
+
+def _rates(rates: str, generation: str | None, links: Times | None, pcie: str | None, cpus: str | None) -> Rates:
+    from ..exchange.link_rates import Rates
+
+    return Rates(_rating(rates), generation, links, _rate("--pcie", pcie), _rate("--between-cpus", cpus))
 
 
 def _times(option: str, text: str, *, counted: bool = False) -> Times:

@@ -13,6 +13,7 @@ from enum import Enum
 from fractions import Fraction
 
 from ..core.errors import InputError, shown
+from .box import Times
 
 GB = 10**9
 
@@ -202,3 +203,26 @@ def between_cpus(architecture: str, vendor: str, family: int, model: int) -> Fra
 
 #: Between a CPU and a device that is no PCIe device, and between parts of one: no limit in practice.
 LOCAL_Bps = Fraction(5000 * GB)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a text of links does not say.
+
+    Parameters
+    ----------
+    rating : Rating
+        Which rates NVLinks or xGMI links have.
+    generation : str or None
+        A GPU of :data:`GENERATIONS` or :data:`AMD_GENERATIONS`.
+    links : Times or None
+        NVLinks of a GPU, or xGMI links of a pair, and the rate of one.
+    pcie_Bps, cpus_Bps : Fraction or None
+        Of a PCIe link, and between two CPUs.
+    """
+
+    rating: Rating = Rating.EFFECTIVE
+    generation: str | None = None
+    links: Times | None = None
+    pcie_Bps: Fraction | None = None
+    cpus_Bps: Fraction | None = None

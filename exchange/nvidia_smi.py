@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError, located, shown
-from .box import Box, Cable, Layout, Role, Times, both, join_all, merged
-from .link_rates import GB, GENERATIONS, Rating, nvlink
+from .box import Box, Cable, Layout, Role, both, join_all, merged
+from .link_rates import GB, GENERATIONS, Rates, Rating, nvlink
 from .machine import imported
 from .text import read_text
 
@@ -38,29 +38,6 @@ _NV = re.compile(r"NV([0-9]{1,3})\Z")
 _NEAR = {"PIX": 1, "PXB": 2, "PHB": 3, "NODE": 4, "SYS": 5, "SOC": 5}
 _PRODUCT = re.compile(rf"(?<![A-Za-z0-9])({'|'.join(GENERATIONS)})(?![A-Za-z0-9])", re.IGNORECASE)
 _STATUS = re.compile(r"^\s*(?:GPU ([0-9]{1,4}):|Link ([0-9]{1,2}): (?:([0-9]{1,4}(?:\.[0-9]{1,6})?) GB/s|<inactive>))")
-
-
-@dataclass(frozen=True)
-class Rates:
-    """What the text does not say.
-
-    Parameters
-    ----------
-    rating : Rating
-        Which rates NVLinks have.
-    generation : str or None
-        A GPU of :data:`.link_rates.GENERATIONS`.
-    nvlink : Times or None
-        NVLinks of a GPU, and the rate of one.
-    pcie_Bps, cpus_Bps : Fraction or None
-        Of a PCIe link, and between two CPUs.
-    """
-
-    rating: Rating = Rating.EFFECTIVE
-    generation: str | None = None
-    nvlink: Times | None = None
-    pcie_Bps: Fraction | None = None
-    cpus_Bps: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -200,8 +177,8 @@ def _nvlink(matrix: Matrix, text: str, rates: Rates) -> tuple[_Links, str]:
     highest = max((matrix.nvlinks(a, b) for a in matrix.gpus for b in matrix.gpus), default=0)
     if not highest:
         return _Links({}, {}), "no NVLinks; rates of PCIe as given"
-    if rates.nvlink is not None:
-        count, rate, origin = rates.nvlink.count or 0, rates.nvlink.rate_Bps, "rates of NVLinks as given"
+    if rates.links is not None:
+        count, rate, origin = rates.links.count or 0, rates.links.rate_Bps, "rates of NVLinks as given"
         return _Links(dict.fromkeys(matrix.gpus, count), dict.fromkeys(matrix.gpus, rate)), origin
     status = _status(text, matrix.gpus)
     if status is not None:
@@ -282,20 +259,12 @@ def _nvlinks(matrix: Matrix, links: _Links) -> tuple[dict[str, Role], list[Cable
 
 def _groups(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
     """Names in groups that pairs join, in the order of the names."""
-    first = {name: name for name in names}
+    import networkx as nx
 
-    def root(name: str) -> str:
-        while first[name] != name:
-            first[name] = first[first[name]]
-            name = first[name]
-        return name
-
-    for one, other in pairs:
-        first[root(other)] = root(one)
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(root(name), []).append(name)
-    return list(groups.values())
+    graph = nx.Graph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from(pairs)
+    return [sorted(group, key=names.index) for group in nx.connected_components(graph)]
 
 
 def _with_pcie(matrix: Matrix, parts: dict[str, Role], cables: list[Cable], rates: Rates, layout: Layout) -> Box:

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError, located, shown
-from .box import Box, Cable, Layout, Role, Times, both, join_all
-from .link_rates import AMD_GENERATIONS, XGMI, Rating
+from .box import Box, Cable, Layout, Role, both, join_all
+from .link_rates import AMD_GENERATIONS, XGMI, Rates
 from .machine import imported
 from .text import read_text
 
@@ -31,29 +31,6 @@ _ONE_HOP = 15
 _GPU = re.compile(r"GPU[0-9]{1,4}\Z")
 _NUMA = re.compile(r"GPU\[([0-9]{1,4})\]\s*:\s*\(Topology\) Numa Node: (-?[0-9]{1,4})\s*\Z")
 _WEIGHTS, _TYPES = "weight between two gpus", "link type between two gpus"
-
-
-@dataclass(frozen=True)
-class Rates:
-    """What the text does not say.
-
-    Parameters
-    ----------
-    rating : Rating
-        Which rates xGMI links have.
-    generation : str or None
-        A GPU of :data:`.link_rates.AMD_GENERATIONS`.
-    xgmi : Times or None
-        xGMI links of a pair, and the rate of one.
-    pcie_Bps, cpus_Bps : Fraction or None
-        Of a PCIe link, and between two CPUs.
-    """
-
-    rating: Rating = Rating.EFFECTIVE
-    generation: str | None = None
-    xgmi: Times | None = None
-    pcie_Bps: Fraction | None = None
-    cpus_Bps: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -167,8 +144,8 @@ def _matrix(lines: list[str], title: str) -> dict[tuple[str, str], str]:
 
 def _xgmi(rates: Rates) -> tuple[Fraction, str]:
     """Rate between two GPUs that xGMI joins, and where it comes from."""
-    if rates.xgmi is not None:
-        return rates.xgmi.rate_Bps * (rates.xgmi.count or 1), "rates of xGMI as given"
+    if rates.links is not None:
+        return rates.links.rate_Bps * (rates.links.count or 1), "rates of xGMI as given"
     if rates.generation is None:
         raise InputError(
             "the text says neither how many xGMI links join a pair nor how fast they are; expected --generation"

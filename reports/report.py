@@ -14,7 +14,7 @@ from .marks import mark_of
 from .numbers import number, size_text
 from .page import page
 from .runs import LedgerRun, runs_of, shown
-from .table import build
+from .table import build, status_of
 from .tables import TABLES
 from .tables import get as get_table
 
@@ -75,7 +75,7 @@ def _filters(facets: Facets) -> str:
 
 def _overview(records: Sequence[RunRecord], runs: Sequence[LedgerRun]) -> str:
     """Count runs by how they ended."""
-    statuses = Counter(_status(run.record) for run in runs)
+    statuses = Counter(status_of(run.record) for run in runs)
     other = sum(count for name, count in statuses.items() if name not in _TOLD)
     tiles = [
         _tile(len(runs), "runs"),
@@ -103,10 +103,6 @@ _ATTESTED = f"optimal ({ATTESTED})"
 _TOLD = ("optimal", _ATTESTED, "feasible", "limit", "unsupported", "error", "invalid")
 
 
-def _status(record: RunRecord) -> str:
-    return "invalid" if record.verified is False else record.shown_status
-
-
 def _tile(count: int, what: str, tone: str = "") -> str:
     shown_tone = f" {tone}" if tone and count else ""
     return f'<div class="tile{shown_tone}"><b>{count:,}</b><span>{what}</span></div>'
@@ -129,10 +125,10 @@ def _failures(runs: Sequence[LedgerRun], facets: Facets) -> str:
     failed = [run for run in runs if mark_of(run.record) is not None or run.record.status not in _ANSWERED]
     if not failed:
         return '<p class="lead">None: every run gave an answer, and every answer was verified.</p>'
-    failed.sort(key=lambda run: (_status(run.record), run.record.model, run.record.message))
+    failed.sort(key=lambda run: (status_of(run.record), run.record.model, run.record.message))
     rows = [
         (
-            _status(run.record) + (f" (stopped: {run.record.stopped})" if run.record.stopped else ""),
+            status_of(run.record) + (f" (stopped: {run.record.stopped})" if run.record.stopped else ""),
             run.record.model,
             run.record.solver or "--",
             run.instance,

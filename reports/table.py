@@ -169,7 +169,7 @@ def _row(spec: TableSpec, labels: tuple[Label, ...], found: _Found) -> Row:
         entries = found.get((labels, group.name), ())
         records += [entry.record for entry in entries]
         cells.append([_cell(column, entries) for column in spec.columns])
-        statuses.append("+".join(sorted({_status(entry.record) for entry in entries})) or "missing")
+        statuses.append("+".join(sorted({status_of(entry.record) for entry in entries})) or "missing")
     if not spec.block:
         for c, column in enumerate(spec.columns):
             for line, cell in zip(cells, _with_best(column, [line[c] for line in cells]), strict=True):
@@ -177,7 +177,8 @@ def _row(spec: TableSpec, labels: tuple[Label, ...], found: _Found) -> Row:
     return Row(labels, tuple(map(tuple, cells)), tuple(statuses), tuple(records))
 
 
-def _status(record: RunRecord) -> str:
+def status_of(record: RunRecord) -> str:
+    """The status as tables show it: ``invalid`` where verification failed."""
     return "invalid" if record.verified is False else record.shown_status
 
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 from cwb.core.errors import InputError
 from cwb.exchange.box import Layout, Times
-from cwb.exchange.link_rates import Rating
-from cwb.exchange.nvidia_smi import Rates, import_nvidia_smi, read_matrix
+from cwb.exchange.link_rates import Rates, Rating
+from cwb.exchange.nvidia_smi import import_nvidia_smi, read_matrix
 from machine_files import cube_cell, smi_links, smi_topo
 
 GB = 10**9
@@ -71,7 +71,7 @@ def test_the_generation_is_asked_for(tmp_path):
     assert set(rates(read(tmp_path, named)).values()) == {"370.8 GB/s"}
     with pytest.raises(InputError, match="expected --generation"):
         read(tmp_path, named.replace("80GB", "A100"))
-    given = read(tmp_path, SWITCH, nvlink=Times.read("18 x 25 GB/s"))
+    given = read(tmp_path, SWITCH, links=Times.read("18 x 25 GB/s"))
     assert set(rates(given).values()) == {"450 GB/s"}
     assert "as given" in given["source"]
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 from cwb.core.errors import InputError
 from cwb.exchange.box import Layout, Times
-from cwb.exchange.link_rates import Rating
-from cwb.exchange.rocm_smi import Rates, import_rocm_smi
+from cwb.exchange.link_rates import Rates, Rating
+from cwb.exchange.rocm_smi import import_rocm_smi
 from machine_files import rocm_topo
 
 GB = 10**9
@@ -38,7 +38,7 @@ def test_links_of_a_pair_are_asked_for(tmp_path):
     """The text does not say how many links join a pair: the generation does where it is one, else the user."""
     with pytest.raises(InputError, match="neither how many xGMI links join a pair nor how fast"):
         read(tmp_path, RING)
-    assert set(rates(read(tmp_path, RING, xgmi=Times.read("4 x 50 GB/s"))).values()) == {"200 GB/s"}
+    assert set(rates(read(tmp_path, RING, links=Times.read("4 x 50 GB/s"))).values()) == {"200 GB/s"}
 
 
 def test_pcie_meets_at_the_cpu(tmp_path):
