@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ...core.kernel import kernel
 from ...core.schedule import Floats
+from .levels import level_starts
 from .network import Wires
 from .ticks import Counted
 from .timing import Rules, Timeline
@@ -31,29 +33,39 @@ def compiled_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Timelin
     return None if _played(transfers, wires, rules, *times) is None else Timeline(*times)
 
 
-def compiled_totals(transfers: Transfers, wires: Wires, rules: Rules) -> tuple[float, Floats] | None:
-    """The time of the last arrival, and how long every link is held, without the times of all sends."""
-    return _played(transfers, wires, rules, *(np.empty(0) for _ in range(3)))
+def compiled_totals(
+    transfers: Transfers, wires: Wires, rules: Rules, *, unaware: bool = False
+) -> tuple[float, Floats, float] | None:
+    """The time of the last arrival, how long every link is held, and the last arrival without congestion if asked for.
+
+    The times of all sends are not kept.
+    """
+    return _played(transfers, wires, rules, *(np.empty(0) for _ in range(3)), unaware=unaware)
 
 
 def _played(
-    transfers: Transfers, wires: Wires, rules: Rules, end: Floats, hop_start: Floats, hop_end: Floats
-) -> tuple[float, Floats] | None:
+    transfers: Transfers,
+    wires: Wires,
+    rules: Rules,
+    end: Floats,
+    hop_start: Floats,
+    hop_end: Floats,
+    *,
+    unaware: bool = False,
+) -> tuple[float, Floats, float] | None:
     """Fill in the times, where there is room for them."""
-    sends = transfers.sends
-    starts = np.flatnonzero(np.diff(transfers.leaves, prepend=-1)).tolist()
-    seconds, busy, latest = durations(transfers.chunk_bytes, wires), np.zeros(len(wires)), 0.0
-    complete, free = np.zeros(transfers.slots), np.zeros(len(wires))
+    sends, slots = transfers.sends, transfers.slot_columns[:-1]
+    starts = level_starts(transfers.leaves)
+    seconds, busy, latest = durations(transfers.chunk_bytes, wires), np.zeros(len(wires)), np.zeros(2)
+    complete, free = np.zeros((transfers.slots, 2 if unaware else 1)), np.zeros(len(wires))
     asked, asked_by = np.full(len(wires), -1.0), np.full(len(wires), -1, dtype=np.int64)
     how = rules.streaming, rules.contended, rules.hold_latency
-    columns = sends.path_offset, sends.path_links, sends.chunk, transfers.waits_at, transfers.feeds
-    state = complete, free, asked, asked_by, busy, end, hop_start, hop_end
-    for a, b in zip(starts, [*starts[1:], len(sends)], strict=True):
-        arrived = _level(a, b, *columns, *seconds, wires.latency_s, *how, *state)
-        if arrived < 0:
+    columns = sends.path_offset, sends.path_links, sends.chunk, *slots
+    state = complete, free, asked, asked_by, busy, latest, end, hop_start, hop_end
+    for a, b in pairwise([*starts, len(sends)]):
+        if not _level(a, b, *columns, *seconds, wires.latency_s, *how, *state):
             return None
-        latest = max(latest, arrived)
-    return latest, busy
+    return float(latest[0]), busy, float(latest[1])
 
 
 def durations(chunk_bytes: Floats, wires: Wires) -> tuple[Any, Any, Any, Any, Any]:
@@ -71,8 +83,10 @@ def _level(
     offset: Any,
     links: Any,
     chunk: Any,
-    waits: Any,
-    feeds: Any,
+    per_chunk: int,
+    per_number: int,
+    leaving: Any,
+    arriving: Any,
     table: Any,
     size_of: Any,
     rate_of: Any,
@@ -87,21 +101,34 @@ def _level(
     asked: Any,
     asked_by: Any,
     busy: Any,
+    latest: Any,
     end: Any,
     hop_start: Any,
     hop_end: Any,
-) -> float:
+) -> bool:
     """Let the sends of a level pass their links, hop by hop.
+
+    ``complete`` is when what a slot waits for has come, and in a second column when it would come without congestion.
 
     Returns
     -------
-    float
-        When the last of them has arrived; -1 if one asks for a link before one of another level.
+    bool
+        False if one asks for a link before one of another level.
     """
     head, tail, most = np.empty(last - first), np.empty(last - first), 0
+    alone = np.empty(last - first if complete.shape[1] > 1 else 0)
     for send in range(first, last):
-        head[send - first] = tail[send - first] = complete[waits[send]]
+        size = chunk[send]
+        slot = size * per_chunk + leaving[send] * per_number
+        head[send - first] = tail[send - first] = complete[slot, 0]
         most = max(most, offset[send + 1] - offset[send])
+        if len(alone):
+            clear = clear_tail = complete[slot, 1]
+            for entry in range(offset[send], offset[send + 1]):
+                link = links[entry]
+                seconds = table[size_of[size], rate_of[link]] if len(table) else chunk_bytes[size] / bandwidth[link]
+                clear, clear_tail = clear + latency[link], max(clear + seconds, clear_tail) + latency[link]
+            alone[send - first] = clear_tail
     for hop in range(most):
         asks = head if streaming else tail
         for send in _in_turn(first, last, hop, offset, links, asks, contended, asked, asked_by):
@@ -110,7 +137,7 @@ def _level(
             at = begin = asks[send - first]
             if contended:
                 if at < asked[link] or (at == asked[link] and send < asked_by[link]):
-                    return -1.0
+                    return False
                 begin = max(at, free[link])
                 asked[link], asked_by[link] = at, send
             size = chunk[send]
@@ -121,13 +148,16 @@ def _level(
             if len(hop_start):
                 hop_start[entry], hop_end[entry] = begin, done
             head[send - first], tail[send - first] = begin + latency[link], done + latency[link]
-    arrived = 0.0
     for send in range(first, last):
-        arrived = max(arrived, tail[send - first])
-        complete[feeds[send]] = max(complete[feeds[send]], tail[send - first])
+        slot = chunk[send] * per_chunk + arriving[send] * per_number
+        complete[slot, 0] = max(complete[slot, 0], tail[send - first])
+        latest[0] = max(latest[0], tail[send - first])
+        if len(alone):
+            complete[slot, 1] = max(complete[slot, 1], alone[send - first])
+            latest[1] = max(latest[1], alone[send - first])
     if len(end):
         end[first:last] = tail
-    return arrived
+    return True
 
 
 @kernel

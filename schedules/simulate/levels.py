@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.schedule import Ints
 from .network import Wires
 from .queues import Queues
 from .timing import Rules, Timeline
@@ -16,6 +17,11 @@ from .transfers import Transfers
 
 #: Fewer sends than this per call of numpy are faster in the event loop.
 WORTHWHILE = 16
+
+
+def level_starts(leaves: Ints) -> list[int]:
+    """Where each level begins, of sends sorted by level."""
+    return [0, *(np.flatnonzero(leaves[1:] != leaves[:-1]) + 1).tolist()] if len(leaves) else []
 
 
 def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Timeline | None:
@@ -36,7 +42,7 @@ def simulate_by_levels(transfers: Transfers, wires: Wires, rules: Rules) -> Time
         None where sends overtake others of earlier levels, the levels are small, or a bandwidth varies over time.
     """
     sends = transfers.sends
-    starts = np.flatnonzero(np.diff(transfers.leaves, prepend=-1)).tolist()
+    starts = level_starts(transfers.leaves)
     if wires.varying or not len(sends) or len(sends) < WORTHWHILE * len(starts):
         return None
     queues = Queues(wires, rules)

@@ -137,8 +137,9 @@ def totals(instance: Instance, answer: object, *, unaware: bool = False) -> Tota
         if played is not None:
             return Totals(played.latest, played.busy, len(answer.sends), played.alone if unaware else None)
     transfers = transfers_of(instance, answer)
-    completion_s, busy_s = _total(transfers, columns, SimulationMode.CONGESTION_AWARE)
-    alone_s = _total(transfers, columns, SimulationMode.ALPHA_BETA)[0] if unaware else None
+    completion_s, busy_s, alone_s = _total(transfers, columns, SimulationMode.CONGESTION_AWARE, unaware=unaware)
+    if unaware and alone_s is None:
+        alone_s = _total(transfers, columns, SimulationMode.ALPHA_BETA)[0]
     return Totals(completion_s, busy_s, len(transfers.sends), alone_s)
 
 
@@ -163,18 +164,21 @@ def _in_time(
     return Played(latest, alone, played.busy * float(links.unit_s), timeline)
 
 
-def _total(transfers: Transfers, columns: Wires, mode: SimulationMode) -> tuple[float, Floats]:
-    """When the last byte arrived, and how long every link was held."""
+def _total(
+    transfers: Transfers, columns: Wires, mode: SimulationMode, *, unaware: bool = False
+) -> tuple[float, Floats, float | None]:
+    """When the last byte arrived, how long every link was held, and perhaps when it would arrive without congestion."""
     if worth_compiling(len(transfers.sends)) and not transfers.fixed_order and not columns.varying:
         links = counted(transfers, len(transfers.sends.path_links), columns, exact=False)
         unit_s = links.unit_s if isinstance(links, Counted) else Fraction(1)
         one_by_one = isinstance(links, Counted) and links.exact
-        found = None if one_by_one else compiled_totals(transfers, links, rules(mode))
+        found = None if one_by_one else compiled_totals(transfers, links, rules(mode), unaware=unaware)
         if found is not None and found[0] < MOST_TICKS:
-            return float(Fraction(found[0]) * unit_s), found[1] * float(unit_s)
+            alone_s = float(Fraction(found[2]) * unit_s) if unaware else None
+            return float(Fraction(found[0]) * unit_s), found[1] * float(unit_s), alone_s
     timeline = timeline_of(transfers, columns, mode, hold_latency=False)
     trace = trace_of(mode, transfers.sends, transfers.chunk_bytes, columns, timeline, transfers.place)
-    return trace.completion_s, trace.link_busy_s
+    return trace.completion_s, trace.link_busy_s, None
 
 
 def utilization(

@@ -126,10 +126,13 @@ def seconds_of(ticks: Floats, unit_s: Fraction) -> Floats:
 
 
 def _classes(values: list[Fraction]) -> tuple[list[Fraction], Ints]:
-    """Distinct values of some numbers, and the position of each number among them."""
+    """Distinct values of some numbers, and the position of each number among them.
+
+    Links share their numbers, and fractions are slow to compare.
+    """
     place: dict[Fraction, int] = {}
-    found = np.array([place.setdefault(value, len(place)) for value in values], dtype=np.int64)
-    return list(place), found
+    known = {key: place.setdefault(value, len(place)) for key, value in {id(each): each for each in values}.items()}
+    return list(place), np.array([known[id(value)] for value in values], dtype=np.int64)
 
 
 def _common(durations: list[Fraction]) -> Fraction:

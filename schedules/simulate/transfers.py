@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -41,10 +42,10 @@ class Transfers:
         Level at which each send leaves.
     arrives : array of int, shape (sends,)
         Lowest level of the sends that may pass it on.
-    waits_at, feeds : array of int, shape (sends,)
-        Slot that each send leaves from and slot that it arrives in; the last slot is never fed.
-    slots : int
-        Number of slots, the last one included.
+    nodes : int
+        Number of nodes of the network.
+    barrier : bool
+        Whether a step starts when the whole step before has ended.
     place : array of int or None
         Position of each send in the answer; None if they are in the same order.
     fixed_order : bool
@@ -59,13 +60,51 @@ class Transfers:
     chunk_bytes: Floats
     leaves: Ints
     arrives: Ints
-    waits_at: Ints
-    feeds: Ints
-    slots: int
+    nodes: int
+    barrier: bool
     place: Ints | None
     fixed_order: bool = False
     units: Ints | None = None
     unit_bytes: Fraction = Fraction(1)
+
+    @cached_property
+    def slot_columns(self) -> tuple[int, int, Ints, Ints, int]:
+        """What a chunk and a number count in the slot of both, the numbers where sends leave and arrive, and all slots.
+
+        Slots are all pairs of chunk and node where they are few, those that are fed otherwise; the last one never is.
+        """
+        sends, chunks = self.sends, len(self.chunk_bytes)
+        if self.barrier:
+            zeros = np.zeros(len(sends), dtype=np.int64)
+            return 0, 1, zeros, zeros, 2
+        if chunks * self.nodes <= 2 * len(sends):
+            return *strides(sends, chunks, self.nodes), sends.source, sends.target, chunks * self.nodes + 1
+        if worth_compiling(len(sends)):
+            waiting, fed_slot, count = numbered_slots(sends, chunks, self.nodes)
+            return 0, 1, np.where(waiting >= 0, waiting, count).astype(np.int64), fed_slot.astype(np.int64), count + 1
+        fed, slot = np.unique(sends.chunk * self.nodes + sends.target, return_inverse=True)
+        waits_at = sends.chunk * self.nodes + sends.source
+        found = np.searchsorted(fed, waits_at)
+        known = found < len(fed)
+        known[known] = fed[found[known]] == waits_at[known]
+        return 0, 1, np.where(known, found, len(fed)), slot.astype(np.int64), len(fed) + 1
+
+    @cached_property
+    def waits_at(self) -> Ints:
+        """Slot that each send leaves from."""
+        per_chunk, per_number, leaving, _, _ = self.slot_columns
+        return self.sends.chunk * per_chunk + leaving * per_number
+
+    @cached_property
+    def feeds(self) -> Ints:
+        """Slot that each send arrives in."""
+        per_chunk, per_number, _, arriving, _ = self.slot_columns
+        return self.sends.chunk * per_chunk + arriving * per_number
+
+    @property
+    def slots(self) -> int:
+        """Number of slots."""
+        return self.slot_columns[-1]
 
 
 def sends_of(instance: Instance, answer: object, *, pieces: int | Ints = 1) -> tuple[Sends, Floats]:
@@ -110,14 +149,13 @@ def transfers_of(instance: Instance, answer: object, *, barrier: bool = False, p
         leaves, arrives, place = _ranked(answer)
     else:
         leaves, arrives = levels, levels + 1
-        if len(leaves) and (np.diff(leaves) < 0).any():
+        if (leaves[1:] < leaves[:-1]).any():
             place = np.argsort(leaves, kind="stable").astype(np.int64)
     if place is not None:
         sends, leaves, arrives = sends.take(place), leaves[place], arrives[place]
-    waits_at, feeds, slots = _slots(sends, len(chunk_bytes), len(topology.nodes), barrier=barrier)
-    fixed = isinstance(answer, Schedule)
+    fixed, nodes = isinstance(answer, Schedule), len(topology.nodes)
     units, unit_bytes = _units(answer, pieces)
-    return Transfers(sends, chunk_bytes, leaves, arrives, waits_at, feeds, slots, place, fixed, units, unit_bytes)
+    return Transfers(sends, chunk_bytes, leaves, arrives, nodes, barrier, place, fixed, units, unit_bytes)
 
 
 def _units(answer: object, pieces: int | Ints) -> tuple[Ints | None, Fraction]:
@@ -178,26 +216,3 @@ def _ranked(schedule: Schedule) -> tuple[Ints, Ints, Ints]:
     ranks = np.unique(times, return_inverse=True)[1].astype(np.int64)
     order = np.asarray(served_order(schedule.start_s, schedule.end_s), dtype=np.int64)
     return ranks[: len(schedule.sends)], ranks[len(schedule.sends) :], order
-
-
-def _slots(sends: Sends, chunks: int, nodes: int, *, barrier: bool) -> tuple[Ints, Ints, int]:
-    """Slots that sends wait at and feed.
-
-    All pairs of chunk and node where they are few, those that are fed otherwise.
-    """
-    if barrier:
-        zeros = np.zeros(len(sends), dtype=np.int64)
-        return zeros, zeros, 2
-    per_chunk, per_node = strides(sends, chunks, nodes)
-    row = sends.chunk * per_chunk
-    waits_at, feeds = row + sends.source * per_node, row + sends.target * per_node
-    if chunks * nodes <= 2 * len(sends):
-        return waits_at, feeds, chunks * nodes + 1
-    if worth_compiling(len(sends)):
-        waiting, fed_slot, count = numbered_slots(sends, chunks, nodes)
-        return np.where(waiting >= 0, waiting, count).astype(np.int64), fed_slot.astype(np.int64), count + 1
-    fed, slot = np.unique(feeds, return_inverse=True)
-    found = np.searchsorted(fed, waits_at)
-    known = found < len(fed)
-    known[known] = fed[found[known]] == waits_at[known]
-    return np.where(known, found, len(fed)), slot.astype(np.int64), len(fed) + 1

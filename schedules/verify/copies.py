@@ -74,27 +74,85 @@ def _right(
         for c in chunks:
             for place in range(offset[held_by[c]], offset[held_by[c] + 1]):
                 since[c * per_chunk + members[place] * per_node - base] = -1
-        if not _moved(per_chunk, per_node, base, places, order, chunk, source, target, read, write, since, used, never):
+        if not _moved(per_chunk, per_node, base, places, order, chunk, source, target, read, write, since, never):
             return False
-        for c in chunks:
-            for place in range(offset[needed_by[c]], offset[needed_by[c] + 1]):
-                cell = c * per_chunk + members[place] * per_node - base
-                if since[cell] == never:
-                    return False
-                used[cell] = True
-        useless = 0
-        for place in places:  # from here on the table is made what it was
+        groups = needed_by, offset, members
+        brought = _brought(per_chunk, per_node, base, chunks, *groups, since, never)
+        passed_on = brought < len(places)
+        if brought < 0 or (
+            passed_on
+            and not _all_used(per_chunk, per_node, base, chunks, places, order, *groups, chunk, source, target, used)
+        ):
+            return False
+        if batch + 2 == len(first_chunk):
+            break
+        for place in places:  # the table is made what it was
             send = order[place] if len(order) else place
             cell = chunk[send] * per_chunk + target[send] * per_node - base
-            useless += not used[cell]
             since[cell], used[cell] = never, False
-        if useless:
-            return False
         for c in chunks:
             for place in range(offset[held_by[c]], offset[held_by[c] + 1]):
                 cell = c * per_chunk + members[place] * per_node - base
                 since[cell], used[cell] = never, False
     return True
+
+
+@kernel
+def _brought(
+    per_chunk: int,
+    per_node: int,
+    base: int,
+    chunks: Any,
+    needed_by: Any,
+    offset: Any,
+    members: Any,
+    since: Any,
+    never: Any,
+) -> int:
+    """Number of cells that sends bring and that need them; -1 if one lacks its chunk in the end."""
+    count, first = 0, chunks.start
+    while first < chunks.stop:
+        last = first + 1
+        while per_chunk < per_node and last < chunks.stop and needed_by[last] == needed_by[first]:
+            last += 1  # chunks of a node lie side by side
+        for place in range(offset[needed_by[first]], offset[needed_by[first] + 1]):
+            for c in range(first, last):
+                at = since[c * per_chunk + members[place] * per_node - base]
+                if at == never:
+                    return -1
+                count += at >= 0
+        first = last
+    return count
+
+
+@kernel
+def _all_used(
+    per_chunk: int,
+    per_node: int,
+    base: int,
+    chunks: Any,
+    places: Any,
+    order: Any,
+    needed_by: Any,
+    offset: Any,
+    members: Any,
+    chunk: Any,
+    source: Any,
+    target: Any,
+    used: Any,
+) -> bool:
+    """Whether what every send brings is sent on or needed."""
+    for place in places:
+        send = order[place] if len(order) else place
+        used[chunk[send] * per_chunk + source[send] * per_node - base] = True
+    for c in chunks:
+        for place in range(offset[needed_by[c]], offset[needed_by[c] + 1]):
+            used[c * per_chunk + members[place] * per_node - base] = True
+    useless = 0
+    for place in places:
+        send = order[place] if len(order) else place
+        useless += not used[chunk[send] * per_chunk + target[send] * per_node - base]
+    return useless == 0
 
 
 @kernel
@@ -110,7 +168,6 @@ def _moved(
     read: Any,
     write: Any,
     since: Any,
-    used: Any,
     never: Any,
 ) -> bool:
     """Whether sends bring what is not there yet, and take what is."""
@@ -125,5 +182,4 @@ def _moved(
         cell = chunk[send] * per_chunk + source[send] * per_node - base
         if since[cell] >= read[send]:
             return False
-        used[cell] = True
     return True
