@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,8 @@ from ...core.conditions import conditions
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Bools, Ints
-from ...core.topology import Link, Topology
-from .schedule_bounds import DemandGroup, bytes_leaving, group_of, link_distances
+from ...core.topology import Topology
+from .schedule_bounds import DemandGroup, arrived, bytes_leaving, group_of, link_distances
 
 #: Sets times collectives that are looked at.
 _EFFORT = 200_000
@@ -116,19 +115,8 @@ def joint_cut(
     crossing = sum((_leaving(group, inside[at]) for group, at in zip(groups, nodes, strict=True)), Fraction(0))
     leaving_links = [topology.links[link] for link in np.flatnonzero(inside[ends[:, 0]] & ~inside[ends[:, 1]]).tolist()]
     late = any(link.latency_s for link in leaving_links)
-    return _arrived(crossing, leaving_links), CutCertificate(tuple(np.flatnonzero(inside).tolist()), late)
-
-
-def _arrived(crossing: Fraction, links: Iterable[Link]) -> Fraction:
-    """When so many bytes can have arrived over links at the earliest: the least T with ``sum b max(0, T - a)`` of them."""
-    rate, best = Fraction(0), None
-    for link in sorted(links, key=attrgetter("latency_s")):
-        if best is not None and best <= link.latency_s:
-            break
-        rate += link.bandwidth_Bps
-        crossing += link.bandwidth_Bps * link.latency_s
-        best = crossing / rate
-    return best or Fraction(0)
+    least_s = arrived(crossing, [(link.latency_s, link.bandwidth_Bps) for link in leaving_links])
+    return least_s, CutCertificate(tuple(np.flatnonzero(inside).tolist()), late)
 
 
 def _leaving(group: DemandGroup, inside: Bools) -> Fraction:

@@ -27,6 +27,9 @@ from ..graphs.distances import distances
 #: A bound in seconds and what proves it.
 Bound = tuple[Fraction, Certificate]
 
+#: Latency and bandwidth of a link.
+Wire = tuple[Fraction, Fraction]
+
 #: Sources whose distances are computed at once.
 _BLOCK = 256
 
@@ -59,8 +62,8 @@ class DemandGroup:
 def best_bound(instance: Instance, *, flow: bool = False) -> Bound:
     """The largest of the bounds of this module that need no search.
 
-    These are latency and every single rank, for an all-reduce all ranks together, and for an all-to-all links that all
-    have the length 1.
+    These are latency and every single rank, whose links have their latency, for an all-reduce all ranks together, and
+    for an all-to-all links that all have the length 1.
 
     Parameters
     ----------
@@ -78,7 +81,7 @@ def best_bound(instance: Instance, *, flow: bool = False) -> Bound:
         parts = (best_bound(instance.of_one(demand), flow=flow) for demand in instance.demands)
         return max(parts, key=itemgetter(0))
     latency: Bound = latency_bound(instance)  # also rejects networks in which data cannot reach a rank
-    found: list[Bound] = [rank_bound(instance)] if flow else [latency, rank_bound(instance)]
+    found: list[Bound] = [rank_bound(instance)] if flow else [latency, rank_bound(instance, late=True)]
     kind = group_of(instance).kind
     if kind is CollectiveKind.ALL_REDUCE:
         found.append(partition_bound(instance, [(node,) for node in instance.topology.rank_nodes]))
@@ -105,22 +108,64 @@ def cut_bound(instance: Instance, nodes: Iterable[int]) -> tuple[Fraction, CutCe
     return _seconds(leaving, rate, "these nodes"), CutCertificate(tuple(sorted(inside)))
 
 
-def rank_bound(instance: Instance) -> tuple[Fraction, CutCertificate]:
-    """The largest bound of the egress or ingress of a single rank."""
+def rank_bound(instance: Instance, *, late: bool = False) -> tuple[Fraction, CutCertificate]:
+    """The largest bound of the egress or ingress of a single rank.
+
+    Parameters
+    ----------
+    instance : Instance
+        A network and a collective.
+    late : bool
+        Whether the latency of the rank's links counts, as it does for all but flow times.
+    """
     topology, group = instance.topology, group_of(instance)
-    leaving, entering = _rates(topology)
+    wires, leaving, entering = _wires(topology, late=late)
     count = len(group.ranks)
+    known: dict[tuple[Fraction, tuple[int, ...]], Fraction] = {}
+
+    def seconds(size_bytes: Fraction, links: list[int], whose: str) -> Fraction:
+        key = size_bytes, tuple(sorted(links))
+        if key not in known:
+            if size_bytes and not links:
+                raise InputError(f"data must leave {whose}, but no link does", place="network.links")
+            known[key] = arrived(size_bytes, [wires[link] for link in links]) if size_bytes else Fraction(0)
+        return known[key]
+
     best = Fraction(0), group.ranks[0], True
     for position, rank in enumerate(group.ranks):
         node, is_root = topology.rank_nodes[rank], position == 0
-        out = _seconds(bytes_leaving(group, 1, root_inside=is_root), leaving[node], f"rank {rank}")
+        out = seconds(bytes_leaving(group, 1, root_inside=is_root), leaving[node], f"rank {rank}")
         come = bytes_leaving(group, count - 1, root_inside=not is_root)
-        into = _seconds(come, entering[node], f"all ranks but {rank}")
+        into = seconds(come, entering[node], f"all ranks but {rank}")
         best = max(best, (out, rank, True), (into, rank, False), key=itemgetter(0))
-    seconds, rank, egress = best
+    found, rank, egress = best
     node = topology.rank_nodes[rank]
     others = tuple(n for n in range(len(topology.nodes)) if n != node)
-    return seconds, CutCertificate((node,) if egress else others)
+    has_latency = any(wires[link][0] for link in (leaving if egress else entering)[node])
+    return found, CutCertificate((node,) if egress else others, has_latency)
+
+
+def _wires(topology: Topology, *, late: bool) -> tuple[list[Wire], list[list[int]], list[list[int]]]:
+    """Kinds of links, and those of the links out of and into every node."""
+    kinds: dict[Wire, int] = {}
+    leaving, entering = ([list[int]() for _ in topology.nodes] for _ in range(2))
+    for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
+        kind = kinds.setdefault((link.latency_s if late else Fraction(0), link.bandwidth_Bps), len(kinds))
+        leaving[a].append(kind)
+        entering[b].append(kind)
+    return list(kinds), leaving, entering
+
+
+def arrived(size_bytes: Fraction, wires: Iterable[Wire]) -> Fraction:
+    """When so many bytes can have arrived over links at the earliest: the least T with ``sum b max(0, T - a)`` of them."""
+    rate, best = Fraction(0), None
+    for latency_s, bandwidth_Bps in sorted(wires):
+        if best is not None and best <= latency_s:
+            break
+        rate += bandwidth_Bps
+        size_bytes += bandwidth_Bps * latency_s
+        best = size_bytes / rate
+    return best or Fraction(0)
 
 
 def partition_bound(instance: Instance, parts: Sequence[Iterable[int]]) -> tuple[Fraction, PartitionCertificate]:
@@ -310,15 +355,6 @@ def _rate(topology: Topology, counts: Callable[[int, int], bool]) -> Fraction:
     """Bandwidth of all links whose two nodes count."""
     ends = zip(topology.links, topology.link_ends, strict=True)
     return sum((link.bandwidth_Bps for link, (a, b) in ends if counts(a, b)), Fraction(0))
-
-
-def _rates(topology: Topology) -> tuple[list[Fraction], list[Fraction]]:
-    """Bandwidth out of and into every node."""
-    leaving, entering = ([Fraction(0)] * len(topology.nodes) for _ in range(2))
-    for link, (a, b) in zip(topology.links, topology.link_ends, strict=True):
-        leaving[a] += link.bandwidth_Bps
-        entering[b] += link.bandwidth_Bps
-    return leaving, entering
 
 
 def _seconds(size_bytes: Fraction, rate_Bps: Fraction, whose: str) -> Fraction:

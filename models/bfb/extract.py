@@ -22,7 +22,7 @@ from ...core.collective import CollectiveKind
 from ...core.effort import too_long
 from ...core.instance import Instance
 from ...core.method import Outcome, Status
-from ...core.schedule import Chunks, Sends, StepSchedule
+from ...core.schedule import Chunks, Ints, Sends, StepSchedule
 from ...core.topology import Topology
 from .problem import Choices, GatherChoices, posed
 
@@ -229,7 +229,9 @@ def all_gather(shares: Shares, size_bytes: Fraction, instance_sha256: str) -> St
     """
     nodes, pieces = shares.graph.nodes, shares.pieces
     sent = shares.everywhere().one_by_one()
-    count, sends = nodes * pieces, len(sent.slot)
+    chunk, source = sent.source * pieces + sent.start, shares.graph.source[sent.target, sent.slot]
+    count, sends = nodes * pieces, len(chunk)
+    order = farthest_first(chunk, source, sent.target, sent.step, count, nodes)
     return StepSchedule(
         instance_sha256,
         Chunks(
@@ -241,15 +243,29 @@ def all_gather(shares: Shares, size_bytes: Fraction, instance_sha256: str) -> St
             np.zeros(count, dtype=np.bool_),
         ),
         Sends(
-            sent.source * pieces + sent.start,
-            shares.graph.source[sent.target, sent.slot],
-            sent.target,
+            chunk[order],
+            source[order],
+            sent.target[order],
             np.zeros(sends, dtype=np.bool_),
             np.arange(sends + 1),
-            sent.link,
+            sent.link[order],
         ),
-        sent.step,
+        sent.step[order],
     )
+
+
+def farthest_first(chunk: Ints, source: Ints, target: Ints, step: Ints, chunks: int, nodes: int) -> Ints:
+    """An order of sends: step by step, and in a step what has more steps ahead of it first.
+
+    So a node has what it sends on while the rest of the step before is still on its way, and its links do not wait.
+    """
+    steps = int(step.max(initial=0)) + 1
+    ahead = np.zeros(chunks * nodes, dtype=np.int16)
+    here, there = chunk * nodes + source, chunk * nodes + target
+    for now in (np.flatnonzero(step == each) for each in range(steps - 1, 0, -1)):
+        np.maximum.at(ahead, here[now], 1 + ahead[there[now]])
+    order: Ints = np.argsort((step * steps - ahead[there]).astype(np.int32), kind="stable")
+    return order
 
 
 def read(choices: Choices, model: Any) -> ShardParts:

@@ -108,7 +108,7 @@ def test_the_object_has_time_bandwidths_bound_and_busiest_links(ring_file):
     assert found["size_of"] == "output buffer of a rank"
     assert found["algbw_GBps"] == pytest.approx(4 * MIB / time / 1e9)
     assert found["busbw_GBps"] == pytest.approx(3 * MIB / time / 1e9)
-    assert found["lower_bound_s"] == pytest.approx(1.5 / 51200)
+    assert found["lower_bound_s"] == pytest.approx(0.5e-6 + 1.5 / 51200)
     assert found["certificate"] == "cut"
     assert [link["busy_s"] for link in found["busiest_links"][:4]] == pytest.approx([3 / 51200] * 4)
     assert found["busiest_links"][4]["busy_s"] == 0

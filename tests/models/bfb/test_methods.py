@@ -105,6 +105,16 @@ def test_without_latency_no_loss_of_bandwidth_is_the_optimum(network, pose):
     assert verdict.bound == pytest.approx(outcome.bound, rel=1e-12)
 
 
+@pytest.mark.parametrize("network", ["ring(6)", "torus(4,4)", "hypercube(4)", "circulant(n=12, offsets=[2,3])"])
+def test_with_latency_the_bound_is_met(network, pose):
+    """In several pieces the simulated time of an all_gather is that of a rank's links and one latency, the bound."""
+    instance = pose(network)
+    outcome = run(instance)
+    verdict = verdict_of(instance, outcome.answer, outcome.certificate)
+    assert verdict.objective == verdict.bound == outcome.bound
+    assert outcome.certificate.to_json()["certificate"] == "late-cut"
+
+
 @pytest.mark.parametrize("network", ["ring(9)", "circulant(n=15, offsets=[1,4,5], latency='0 s')"])
 def test_nothing_else_is_called_optimal(network, pose):
     """With latency, or with a larger T_B, a schedule is feasible with a bound below it."""
