@@ -41,6 +41,7 @@ LARGE = [
     "amd(chassis=2)",
     "amd(chassis=4)",
     "amd(chassis=8)",
+    "amd(chassis=16)",
 ]
 
 

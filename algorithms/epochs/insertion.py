@@ -63,12 +63,16 @@ def drop_first(heap: Heap, size: int) -> int:
 
 
 class KeyWeights(NamedTuple):
-    """Weights of an arc's key: start + weight * price + slowness * delay - tail * reach of its head + noise."""
+    """Weights of an arc's key: start + weight * price + slowness * delay - tail * reach of its head + noise.
+
+    A chunk leaves a node up to ``wait`` epochs later than it could, so that it may find several links free at once.
+    """
 
     weight: float
     slowness: float
     tail: float
     noise: float
+    wait: float
     seed: int
 
 
@@ -92,19 +96,33 @@ def push_arcs(
 
     Give the new size of the heap and how many arcs were looked at.
     """
-    count = len(arcs.arc_head)
+    count, looked = len(arcs.arc_head), 0
     ready = state.arrival[chunk, node]
+    begin = ready + int(keys.wait * scattered(chunk * state.arrival.shape[1] + node, keys.seed))
     for arc in range(arcs.arc_first[node], arcs.arc_first[node + 1]):
         to = arcs.arc_head[arc]
         if state.arrival[chunk, to] < ABSENT:
             continue
-        start, cost, hint = best_start(arcs, state, price, keys.weight, chunk, arc, ready, 0)
+        looked += 1
+        start, cost, hint = best_start(arcs, state, price, keys.weight, chunk, arc, ready, begin)
         if start == NEVER:
             continue
         item = chunk * count + arc
         key = start + cost + keys.slowness * arcs.arc_delay[arc] - keys.tail * arcs.reach[to]
         size = enter(heap, size, key + keys.noise * scattered(item, keys.seed), item, hint)
-    return size, arcs.arc_first[node + 1] - arcs.arc_first[node]
+    return size, looked
+
+
+@kernel
+def still_lacking(state: SearchState, lacking: Any, chunk: int, target: int) -> tuple[int, int]:
+    """How many still lack a chunk, and the epochs beyond the target of those who do not."""
+    left, late = 0, 0
+    for node in range(lacking.shape[1]):
+        if lacking[chunk, node] and state.arrival[chunk, node] < ABSENT:
+            late += max(0, state.arrival[chunk, node] - target)
+        elif lacking[chunk, node]:
+            left += 1
+    return left, late
 
 
 @kernel
@@ -119,7 +137,7 @@ def insert(
     target: int,
     allowed: int,
 ) -> tuple[int, int]:
-    """Deliver withdrawn chunks to all who lack them.
+    """Deliver chunks to all who lack them and do not have them yet.
 
     Parameters
     ----------
@@ -144,12 +162,12 @@ def insert(
     for i in range(len(members)):
         chunk = members[i]
         place[chunk] = i
-        for node in range(nodes):
-            left[i] += lacking[chunk, node]
+        left[i], beyond = still_lacking(state, lacking, chunk, target)
+        late += beyond
     waiting = left.sum()
     for i in range(len(members)):
         for node in range(nodes):
-            if state.arrival[members[i], node] == 0 and state.arc[members[i], node] < 0:
+            if left[i] > 0 and state.arrival[members[i], node] < ABSENT:
                 size, seen = push_arcs(arcs, state, price, keys, heap, size, members[i], node)
                 work += seen
     while waiting > 0 and size > 0:

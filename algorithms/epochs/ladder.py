@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 
@@ -124,16 +124,18 @@ def solve(
         symmetric.construct()
         search.construct(1)
     result = LadderResult(cut or proof, search)
+    priced = _sets_of_sinks(static, sinks)
     with clock.phase("bound"):
         _over_time(relaxed, result, sinks)
+        if symmetric.found:
+            _by_prices(relaxed, result, islice(priced, 1))
     with clock.phase("construct"):
         symmetric.improve()
         search.construct()
     with clock.phase("search"):
         search.improve(FIRST_SEARCH)
     with clock.phase("bound"):
-        if result.open:
-            _by_prices(relaxed, result, static.ordered(sinks).tolist())
+        _by_prices(relaxed, result, priced)
     return result
 
 
@@ -152,16 +154,17 @@ def _over_time(network: EpochNetwork, result: LadderResult, sinks: Ints) -> None
         result.raise_to(*flow_bounds.improve(network, result.bound, sink, best))
 
 
-def _by_prices(network: EpochNetwork, result: LadderResult, sinks: list[int]) -> None:
-    """Raise the bound by prices on windows, if the programs are small enough.
+def _sets_of_sinks(static: StaticBound, sinks: Ints) -> Iterator[tuple[int, ...]]:
+    """The most promising nodes first, then pairs of them."""
+    ordered = static.ordered(sinks).tolist()
+    yield from ((sink,) for sink in ordered)
+    yield from combinations(ordered[:PAIRED], 2)
 
-    The most promising nodes first, then pairs of them.
-    """
+
+def _by_prices(network: EpochNetwork, result: LadderResult, sets: Iterator[tuple[int, ...]]) -> None:
+    """Raise the bound by prices on windows for sets of nodes, if the programs are small enough."""
     starts = 0
-    for together in [*((sink,) for sink in sinks), *combinations(sinks[:PAIRED], 2)]:
-        best = result.makespan
-        if best is None or not result.open:
-            return
+    while (best := result.makespan) is not None and result.open and (together := next(sets, None)) is not None:
         size = price_bounds.size(network, together, result.bound)
         if size > PRICED_STARTS or starts + size > ALL_PRICED_STARTS:
             continue

@@ -23,6 +23,7 @@ from ...core.bounds import EpochWindowPrices
 from ...core.kernel import kernel
 from ...core.schedule import Ints
 from .problem import FAR, EpochNetwork
+from .symmetries import kinds_of_nodes
 
 #: Prices are multiples of one over this.
 SCALE = 10**6
@@ -70,9 +71,45 @@ class _Program:
     gain: Ints  #: sinks that a column reaches
 
 
+@dataclass(frozen=True, eq=False)
+class _Folded:
+    """A network in which nodes of one kind are one node, and links of one kind one link with the room of all.
+
+    Flows to the sinks in which equal links carry equal amounts are as good as any, and prices of equal links are equal.
+    """
+
+    network: EpochNetwork
+    sinks: tuple[int, ...]
+    kind: Ints  #: of every link: the link that it became
+
+    def unfolded(self, link: Ints, start: Ints, price: Ints) -> tuple[Ints, Ints, Ints]:
+        """The windows of all links of the kind."""
+        members = np.argsort(self.kind, kind="stable")
+        count = np.bincount(self.kind)
+        begin, many = (np.cumsum(count) - count)[link], count[link]
+        row = np.repeat(np.arange(len(link)), many)
+        place = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
+        return members[begin[row] + place], start[row], price[row]
+
+
+def _folded(network: EpochNetwork, sinks: tuple[int, ...]) -> _Folded:
+    kinds = kinds_of_nodes(network, sinks)
+    columns = [kinds[network.tail], kinds[network.head], network.delay, network.window, network.room]
+    ends, kind, count = np.unique(np.stack(columns), axis=1, return_inverse=True, return_counts=True)
+    _, node = np.unique(kinds, return_index=True)
+    owed = _lacked(network, sinks) > 0
+    need = np.zeros((int(owed.sum()), len(node)), dtype=np.bool_)
+    need[:, kinds[list(sinks)]] = network.lacking[owed][:, list(sinks)]
+    tail, head, delay, window, room = ends
+    stores, copies, source = network.stores[node], network.copies[node], kinds[network.source[owed]]
+    small = EpochNetwork(len(node), tail, head, delay, window, room * count, stores, copies, source, need)
+    return _Folded(small, tuple(kinds[list(sinks)].tolist()), kind.reshape(-1))
+
+
 def size(network: EpochNetwork, sinks: tuple[int, ...], epochs: int) -> int:
     """Starts in the program."""
-    return sum(int((last - first + 1).sum()) for _, _, first, last in _spans(network, sinks, epochs))
+    small = _folded(network, sinks)
+    return sum(int((last - first + 1).sum()) for _, _, first, last in _spans(small.network, small.sinks, epochs))
 
 
 def improve(
@@ -95,17 +132,18 @@ def prices_for(
     from scipy import optimize
     from scipy.sparse import coo_array
 
+    folded = _folded(network, sinks)
     wanted = int(network.lacking[:, list(sinks)].sum())
-    program = _program(network, sinks, epochs) if wanted else None
+    program = _program(folded.network, folded.sinks, epochs) if wanted else None
     if program is None:
         return None
-    window_row, window_column, link, start = _windows(network, program)
+    window_row, window_column, link, start = _windows(folded.network, program)
     places, columns = len(program.supply), len(program.gain)
     row = np.concatenate([program.row, places + window_row])
     column = np.concatenate([program.column, window_column])
     value = np.concatenate([program.value, np.ones(len(window_row))])
     matrix = coo_array((value, (row, column)), shape=(places + len(link), columns)).tocsr()
-    limit = np.concatenate([program.supply, network.room[link]]).astype(np.float64)
+    limit = np.concatenate([program.supply, folded.network.room[link]]).astype(np.float64)
     options: dict[str, Any] = {"maxiter": ITERATIONS} | ({} if seconds is None else {"time_limit": seconds})
     solve: Any = optimize.linprog
     answer = solve(
@@ -115,7 +153,7 @@ def prices_for(
         return None
     price = np.rint(-answer.ineqlin.marginals[places:] * SCALE).astype(np.int64)
     keep = price > 0
-    prices = WindowPrices(epochs + 1, sinks, link[keep], start[keep], price[keep])
+    prices = WindowPrices(epochs + 1, sinks, *folded.unfolded(link[keep], start[keep], price[keep]))
     return prices if holds(network, prices) else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,17 @@ MOST = 6
 #: How often the others are chunks that stand in the way of the late one.
 TARGETED = 0.5
 
+#: How often only a part of every chosen chunk's tree is withdrawn.
+IN_PART = 0.8
+
+#: Epochs by which moves may make things worse, on average.
+HEAT = 1.5
+
+#: Marks of nodes.
+UNKNOWN, KEPT, STRUCK = 0, 1, 2
+
 #: Numbers drawn for a move.
-DRAWS = 24
+DRAWS = 32
 
 #: Weights of the prices, before they are scattered.
 WEIGHTS = (0.0, 0.3, 1.0, 3.0, 10.0)
@@ -59,34 +69,31 @@ def add(members: Any, count: int, chunk: int) -> int:
 
 
 @kernel
-def contested_link(
-    arcs: ArcTable,
-    state: SearchState,
-    lacking: Any,
-    into: Any,
-    into_first: Any,
-    chunk: int,
-    target: int,
-    draw: Any,
-) -> int:
-    """Draw a link of an arc into a node on a late chunk's way to somebody whom it reaches late; -1 for none."""
+def late_node(arcs: ArcTable, state: SearchState, lacking: Any, chunk: int, target: int, draw: Any) -> int:
+    """Draw a node on a late chunk's way to somebody whom it reaches late."""
     nodes = lacking.shape[1]
     node = int(draw[0] * nodes)
     for _ in range(nodes):
         if lacking[chunk, node] and state.arrival[chunk, node] > target:
             break
         node = node + 1 if node + 1 < nodes else 0
-    # Half of the time the last arc, else one nearer to the source.
+    # Half of the time the last one, else one nearer to the source.
     up = draw[1]
     while up > 0.5 and state.arc[chunk, node] >= 0 and state.arc[chunk, arcs.arc_tail[state.arc[chunk, node]]] >= 0:
         node = arcs.arc_tail[state.arc[chunk, node]]
         up = 2 * up - 1
+    return node
+
+
+@kernel
+def contested_link(arcs: ArcTable, into: Any, into_first: Any, node: int, draw: Any) -> int:
+    """Draw a link of an arc into a node; -1 for none."""
     count = into_first[node + 1] - into_first[node]
     if count == 0:
         return -1
-    arc = into[into_first[node] + int(draw[2] * count)]
+    arc = into[into_first[node] + int(draw[0] * count)]
     hops = arcs.hop_first[arc + 1] - arcs.hop_first[arc]
-    return int(arcs.hop_link[arcs.hop_first[arc] + int(draw[3] * hops)])
+    return int(arcs.hop_link[arcs.hop_first[arc] + int(draw[1] * hops)])
 
 
 @kernel
@@ -109,13 +116,46 @@ def chosen(state: SearchState, critical: int, link: int, draw: Any, members: Any
 
 
 @kernel
-def drawn_weights(draw: Any, seed: int) -> KeyWeights:
+def leads_over(arcs: ArcTable, arc: int, link: int) -> bool:
+    """Whether an arc leads over a link."""
+    for h in range(arcs.hop_first[arc], arcs.hop_first[arc + 1]):  # noqa: SIM110 (compiled)
+        if arcs.hop_link[h] == link:
+            return True
+    return False
+
+
+@kernel
+def cut_off(arcs: ArcTable, arc: Any, mark: Any, at: int, link: int) -> None:
+    """Strike from a chunk's row of arcs those by which it comes to a node or over a link, and all that follow them.
+
+    ``mark`` is room for a mark of every node.
+    """
+    nodes = len(arc)
+    for node in range(nodes):
+        struck = node == at or (link >= 0 and arc[node] >= 0 and leads_over(arcs, arc[node], link))
+        mark[node] = STRUCK if struck else UNKNOWN if arc[node] >= 0 else KEPT
+    for node in range(nodes):
+        above = node
+        while mark[above] == UNKNOWN:
+            above = arcs.arc_tail[arc[above]]
+        found, above = mark[above], node
+        while mark[above] == UNKNOWN:
+            mark[above] = found
+            above = arcs.arc_tail[arc[above]]
+    for node in range(nodes):
+        if mark[node] == STRUCK:
+            arc[node] = -1
+
+
+@kernel
+def drawn_weights(draw: Any, longest: int, seed: int) -> KeyWeights:
     """Draw what the insertion prefers; ``draw`` is a row of numbers from 0 to 1."""
     weight = WEIGHTS[int(draw[8] * len(WEIGHTS))] * 2 * draw[9]
     slowness = 1.0 if draw[10] < 0.5 else 0.0
     tail = 0.5 if draw[11] < 0.3 else 0.0
     noise = 2.0 * draw[12] if draw[13] < 0.7 else 0.0
-    return KeyWeights(weight, slowness, tail, noise, seed)
+    wait = longest * draw[23] if draw[15] < 0.25 or draw[15] > 0.75 else 0.0
+    return KeyWeights(weight, slowness, tail, noise, wait, seed)
 
 
 @kernel
@@ -186,14 +226,17 @@ def walk(
     into_first = np.searchsorted(arcs.arc_head[into], np.arange(nodes + 1))
     members = np.empty(MOST + 1, np.int64)
     old_arc, old_start = np.empty((MOST + 1, nodes), np.int32), np.empty((MOST + 1, nodes), np.int32)
+    longest = arcs.window.max()
+    kept, mark = np.empty(nodes, np.int32), np.empty(nodes, np.int8)
     work = 0
     while total > 0 and work < effort:
         counter += 1
         for i in range(len(draw)):
             draw[i] = scattered(counter * DRAWS + i, seed)
         critical, link = drawn_late(late, total, draw[0]), -1
+        node = late_node(arcs, state, lacking, critical, target, draw[17:])
         if draw[16] < TARGETED:
-            link = contested_link(arcs, state, lacking, into, into_first, critical, target, draw[17:])
+            link = contested_link(arcs, into, into_first, node, draw[19:])
         count = chosen(state, critical, link, draw, members)
         before = 0
         for i in range(count):
@@ -201,7 +244,13 @@ def walk(
             old_arc[i], old_start[i] = state.arc[chunk], state.start[chunk]
             before += int(late[chunk])
             withdraw(arcs, state, chunk)
-        keys = drawn_weights(draw, counter)
+            if draw[21] < IN_PART:
+                kept[:] = old_arc[i]
+                other = int(draw[24 + i] * nodes) if link < 0 else -1
+                cut_off(arcs, kept, mark, node if i == 0 else other, -1 if i == 0 else link)
+                retrace(arcs, state, chunk, kept, old_start[i])
+        keys = drawn_weights(draw, longest, counter)
+        slack = int(-HEAT * math.log(1.0 - draw[22]))
         price = prices[int(draw[14] * len(prices))]
         now, seen = reinsert(
             arcs,
@@ -213,7 +262,7 @@ def walk(
             keys,
             heap,
             target,
-            before,
+            before + slack,
             draw[15] < 0.5,
         )
         work += seen + count

@@ -30,6 +30,9 @@ PRICE_ROUNDS = 60
 #: Part of the effort that constructions may take once there is a schedule.
 CONSTRUCTIONS = 0.3
 
+#: How often a construction looks at every arc of every chunk, about: none is begun that has not so much effort left.
+LOOKS = 4
+
 
 @dataclass(frozen=True, eq=False)
 class EpochPlan:
@@ -117,23 +120,23 @@ class EpochSearch:
 
     def construct(self, most: int | None = None) -> None:
         """Try what is left of the portfolio, or so many of it, at least until there is a schedule."""
-        chunks = self.network.chunks
-        if self.done:
+        items = self.network.chunks * max(len(self.arcs.arc_head), 1)
+        if self.done or (self.best is not None and self.work + LOOKS * items > CONSTRUCTIONS * self.effort):
             return
-        heap = empty_heap(chunks * max(len(self.arcs.arc_head), 1))
+        heap = empty_heap(items)
         for keys, prices, together in islice(self._left, most):
             if self.done or (self.best is not None and self._spent(CONSTRUCTIONS)):
                 return
             self._construct_once(heap, keys, self._prices(prices), together)
         while self.best is None:
             self._reach *= 2
-            self._construct_once(heap, KeyWeights(0.0, 0.0, 0.0, 0.0, 0), self._price[0], True)
+            self._construct_once(heap, KeyWeights(0.0, 0.0, 0.0, 0.0, 0.0, 0), self._price[0], True)
 
     def _portfolio(self) -> Iterator[tuple[KeyWeights, int, bool]]:
         modes = [True] if not self._partial.any() else [False, True]
         for prices, tail, slow, weight in product((0, 1), TAILS, SLOWNESS, WEIGHTS):
             for together in modes:
-                yield KeyWeights(weight, slow, tail, 0.0, 0), prices, together
+                yield KeyWeights(weight, slow, tail, 0.0, 0.0, 0), prices, together
 
     def _prices(self, which: int) -> np.ndarray:
         """A row of prices: 0 for the epochs that a start takes, 1 for prices spread over all links.

@@ -18,19 +18,22 @@ TRIES = 48
 LARGEST = 4096
 
 #: Part of the effort for each group.
-PART = 0.1
+PART = 0.2
 
 
-def kinds_of_nodes(network: EpochNetwork) -> Ints:
+def kinds_of_nodes(network: EpochNetwork, apart: tuple[int, ...] = ()) -> Ints:
     """Number the nodes by kind: two of one kind have equal links to and from nodes of equal kinds, chunks and needs.
 
-    Shape (nodes,).
+    Shape (nodes,). Nodes that are kept apart are each of their own kind, and their needs count by sources.
     """
-    owned = np.bincount(network.source, minlength=network.nodes)
-    first: list[Any] = list(
-        zip(network.stores.tolist(), owned.tolist(), network.lacking.sum(axis=0).tolist(), strict=True)
+    nodes = np.arange(network.nodes)
+    lacked = network.lacking[:, list(apart)] @ (1 << np.arange(len(apart)))
+    owned = np.stack(
+        [np.bincount(network.source[lacked == group], minlength=network.nodes) for group in np.unique(lacked)]
     )
-    kinds = _numbered(first)
+    place = np.where(np.isin(nodes, apart), nodes, -1)
+    columns = [network.stores, network.lacking.sum(axis=0), place, *owned]
+    kinds = _numbered(list(zip(*(column.tolist() for column in columns), strict=True)))
     links = np.stack([network.delay, network.window, network.room], axis=1).tolist()
     ends = list(zip(network.tail.tolist(), network.head.tolist(), map(tuple, links), strict=True))
     while True:
@@ -225,6 +228,11 @@ class SymmetricSearch:
     def __init__(self, whole: EpochSearch) -> None:
         self._whole = whole
         self._folded: list[tuple[SymmetryGroup, Ints, EpochSearch]] = []
+
+    @property
+    def found(self) -> bool:
+        """Whether there is any symmetry to use."""
+        return bool(self._folded)
 
     def construct(self) -> None:
         """Make the constructions under every group."""

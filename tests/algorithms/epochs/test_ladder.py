@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,10 +12,14 @@ from cwb.algorithms.epochs import flow_bounds, price_bounds
 from cwb.algorithms.epochs.flow_bounds import StaticBound
 from cwb.algorithms.epochs.ladder import solve
 from cwb.core.budget import Budget
+from cwb.core.collective import CollectiveKind, Demand
 from cwb.core.method import Status
 from cwb.harness import registry
+from cwb.instances import load
 from cwb.models.teccl import solve_milp
 from cwb.models.teccl.options import MilpOptions
+from cwb.models.teccl.problem import epoch_problem
+from cwb.models.teccl.solve import network_of
 from cwb.schedules import verdict_of
 from cwb.schedules.epoch_bounds import recomputed_epochs
 from grids import on_grid, small_networks
@@ -124,6 +129,24 @@ def test_pairs_of_nodes_prove_more_than_each_of_them():
     assert proof is not None
     assert price_bounds.holds(network, proof)
     assert recomputed(case, proof.certificate()) == 40
+
+
+def test_prices_of_kinds_hold_for_all_links():
+    """Prices from a program with one node for each kind are prices of the whole network, and the judge finds them so;
+    without one of them, or for an epoch more, they prove nothing."""
+    posed = METHOD.pose(
+        load("amd(chassis=3)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(10**9))), METHOD.options()
+    )
+    network = network_of(epoch_problem(posed))
+    assert price_bounds.size(network, (5,), 57) < 20 * network.links
+    proof = price_bounds.prices_for(network, (5,), 57, None)
+    assert proof is not None
+    certificate = proof.certificate()
+    assert recomputed_epochs(posed, certificate) == 58
+    dearest = int(np.argmax(proof.price))
+    without = tuple(0 if at == dearest else price for at, price in enumerate(certificate.prices))
+    assert recomputed_epochs(posed, replace(certificate, prices=without)) == 0
+    assert recomputed_epochs(posed, replace(certificate, epochs=59)) == 0
 
 
 def test_a_chunk_does_not_meet_itself_at_a_switch_that_does_not_copy():

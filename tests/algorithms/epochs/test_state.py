@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cwb.algorithms.epochs.insertion import drop_first, empty_heap, enter
+from cwb.algorithms.epochs.reroute import cut_off, leads_over
 from cwb.algorithms.epochs.search import EpochSearch
 from cwb.algorithms.epochs.state import NEVER, earliest, empty_state, reserve, retrace
 from cwb.core.budget import Budget
@@ -68,3 +69,26 @@ def test_moves_leave_no_reservation_behind():
         assert (state.arrival == fresh.arrival).all()
         assert (state.table <= network.room[:, None]).all()
         assert (np.sort(state.sends) >= 0).all()
+
+
+def test_a_part_of_a_tree_is_cut_off():
+    """What follows a node or a link in a chunk's tree goes, and the rest stays as it was."""
+    case = random_case(6, most=16)
+    search = EpochSearch(case.network(), 0, Budget(), 400_000)
+    search.construct(1)
+    arcs, row = search.arcs, search.state().arc[0]
+    mark = np.empty(len(row), np.int8)
+
+    def on_the_way(node):
+        while row[node] >= 0:
+            yield node
+            node = arcs.arc_tail[row[node]]
+
+    link = int(arcs.hop_link[arcs.hop_first[row[row >= 0][0]]])
+    for at, over in ((int(np.flatnonzero(row >= 0)[0]), -1), (-1, link)):
+        kept = row.copy()
+        cut_off(arcs, kept, mark, at, over)
+        for node in range(len(row)):
+            gone = any(step == at or (over >= 0 and leads_over(arcs, row[step], over)) for step in on_the_way(node))
+            assert kept[node] == (-1 if gone else row[node])
+        assert (kept != row).any()
