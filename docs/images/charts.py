@@ -230,7 +230,7 @@ def teccl_all_to_all() -> str:
     """CPU time of all-to-alls."""
     groups = by(table("teccl-all-to-all"), lambda row: f"{family(row['network'])}, {row['size']}")
     curves = {name: series(group, "ranks", "seconds") for name, group in groups.items()}
-    return lines("All-to-alls by teccl-all-to-all, at the bound", "ranks", "seconds", curves)
+    return lines("All-to-alls by teccl-all-to-all, at the bound", "ranks", "CPU seconds", curves)
 
 
 def tacos() -> str:

@@ -6,12 +6,13 @@ One variable stands for the flows of all sources and links of a class
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.common.gc_manager import PauseGC
 
 from ....core.rows import Lists, Table, present, rows
 from ..all_to_all_problem import BlockGrid, Exchange, ReducedFlows
@@ -29,28 +30,29 @@ def build(exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows) -> Any:
     reduced : ReducedFlows
         Classes of the flows of that side (:func:`..all_to_all_problem.points_for`).
     """
-    m = pyo.ConcreteModel("teccl-all-to-all")
-    sets(m, grid, reduced)
-    variables(m)
-    balance(m, grid, reduced)
-    switch(m, reduced)
-    capacity(m, exchange, grid, reduced)
-    delivery(m, grid, reduced)
-    objective(m)
+    with PauseGC():  # nothing of it is garbage yet
+        m = pyo.ConcreteModel("teccl-all-to-all")
+        sets(m, grid, reduced)
+        variables(m)
+        balance(m, grid, reduced)
+        switch(m, reduced)
+        capacity(m, exchange, grid, reduced)
+        delivery(m, grid, reduced)
+        objective(m)
     return m
 
 
 def sets(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
     """Classes and blocks in which data can have come and still arrive in time."""
     network = reduced.network
-    used: list[tuple[int, int]] = []
-    for c, (s, a) in enumerate(reduced.flow_members):
-        if network.heads[a] == network.rank_points[s]:
-            continue
-        first = int(network.distance[s, network.tails[a]] - network.offset[a])
-        after = int(network.delay[a] + network.offset[a] + network.rest[network.heads[a]])
-        used += [(c, b) for b in range(grid.blocks) if _in_time(grid, b, first, after)]
-    m.flows = pyo.Set(initialize=used, dimen=2, ordered=True)
+    after = network.delay + network.offset + network.rest[network.heads]
+    m.used = [
+        range(0)
+        if network.heads[a] == network.rank_points[s]
+        else _in_time(grid, int(network.distance[s, network.tails[a]] - network.offset[a]), int(after[a]))
+        for s, a in reduced.flow_members
+    ]
+    m.flows = pyo.Set(initialize=[(c, b) for c, blocks in enumerate(m.used) for b in blocks], dimen=2, ordered=True)
     own = {(s, int(p)) for s, p in enumerate(network.rank_points)}
     stocks = [q for q, (s, v) in enumerate(reduced.balance_members) if network.stores[v] and (s, v) not in own]
     m.stocks = pyo.Set(initialize=stocks, ordered=True)
@@ -63,11 +65,11 @@ def sets(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
     m.links = pyo.RangeSet(0, len(reduced.link_members) - 1)
 
 
-def _in_time(grid: BlockGrid, block: int, first: int, after: int) -> bool:
-    begin, end = grid.starts[block], grid.starts[block + 1] - 1
+def _in_time(grid: BlockGrid, first: int, after: int) -> range:
+    """Blocks in which data can be sent that is there from an epoch on and has so many epochs to go; in part if relaxed."""
     if grid.side == "relax":
-        return end >= first and begin + after <= grid.epochs
-    return begin >= first and end + after <= grid.epochs
+        return range(bisect_right(grid.starts, first) - 1, bisect_right(grid.starts, grid.epochs - after))
+    return range(bisect_left(grid.starts, first), bisect_right(grid.starts, grid.epochs + 1 - after) - 1)
 
 
 def variables(m: Any) -> None:
@@ -88,22 +90,17 @@ def _around(reduced: ReducedFlows, q: int) -> tuple[list[tuple[int, int]], list[
     return entering, [int(reduced.classes.flow[s, a]) for a in network.leaving[v]]
 
 
-def _blocks(m: Any) -> dict[int, list[int]]:
-    """Blocks in which each class of flows is used."""
-    used: dict[int, list[int]] = defaultdict(list)
-    for c, b in m.flows:
-        used[c].append(b)
-    return used
-
-
-def _arrivals(
-    grid: BlockGrid, reduced: ReducedFlows, used: Mapping[int, list[int]], q: int
-) -> dict[int, list[tuple[int, int]]]:
-    """Flows ``(class, block)`` into a balance, by the block in which they can be used first."""
-    arrivals: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for c, after in _around(reduced, q)[0]:
-        for b in used.get(c, ()):
-            arrivals[grid.usable(b, after)].append((c, b))
+def _arrivals(m: Any, grid: BlockGrid, reduced: ReducedFlows, stocks: Any) -> Lists:
+    """Flows ``(class, block)`` into balances, by balance and the block in which they can be used first."""
+    network, arrivals = reduced.network, Lists()
+    usable = {
+        after: [grid.usable(b, after) for b in range(grid.blocks)]
+        for after in set((network.delay + network.offset).tolist())
+    }
+    for q in stocks:
+        for c, after in _around(reduced, q)[0]:
+            for b in m.used[c]:
+                arrivals[q, usable[after][b]].append((c, b))
     return arrivals
 
 
@@ -112,9 +109,8 @@ def balance(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
 
     What arrives is kept or sent on.
     """
-    used = _blocks(m)
     leaving = Lists((q, _around(reduced, q)[1]) for q in m.stocks)
-    came = Lists(((q, b), keys) for q in m.stocks for b, keys in _arrivals(grid, reduced, used, q).items())
+    came = _arrivals(m, grid, reduced, m.stocks)
 
     @rows(m, [(q, b) for q in m.stocks for b in m.blocks])
     def balance(m: Any, q: int, b: int) -> Any:
@@ -127,9 +123,8 @@ def switch(m: Any, reduced: ReducedFlows) -> None:
     around = {q: _around(reduced, q) for q in m.passing}
     entering = Lists((q, [c for c, _ in came]) for q, (came, _) in around.items())
     leaving = Lists((q, left) for q, (_, left) in around.items())
-    used = _blocks(m)
 
-    @rows(m, [(q, b) for q in m.passing for b in sorted({b for c in leaving[q] for b in used.get(c, ())})])
+    @rows(m, [(q, b) for q in m.passing for b in sorted({b for c in leaving[q] for b in m.used[c]})])
     def switch(m: Any, q: int, b: int) -> Any:
         sent = sum(present(m.F, c, b) for c in leaving[q])
         return sent <= sum(present(m.F, c, b) for c in entering[q])
@@ -137,12 +132,12 @@ def switch(m: Any, reduced: ReducedFlows) -> None:
 
 def capacity(m: Any, exchange: Exchange, grid: BlockGrid, reduced: ReducedFlows) -> None:
     """``sum_s F_{s,i,j,k} <= T_ij tau`` (section 3.1): a link's load, in every span in which no rate changes."""
-    network, used = reduced.network, {c: set(blocks) for c, blocks in _blocks(m).items()}
+    network, used = reduced.network, m.used
     users, share, room = Lists(), Table(), Table()
     for index, link in enumerate(reduced.link_members):
         count: dict[int, Counter[int]] = defaultdict(Counter)
         for a in np.flatnonzero(network.link == link):
-            count[int(network.offset[a])].update(c for c in reduced.classes.flow[:, a].tolist() if c in used)
+            count[int(network.offset[a])].update(c for c in reduced.classes.flow[:, a].tolist() if used[c])
         for number, (blocks, epochs) in enumerate(_spans(grid, sorted(count))):
             for offset, b, part in blocks:
                 for c, times in count[offset].items():
@@ -184,8 +179,8 @@ def delivery(m: Any, grid: BlockGrid, reduced: ReducedFlows) -> None:
 
     1 is all that it wants (destination constraints, section 4.1).
     """
-    used, final = _blocks(m), grid.blocks - 1
-    last = Lists((q, _arrivals(grid, reduced, used, q)[grid.blocks]) for q in m.wanted)
+    final, came = grid.blocks - 1, _arrivals(m, grid, reduced, m.wanted)
+    last = Lists((q, came[q, grid.blocks]) for q in m.wanted)
 
     @rows(m, list(m.wanted))
     def delivery(m: Any, q: int) -> Any:
