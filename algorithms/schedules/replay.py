@@ -31,28 +31,32 @@ class _Links:
     """How many ticks a chunk takes to enter each link, and the latency of each, and from when on each is free."""
 
     def __init__(self, topology: Topology, chunks: Chunks) -> None:
+        # By identity, since links share their numbers and fractions are slow to compare.
+        kinds = {(id(link.bandwidth_Bps), id(link.latency_s)): link for link in topology.links}
+        place = {kind: index for index, kind in enumerate(kinds)}
+        self._kind = [place[id(link.bandwidth_Bps), id(link.latency_s)] for link in topology.links]
         sizes = [int(units) * chunks.unit_bytes for units in np.unique(chunks.units)]
-        passing = [[size / link.bandwidth_Bps for link in topology.links] for size in sizes]
-        latency = [Fraction(link.latency_s) for link in topology.links]
+        passing = [[size / link.bandwidth_Bps for link in kinds.values()] for size in sizes]
+        latency = [Fraction(link.latency_s) for link in kinds.values()]
         scale = lcm(*(time.denominator for time in chain(latency, *passing)))
         self.tick_s = Fraction(1, scale)
         self._size: list[int] = np.unique(chunks.units, return_inverse=True)[1].tolist()
         self._passing = [[int(time * scale) for time in row] for row in passing]
         self._latency = [int(time * scale) for time in latency]
-        self._free = [0] * len(latency)
+        self._free = [0] * len(topology.links)
 
     def of_hops(self, sends: Sends) -> tuple[Any, Any]:
         """Ticks that each hop takes its link, and its latency, as integers of any size where they must be."""
-        kind: Any = np.int64 if max(map(max, [*self._passing, self._latency])) < _EXACT else object
+        number: Any = np.int64 if max(map(max, [*self._passing, self._latency])) < _EXACT else object
         size = np.array(self._size, dtype=np.int64)[sends.chunk][sends.hop_send]
-        passing, latency = np.array(self._passing, dtype=kind), np.array(self._latency, dtype=kind)
-        return passing[size, sends.path_links], latency[sends.path_links]
+        kind = np.array(self._kind, dtype=np.int64)[sends.path_links]
+        return np.array(self._passing, dtype=number)[size, kind], np.array(self._latency, dtype=number)[kind]
 
     def take(self, chunk: int, link: int, asks: int) -> tuple[int, int]:
         """Let a chunk pass a link; give when it begins and when it has arrived."""
         begin = max(asks, self._free[link])
-        self._free[link] = begin + self._passing[self._size[chunk]][link]
-        return begin, self._free[link] + self._latency[link]
+        self._free[link] = begin + self._passing[self._size[chunk]][self._kind[link]]
+        return begin, self._free[link] + self._latency[self._kind[link]]
 
 
 def first_come(topology: Topology, steps: StepSchedule) -> Fraction:

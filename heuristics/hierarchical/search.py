@@ -1,7 +1,7 @@
 """Which levels, which algorithm on each, how many pieces and in which order: what is fastest when it is played.
 
-Every algorithm is played alone on the links of its level's groups, all of them at once, with as many pieces as follow
-one another. Of the fastest ones of each phase, those are taken that make the whole fastest when all phases are played
+Every algorithm is played alone on the links of its level's groups, all of them at once where they share links, with as
+many pieces as follow one another. Of the fastest ones of each phase, those are taken that make the whole fastest when all phases are played
 together, phase after phase.
 """
 
@@ -20,7 +20,7 @@ from ...algorithms.schedules.problem import GroupProblem
 from ...algorithms.schedules.replay import first_come
 from ...core.budget import Budget, Incumbent
 from ...core.collective import CollectiveKind
-from ...core.schedule import Floats, Schedule, StepSchedule
+from ...core.schedule import Floats, Ints, Schedule, StepSchedule
 from .answers import Levels
 from .composing import Filled, composed
 from .levels import Hierarchy
@@ -249,7 +249,8 @@ class Search:
         fillings = levels.fillings(phase)
         if len(fillings) == 1:
             return fillings
-        alone = [self._alone(levels.hierarchy, filled, block_bytes, pieces) for _, filled in fillings]
+        groups = _unlike(fillings[0][1])
+        alone = [self._alone(levels.hierarchy, filled, groups, block_bytes, pieces) for _, filled in fillings]
         least = [float(self.loads_s(schedule).max()) for schedule in alone]
         found: list[tuple[Fraction, int]] = []
         for index in sorted(range(len(alone)), key=lambda index: least[index]):
@@ -258,13 +259,36 @@ class Search:
         found.sort()
         return [fillings[index] for seconds, index in found if seconds <= _NEAR * found[0][0]]
 
-    def _alone(self, hierarchy: Hierarchy, filled: Filled, block_bytes: Fraction, pieces: int) -> StepSchedule:
-        """A phase without the others: every part as one block."""
+    def _alone(
+        self, hierarchy: Hierarchy, filled: Filled, groups: Ints, block_bytes: Fraction, pieces: int
+    ) -> StepSchedule:
+        """A phase without the others, in some of its groups: every part as one block."""
         phase = filled.phase
         (base, part), count = np.unique(np.stack([phase.base, phase.part]), axis=1, return_counts=True)
+        some = np.isin(base, filled.bases[groups])
+        base, part = base[some], part[some]
         whole = np.arange(len(base))
-        alone = replace(filled, phase=Phase(phase.kind, phase.level, whole, base, part, np.zeros_like(whole)))
+        alone = Filled(
+            Phase(phase.kind, phase.level, whole, base, part, np.zeros_like(whole)),
+            filled.bases[groups],
+            [filled.sites[group] for group in groups.tolist()],
+            [filled.shares[group] for group in groups.tolist()],
+        )
         return composed(self.problem, AR, hierarchy, whole, block_bytes * int(count.max()), [alone], pieces)
+
+
+def _unlike(filled: Filled) -> Ints:
+    """One of all groups that do the same on equal networks, which take as long; all groups if some share a link."""
+    links = np.concatenate([site.links for site in filled.sites])
+    if len(np.unique(links)) < len(links):
+        return np.arange(len(filled.bases))
+    pairs = np.unique(np.stack([filled.phase.base, filled.phase.part]), axis=1)
+    parts = np.split(pairs[1], np.searchsorted(pairs[0], filled.bases)[1:])
+    known = {
+        (site.instance.sha256, mine.tobytes()): g
+        for g, (site, mine) in enumerate(zip(filled.sites, parts, strict=True))
+    }
+    return np.array(sorted(known.values()), dtype=np.int64)
 
 
 def _schedule(choice: Choice) -> StepSchedule | Schedule:

@@ -1,0 +1,38 @@
+"""What is played in place of something larger takes as long."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cwb.algorithms.schedules.problem import group_problems
+from cwb.core.budget import Budget
+from cwb.core.collective import CollectiveKind, Demand
+from cwb.heuristics.hierarchical.answers import Asked, Levels
+from cwb.heuristics.hierarchical.levels import found
+from cwb.heuristics.hierarchical.phases import phases
+from cwb.heuristics.hierarchical.search import Search, _unlike
+from cwb.instances import load
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "all_to_all", "broadcast", "gather"])
+@pytest.mark.parametrize(
+    ("network", "counts"), [("dgx_a100(boxes=3)", (1, 3)), ("torus(3,4)", (1, 3)), ("fat_tree(4)", (1, 8))]
+)
+def test_one_of_groups_that_share_no_links_takes_as_long_as_all(network, counts, kind):
+    """Alone, every algorithm of every phase takes as long in the groups that stand for others as in all."""
+    instance = load(network).with_changes(demand=Demand(CollectiveKind(kind), Fraction(2**20)))
+    (problem,) = group_problems(instance)
+    hierarchy, search = found(problem), Search(problem, Budget())
+    levels = Levels(problem.topology, hierarchy, Asked(None, Budget()))
+    for phase in phases(search.kind, hierarchy, hierarchy.levels):
+        fillings = levels.fillings(phase)
+        few = _unlike(fillings[0][1])
+        assert len(few) in range(counts[0], 1 + counts[1])
+        for _, filled in fillings:
+            every = np.arange(len(filled.bases))
+            some, whole = (
+                search.seconds(search._alone(hierarchy, filled, groups, Fraction(2**16), 4)) for groups in (few, every)
+            )
+            assert some == whole
