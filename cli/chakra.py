@@ -13,8 +13,8 @@ import click
 from ..core.errors import ExitStatus, InputError, located
 from ..core.topology import Topology
 from .folders import check_new, new_folder
-from .msccl import network_of_spec, read_flow, unlinked
 from .options import OUTPUT_FILE, PATH
+from .programs import network_of_spec, read_flow, slowest, unlinked
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -213,20 +213,11 @@ def check_chakra(folder: Path, topology: str | None, *, as_json: bool) -> int:
 
 def _busiest(trace: Trace, network: Topology) -> dict[str, Any] | None:
     """The link that takes longest."""
-    from ..exchange.msccl.links import loads_of
-
-    loads = loads_of(trace, network)
-    found = loads.busiest(network)
+    found = slowest(trace, network)
     if found is None:
         return None
-    link, rate = found
-    wire = network.links[link]
-    return {
-        "source": wire.source,
-        "target": wire.target,
-        "bytes": float(loads.chunks[link]),
-        "seconds": float(1 / rate),
-    }
+    link, load, rate = found
+    return {"source": link.source, "target": link.target, "bytes": float(load), "seconds": float(1 / rate)}
 
 
 def _lines(data: dict[str, Any]) -> Iterator[str]:

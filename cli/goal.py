@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from ..core.errors import located
-from .msccl import read_flow
 from .options import OUTPUT_FILE, PATH
+from .programs import read_flow
 from .streams import echo
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +10,13 @@ import click
 
 from ..core.errors import ExitStatus, InputError, located
 from .options import OUTPUT_FILE, PATH
+from .programs import busiest_link, network_of_spec, read_flow, show_checked, size_range, unlinked
 from .streams import echo
 
 if TYPE_CHECKING:
     from ..core.topology import Topology
     from ..exchange.msccl.check import Checked
     from ..exchange.msccl.dialects import Dialect
-    from ..exchange.msccl.flow import Flow
-    from ..exchange.msccl.links import Program
 
 
 #: Names of the dialects and placements, as :mod:`cwb.exchange.msccl` has them.
@@ -87,35 +85,6 @@ def export_msccl(
     echo(f"{output}: {told}, {found.nchannels} channels, at most {blocks} thread blocks of a GPU", err=True)
 
 
-def read_flow(schedule: Path) -> Flow:
-    """Read a schedule, and what its GPUs send one another; a wrong one is rejected."""
-    from ..exchange.msccl.flow import flow_of
-    from ..schedules.files import read_schedule
-    from ..schedules.verify import verify
-
-    read = read_schedule(schedule)
-    with located(source=str(schedule)):
-        report = verify(read.instance, read.answer)
-        if not report.ok:
-            raise InputError(f"the schedule is wrong: {report.violations[0]}; see cwb check")
-        return flow_of(read.instance, read.answer)
-
-
-def size_range(min_bytes: str, max_bytes: str | None, flow: Flow) -> tuple[int, int]:
-    """First and last size that a file is for."""
-    from ..core.units import UnitKind, parse
-
-    with located(source="--min-bytes"):
-        low = int(parse(min_bytes, UnitKind.SIZE))
-    high = max(2**30, int(flow.grains * flow.grain_bytes))
-    if max_bytes is not None:
-        with located(source="--max-bytes"):
-            high = int(parse(max_bytes, UnitKind.SIZE, allow_zero=False))
-    if low > high:
-        raise InputError(f"{low:,} B is more than {high:,} B; expected a range of sizes", source="--min-bytes")
-    return low, high
-
-
 @click.command("msccl")
 @click.argument("file", type=PATH, metavar="XML")
 @click.option("--topology", required=True, metavar="SPEC", help="The network; GPU i is its rank i.")
@@ -150,21 +119,6 @@ def import_msccl(file: Path, topology: str, size: str, name: str | None, output:
     echo(f"{output}: {algorithm.coll}, {len(schedule.sends):,} sends in {schedule.steps:,} steps", err=True)
 
 
-def network_of_spec(spec: str) -> Topology:
-    """The network that a SPEC names, or that of a schedule's file."""
-    from ..core.topology import Topology
-    from ..instances import load
-    from ..schedules.files import is_schedule, read_schedule
-    from .options import telling_on_stderr
-
-    with telling_on_stderr(), located(source="--topology"):
-        instance = read_schedule(Path(spec)).instance if is_schedule(Path(spec)) else load(spec)
-        network = instance.network
-        if not isinstance(network, Topology):
-            raise InputError(f"{spec} has dimensions without bandwidth; expected a network of nodes and links")
-    return network
-
-
 def check_msccl(path: Path, dialect: str | None, topology: str | None, *, as_json: bool) -> int:
     """Check an MSCCL file, or all of a folder, and show what is found; the exit status."""
     from ..exchange.msccl.check import check_file, ranges
@@ -190,21 +144,6 @@ def check_msccl(path: Path, dialect: str | None, topology: str | None, *, as_jso
     return int(ExitStatus.VERIFICATION_FAILED if wrong else ExitStatus.OK)
 
 
-def unlinked(program: Program, network: Topology | None) -> Iterator[str]:
-    """What a program sends where the network has no link."""
-    from ..exchange.msccl.links import loads_of
-
-    if network is None:
-        return
-    if len(network.ranks) != program.ngpus:
-        yield f"network: {len(network.ranks)} ranks, but the file is for {program.ngpus} GPUs"
-        return
-    missing = loads_of(program, network).missing
-    for source, target in missing[:5]:
-        names = f"{network.ranks[source]!r} to {network.ranks[target]!r}"
-        yield f"network: gpu {source} sends to gpu {target}, but there is no link from {names}"
-
-
 def _told(checked: Checked, network: Topology | None, problems: list[str]) -> dict[str, Any]:
     """What is found in a file, as plain data."""
     algorithm = checked.algorithm
@@ -228,48 +167,11 @@ def _told(checked: Checked, network: Topology | None, problems: list[str]) -> di
     return data
 
 
-def busiest_link(program: Program, chunks: int, network: Topology) -> dict[str, Any] | None:
-    """The link that takes longest, and the rate of the full buffer of so many chunks that it leaves room for."""
-    from ..exchange.msccl.links import loads_of
-
-    loads = loads_of(program, network)
-    found = loads.busiest(network)
-    if found is None:
-        return None
-    link, rate = found
-    wire = network.links[link]
-    return {
-        "source": wire.source,
-        "target": wire.target,
-        "chunks": str(loads.chunks[link]),
-        "bandwidth_GBps": float(wire.bandwidth_Bps / 10**9),
-        "algbw_at_most_GBps": float(rate * chunks / 10**9),
-    }
-
-
 def _show(found: list[dict[str, Any]], gaps: list[str], dialects: list[Dialect]) -> None:
     """Print what is found, a few lines a file."""
     for data in found:
-        for line in data["violations"]:
-            echo(line)
-        for line in data["notes"]:
-            echo(f"  {line}")
-        what = f"{data['collective']} of {data['gpus']} GPUs, {data['chunks']:,} chunks, {data['steps']:,} steps"
-        if data["violations"]:
-            echo(f"{data['file']}: WRONG, {what}")
-            continue
         placed = " and ".join({"in": "in place", "out": "out of place"}[name] for name in data["placements"])
-        root = "" if data["root"] is None else f", root {data['root']}"
         runs = "" if len(dialects) == 1 else f"; runs on {', '.join(data['runs_on'])}"
-        echo(f"{data['file']}: right, {what}, {placed}{root}{runs}")
-        if data["busiest_link"] is not None:
-            echo(told_busiest(data["busiest_link"], data["chunks"]))
+        show_checked(data, f"{data['steps']:,} steps", placed, runs)
     for line in gaps:
         echo(line)
-
-
-def told_busiest(link: dict[str, Any], chunks: int) -> str:
-    """The link that takes longest, in words."""
-    name = f"{link['source']} -> {link['target']} ({link['bandwidth_GBps']:.9g} GB/s)"
-    load = f"{link['chunks']} chunk{'' if link['chunks'] == '1' else 's'}, each 1/{chunks:,} of the data"
-    return f"busiest link: {name} carries {load}; algbw at most {link['algbw_at_most_GBps']:.9g} GB/s"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..core.errors import ExitStatus, located
-from .msccl import busiest_link, network_of_spec, read_flow, size_range, told_busiest, unlinked
 from .options import OUTPUT_FILE, PATH
+from .programs import busiest_link, network_of_spec, read_flow, show_checked, size_range, unlinked
 from .streams import echo
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def check_mscclpp(path: Path, topology: str | None, *, as_json: bool) -> int:
     if as_json:
         echo(json.dumps(data, allow_nan=False))
     else:
-        _show(data)
+        placed = "in place" if data["inplace"] else "out of place"
+        show_checked(data, f"{data['operations']:,} operations", placed, ran=data["ran"])
     return int(ExitStatus.VERIFICATION_FAILED if problems else ExitStatus.OK)
 
 
@@ -115,20 +116,3 @@ def _told(checked: Checked, problems: list[str]) -> dict[str, Any]:
         "transfers": transfers,
         "busiest_link": None,
     }
-
-
-def _show(data: dict[str, Any]) -> None:
-    """Print what is found."""
-    for line in data["violations"]:
-        echo(line)
-    for line in data["notes"]:
-        echo(f"  {line}")
-    what = f"{data['collective']} of {data['gpus']} GPUs, {data['chunks']:,} chunks, {data['operations']:,} operations"
-    if data["violations"]:
-        echo(f"{data['file']}: WRONG, {what}{'' if data['ran'] else '; not run'}")
-        return
-    placed = "in place" if data["inplace"] else "out of place"
-    root = "" if data["root"] is None else f", root {data['root']}"
-    echo(f"{data['file']}: right, {what}, {placed}{root}")
-    if data["busiest_link"] is not None:
-        echo(told_busiest(data["busiest_link"], data["chunks"]))
