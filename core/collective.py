@@ -57,3 +57,7 @@ class Demand:
     size_bytes: Fraction
     chunks: int = 1
     ranks: tuple[int, ...] | None = None
+
+    def is_of_all(self, npus: int) -> bool:
+        """Whether the process group is all of so many ranks."""
+        return self.ranks is None or sorted(self.ranks) == list(range(npus))

@@ -83,7 +83,7 @@ def supports_all_reduce(instance: Instance, such_as: str) -> str | None:
     demand = instance.demands[0]
     if demand.collective is not CollectiveKind.ALL_REDUCE:
         return f"it does not define {demand.collective.value}, but all_reduce"
-    if demand.ranks is not None and set(demand.ranks) != set(range(instance.npus)):
+    if not demand.is_of_all(instance.npus):
         return "its trees are for all ranks of the network, not for a process group"
     return "the collective has no data to move" if demand.size_bytes <= 0 else None
 

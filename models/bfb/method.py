@@ -67,7 +67,7 @@ def _against_demand(instance: Instance, demand: Demand) -> str | None:
         return "several collectives at once; expected one"
     if demand.collective not in COLLECTIVES:
         return f"it does not define {demand.collective.value}, but {', '.join(kind.value for kind in COLLECTIVES)}"
-    if demand.ranks is not None and set(demand.ranks) != set(range(instance.npus)):
+    if not demand.is_of_all(instance.npus):
         return "it broadcasts from every node of the network; expected a group of all ranks"
     return "the collective has no data to move" if demand.size_bytes <= 0 else None
 

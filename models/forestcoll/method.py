@@ -161,7 +161,7 @@ def supports_bound(instance: Instance) -> str | None:
         return "it bounds one collective at a time" if instance.also else "the instance has no collective"
     if instance.demand.collective not in BOUNDED:
         return f"it does not bound {instance.demand.collective.value}, but {', '.join(k.value for k in BOUNDED)}"
-    if instance.demand.ranks is not None and set(instance.demand.ranks) != set(range(instance.npus)):
+    if not instance.demand.is_of_all(instance.npus):
         return "it needs all ranks in the process group"
     if instance.npus < 2 or instance.demand.size_bytes <= 0:
         return "the collective has no data to move"

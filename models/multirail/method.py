@@ -68,7 +68,7 @@ def supports(instance: Instance) -> str | None:
     if instance.demand.collective not in COLLECTIVES:
         defined = ", ".join(kind.value for kind in COLLECTIVES)
         return f"it does not define {instance.demand.collective.value}, but {defined}"
-    if instance.demand.ranks is not None and set(instance.demand.ranks) != set(range(instance.npus)):
+    if not instance.demand.is_of_all(instance.npus):
         return "it needs all NPUs in the process group"
     if instance.demand.size_bytes <= 0:
         return "the collective has no data to move"

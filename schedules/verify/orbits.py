@@ -14,7 +14,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...core.collective import CollectiveKind
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.orbits import TreeOrbits, kinds_of_links, link_image, moved
@@ -23,14 +22,8 @@ from ...core.trees import TreeKind, TreePacking
 from .network import Network, network_of
 from .report import Findings, Violation
 from .sizes import exact_sums
+from .translated import asked_of_all
 from .trees import Wanted, check_trees, in_range
-
-#: Which way the trees of a collective go.
-KINDS = {
-    CollectiveKind.ALL_GATHER: TreeKind.OUT,
-    CollectiveKind.REDUCE_SCATTER: TreeKind.IN,
-    CollectiveKind.ALL_REDUCE: TreeKind.BOTH,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +80,7 @@ class Motions:
 
 def verify_orbits(instance: Instance, network: Network, answer: TreeOrbits, findings: Findings) -> None:
     """Check translations, the given trees, and those of one more root of every orbit."""
-    demand = instance.demand
-    everyone = demand is not None and sorted(demand.ranks or range(instance.npus)) == list(range(instance.npus))
-    if demand is None or instance.also or not everyone or KINDS.get(demand.collective) is not answer.kind:
+    if asked_of_all(instance, answer.kind) is None:
         findings.add(Violation("demand", f"{answer.kind.value}-trees from all ranks are not what is asked for"))
         return
     if not in_range(network, answer.trees, findings):

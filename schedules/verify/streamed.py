@@ -21,7 +21,7 @@ from ...core.trees import TreeKind
 from .grid import NEVER, grid_of
 from .network import Network
 from .report import Findings, Violation
-from .translated import KINDS
+from .translated import asked_of_all
 
 #: Faults of a send, as the compiled loop numbers them.
 _FAULTS = {
@@ -33,12 +33,11 @@ _FAULTS = {
 
 def verify_streamed(instance: Instance, network: Network, answer: StreamedSteps, findings: Findings) -> None:
     """Make all steps again, and check each of them."""
-    demand = instance.demand
     if instance.timing is None or instance.timing.semantics is not Semantics.CIRCUIT:
         findings.add(Violation("size", "steps of equal length need a timing of circuits"))
         return
-    everyone = demand is not None and sorted(demand.ranks or range(instance.npus)) == list(range(instance.npus))
-    if demand is None or instance.also or not everyone or KINDS.get(demand.collective) is not answer.kind:
+    demand = asked_of_all(instance, answer.kind)
+    if demand is None:
         findings.add(Violation("demand", f"a gather of all ranks ({answer.kind.value}) is not what is asked for"))
         return
     if network.nodes != instance.npus:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.collective import CollectiveKind
+from ...core.collective import CollectiveKind, Demand
 from ...core.errors import InputError
 from ...core.instance import Instance
 from ...core.schedule import Chunks, Ints, Schedule, Sends
@@ -22,7 +22,7 @@ from .network import Network, network_of
 from .report import Findings, Violation
 
 #: Which way the trees of a collective go.
-KINDS = {
+_KINDS = {
     CollectiveKind.ALL_GATHER: TreeKind.OUT,
     CollectiveKind.REDUCE_SCATTER: TreeKind.IN,
     CollectiveKind.ALL_REDUCE: TreeKind.BOTH,
@@ -32,17 +32,24 @@ KINDS = {
 MAX_SENDS = 2**26
 
 
+def asked_of_all(instance: Instance, kind: TreeKind) -> Demand | None:
+    """What is asked of all ranks and trees of this kind do; None if anything else is asked for."""
+    demand = instance.demand
+    if demand is None or instance.also or not demand.is_of_all(instance.npus):
+        return None
+    return demand if _KINDS.get(demand.collective) is kind else None
+
+
 def verify_translated(instance: Instance, network: Network, answer: TranslatedTrees, findings: Findings) -> None:
     """Check the edges of rank 0.
 
     They must be trees over links that all ranks have, and use no generator twice in a step.
     """
-    demand = instance.demand
     if instance.timing is None or instance.timing.semantics is not Semantics.CIRCUIT:
         findings.add(Violation("tree", "steps of equal length need a timing of circuits"))
         return
-    everyone = demand is not None and sorted(demand.ranks or range(instance.npus)) == list(range(instance.npus))
-    if demand is None or instance.also or not everyone or KINDS.get(demand.collective) is not answer.kind:
+    demand = asked_of_all(instance, answer.kind)
+    if demand is None:
         findings.add(Violation("demand", f"{answer.kind.value}-trees from all ranks are not what is asked for"))
         return
     if answer.ranks != network.nodes or answer.ranks != instance.npus:
