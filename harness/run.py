@@ -329,8 +329,11 @@ def _record(
     bound = outcome.bound if verdict.bound is None else verdict.bound
     bound = bound if bound is not None and isfinite(bound) else None
     proof = NONE if bound is None else ATTESTED if verdict.bound is None else RECOMPUTED
-    status = outcome.status
+    gap = relative_gap(objective, bound)
     verified = None if outcome.answer is None or (attested and not violations) else not violations
+    # A bound alone always is its own objective.
+    met = verified and proof == RECOMPUTED and gap == 0 and not isinstance(outcome.answer, BoundOnly)
+    status = Status.OPTIMAL if met and outcome.status is Status.FEASIBLE else outcome.status
     if exit_status is None:
         exit_status = ExitStatus.VERIFICATION_FAILED if verified is False else EXIT_STATUS[status.value]
     return RunRecord(
@@ -351,7 +354,7 @@ def _record(
         objective_unit=method.objective_unit(posed),
         sense=method.sense,
         bound=bound,
-        gap=relative_gap(objective, bound),
+        gap=gap,
         verified=verified,
         violations=tuple(violations[:20]),
         metrics={**outcome.metrics, **verdict.metrics, "iterations": outcome.iterations},

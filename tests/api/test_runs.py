@@ -43,7 +43,7 @@ def test_a_ledger_has_the_record_alone(run, tmp_path):
     (read,) = read_records(tmp_path / "r.jsonl")
     assert json.dumps(read.to_json()) == json.dumps(run.to_json())
     assert type(read) is RunRecord
-    with pytest.raises(InputError, match="schedule: there is no answer, feasible: a record that is read has none"):
+    with pytest.raises(InputError, match="schedule: there is no answer, optimal: a record that is read has none"):
         _ = replace(run).schedule
     assert pickle.loads(pickle.dumps(run)).schedule.steps == run.schedule.steps  # noqa: S301 (it is ours)
 

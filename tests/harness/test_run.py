@@ -94,6 +94,17 @@ def test_a_bound_alone_may_not_contradict_itself(monkeypatch: pytest.MonkeyPatch
     assert record.violations == ("contradiction: attested bound 0.9, but the answer has 0.5",)
 
 
+def test_a_heuristic_at_the_bound_is_optimal() -> None:
+    """Where the objective is the bound that the verifier has recomputed, an answer is optimal."""
+    direct, ring = (
+        run_one(with_demand(load(spec), "all_gather", "1 MiB", None), Request(name))
+        for name, spec in (("direct", "complete(4)"), ("ring", "ring(6)"))
+    )
+    assert (direct.status, direct.proof, direct.gap) == ("optimal", "recomputed", 0)
+    assert ring.status == "feasible"
+    assert ring.gap > 0
+
+
 @pytest.mark.parametrize(
     ("certificate", "proof", "bound"),
     [(CutCertificate((0, 1)), "recomputed", 1), (CutCertificate((0, 7)), "attested", 0.9), (None, "attested", 0.9)],
