@@ -50,6 +50,7 @@ def warm(processes: int | None = None) -> Iterator[tuple[str, float, str]]:
 
 def _compile(model: str, network: str, collective: str | None, options: dict[str, Any]) -> tuple[float, str]:
     """Run a method; how long it compiled."""
+    from ..core import kernel
     from ..core.errors import CwbError
     from ..instances.loader import load
     from .compiling import ALLOWANCE
@@ -57,6 +58,7 @@ def _compile(model: str, network: str, collective: str | None, options: dict[str
     from .run import Request, run_one
 
     ALLOWANCE.left_s = 0.0
+    kernel.WORTH_CODE = kernel.WORTH_COMPILER = 1  # the loops that check and simulate many sends, too
     instance = with_demand(load(network), collective, None if collective is None else "1 MiB", chunks=None)
     try:
         record = run_one(instance, Request(model, options=options, time_limit_s=60))
