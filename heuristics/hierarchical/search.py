@@ -124,9 +124,9 @@ class Search:
     def _latency_s(self) -> float:
         return max(float(link.latency_s) for link in self.problem.topology.links)
 
-    def seconds(self, schedule: StepSchedule) -> Fraction:
-        """When a schedule is complete; see :class:`Part`."""
-        hops = len(schedule.sends.path_links)
+    def seconds(self, schedule: StepSchedule, times: Fraction = Fraction(1)) -> Fraction:
+        """When a schedule is complete, see :class:`Part`, which stands for one so many times as large."""
+        hops = int(len(schedule.sends.path_links) * times)
         self.work += hops
         if hops <= PLAYED:
             return first_come(self.problem.topology, schedule)
@@ -250,12 +250,13 @@ class Search:
         if len(fillings) == 1:
             return fillings
         groups = _unlike(fillings[0][1])
+        times = Fraction(len(fillings[0][1].bases), len(groups))
         alone = [self._alone(levels.hierarchy, filled, groups, block_bytes, pieces) for _, filled in fillings]
         least = [float(self.loads_s(schedule).max()) for schedule in alone]
         found: list[tuple[Fraction, int]] = []
         for index in sorted(range(len(alone)), key=lambda index: least[index]):
             if not found or (least[index] <= _NEAR * min(found)[0] and not self.budget.exhausted):
-                found.append((self.seconds(alone[index]), index))
+                found.append((self.seconds(alone[index], times), index))
         found.sort()
         return [fillings[index] for seconds, index in found if seconds <= _NEAR * found[0][0]]
 
