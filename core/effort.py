@@ -143,7 +143,8 @@ def _beyond(take: str, to: str, size: float, seconds: float) -> str:
 
 def _some(value: float, units: Sequence[str]) -> str:
     """An estimate, to two digits."""
-    return amount(float(f"{value:.2g}"), units)
+    number, unit = amount(value, units).split()
+    return f"{float(f'{float(number):.2g}'):.10g} {unit}"
 
 
 def _left(value: float, units: Sequence[str]) -> str:
