@@ -20,6 +20,7 @@ RUNS: tuple[tuple[str, str, str | None, dict[str, Any]], ...] = (
     ("bfb", "torus(4,4)", "all_gather", {}),
     ("gost", "gscale", None, {"trees": 3}),
     ("teccl", "dgx1()", "all_gather", {}),
+    ("teccl-all-to-all", "ring(7)", "all_to_all", {}),
     ("tacos", "torus(4,4)", "all_gather", {"answer": "trees"}),
     ("blink", "torus(4,4)", "all_reduce", {}),
     ("wan-ring", "torus(3,3)", "all_reduce", {}),

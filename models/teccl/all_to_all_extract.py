@@ -159,7 +159,7 @@ class Ways:
     target, amount, hops : array of int, shape (ways,)
         Node that a way leads to, how much takes it, and how many links it has.
     link, start : array of int, shape (hops of all ways,)
-        Links in the order of the ways, and epochs in which they are entered.
+        Links in the order of the ways, each from its target back, and epochs in which they are entered.
     """
 
     target: Ints
@@ -202,7 +202,7 @@ def trace(flows: EpochFlows) -> Iterator[Ways]:
 
 @kernel
 def _followed(source: int, targets: Any, wanted: int, epochs: int, sent: Any, left: Any) -> Any:
-    """Take ways out of what is ``left`` of the flows, which are ordered by head and arrival."""
+    """Take ways, each backwards, out of what is ``left`` of the flows, which are ordered by head and arrival."""
     tails, link, start, arrival, first = sent
     most = len(left) + len(targets)  # every way ends a flow or is the last one of its target
     target, amount, hops = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
@@ -214,21 +214,28 @@ def _followed(source: int, targets: Any, wanted: int, epochs: int, sent: Any, le
         while needed > 0:
             begun, at, epoch, part = used, node, epochs, needed
             while at != source:
-                last = first[at] + np.searchsorted(arrival[first[at] : first[at + 1]], epoch, side="right") - 1
+                last, beyond = first[at], first[at + 1]
+                while beyond - last > 1:
+                    middle = (last + beyond) // 2
+                    if arrival[middle] <= epoch:
+                        last = middle
+                    else:
+                        beyond = middle
                 entry = before[last]
                 while left[entry] == 0:
                     before[entry] = before[entry - 1]
                     entry = before[entry]
                 before[last] = entry
                 if used == len(entries):
-                    entries = np.append(entries, np.empty_like(entries))
+                    longer = np.empty(2 * used, np.int64)
+                    longer[:used] = entries
+                    entries = longer
                 entries[used] = entry
                 used += 1
                 part = min(part, left[entry])
                 at, epoch = tails[link[entry]], start[entry]
-            entries[begun:used] = entries[begun:used][::-1].copy()
-            for entry in entries[begun:used]:
-                left[entry] -= part
+            for hop in range(begun, used):
+                left[entries[hop]] -= part
             target[ways], amount[ways], hops[ways] = node, part, used - begun
             ways += 1
             needed -= part
