@@ -222,15 +222,16 @@ def arcs_of(topology: Topology, chunk_bytes: Fraction, tick_s: Fraction, most: i
     base = len(links)
     numbered = [(*row, row[2] if row[3] == 1 else (base + index,)) for index, row in enumerate(found)]
     # Links share their numbers, and fractions are slow to compare: what differs is told by identity.
-    known: dict[tuple[int, ...], int] = {}
+    known: dict[tuple[Any, ...], int] = {}
     rates: list[Fraction] = []
     times: list[Fraction] = []
     fits: list[bool] = []
     kinds: list[int] = []
     kept: list[tuple[int, int, tuple[int, ...], int, tuple[int, ...]]] = []
+    same = [(id(link.bandwidth_Bps), id(link.latency_s)) for link in links]
     for row in numbered:
         _, _, path, slow, _ = row
-        key = (slow, *(id(part) for link in path for part in (links[link].bandwidth_Bps, links[link].latency_s)))
+        key = (slow, *[same[link] for link in path])
         if key not in known:
             rate = min(links[link].bandwidth_Bps for link in path)
             late = sum((links[link].latency_s for link in path), Fraction(0))

@@ -153,7 +153,8 @@ def patience(topology: Topology, demand: Demand) -> Fraction | None:
             known[key] = link.latency_s + size / link.bandwidth_Bps
     times = sorted(set(known.values()))
     place = {time: index for index, time in enumerate(times)}
-    level = np.array([place[known[key]] for key in keys], dtype=np.int64)
+    levels = {key: place[time] for key, time in known.items()}
+    level = np.array([levels[key] for key in keys], dtype=np.int64)
     ends = np.array(topology.link_ends, dtype=np.int64).reshape(-1, 2)
 
     def connected(most: int) -> bool:

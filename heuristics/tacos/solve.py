@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from math import ceil
 from typing import Any
 
@@ -157,6 +158,7 @@ def _outcome(
     return Outcome(status, answer, objective, float(bound), certificate, message, metrics=metrics)
 
 
+@cache
 def warm_up() -> None:
     """Have all engines compiled, or read from where they were kept, so that their time is not the synthesis's."""
     two = np.array([0, 1], dtype=np.int64)
