@@ -196,11 +196,14 @@ class TreePrices(Shown):
     ``R m <= B + N p``. N is at most ``trees``, and at most R over the smallest rate, so that
     ``N (min_rate m - p) <= B``. The time is at least the size over the largest such R.
 
-    With N known, let C be the largest bandwidth of a link and c that of the widest tree. If two trees share a link, their
-    rates are at most C together, and if a tree passes one there and back, its own is at most C / 2: all trees carry at
-    most ``max(C + (N - 2) c, C / 2 + (N - 1) c)``. If none share a link, each can have the least bandwidth of its own
-    links, so that R is at most a multiple of the unit of all bandwidths. So R is rounded down to such a multiple, but not
-    below that maximum.
+    With N known, let C be the largest bandwidth of a link and c that of the widest tree. If no link is used twice, each
+    tree can have the least bandwidth of its own links: N trees carry at most D_N, the largest sum of N bandwidths of at
+    most c that no set of links excludes, and a multiple of the unit of all bandwidths. A set S excludes bandwidths if its
+    links are too few for such trees: where links of at least c_T outside of S leave g parts, both ways of a tree T have
+    ``2 (g - 1)`` links of S. If two trees share a link, they carry at most C (and 2 c) together, and if a tree passes one
+    there and back, it carries at most C / 2 (and c); the others carry no more than so many trees do. So
+    ``S_N = max(C + R_{N - 2}, C / 2 + R_{N - 1})`` with ``R_k = max(D_k, S_k)``, and R is at most the larger one of S_N
+    and D_N, the latter rounded down with R itself.
 
     What a tree costs at least is found for each bandwidth c that c_T may be, over links of at least c. Both of its ways
     join all ranks, so that they cost at least twice the cheapest spanning tree, directions left aside. With a height H,
@@ -220,6 +223,8 @@ class TreePrices(Shown):
         H in ``links``, or in ``ns`` of latency, a link's rounded up; None is any.
     min_rate_Bps : Fraction
         Smallest rate of a tree; 0 is any.
+    link_sets : tuple of tuple of int
+        Sets of links.
     """
 
     prices: tuple[int, ...]
@@ -228,6 +233,7 @@ class TreePrices(Shown):
     height: int | None = None
     height_unit: str = "links"
     min_rate_Bps: Fraction = Fraction(0)
+    link_sets: tuple[tuple[int, ...], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for a record."""
@@ -239,6 +245,7 @@ class TreePrices(Shown):
             "height": self.height,
             "height_unit": self.height_unit,
             "min_rate_Bps": str(self.min_rate_Bps),
+            **({"link_sets": [list(links) for links in self.link_sets]} if self.link_sets else {}),
         }
 
 

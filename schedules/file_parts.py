@@ -238,11 +238,12 @@ def _read_tree_prices(file: Fields) -> TreePrices:
         file.integer("height", 0, _MANY) if file.has("height") else None,
         file.word("height_unit", ["links", "ns"]),
         file.fraction("min_rate_Bps"),
+        _read_parts(file, "link_sets") if file.has("link_sets") else (),
     )
 
 
-def _read_parts(file: Fields) -> tuple[tuple[int, ...], ...]:
-    return tuple(_row(part, f"{file.at('parts')}[{index}]") for index, part in enumerate(file.list_("parts")))
+def _read_parts(file: Fields, name: str = "parts") -> tuple[tuple[int, ...], ...]:
+    return tuple(_row(part, f"{file.at(name)}[{index}]") for index, part in enumerate(file.list_(name)))
 
 
 def _read_cut(file: Fields) -> EpochCut:
@@ -306,7 +307,7 @@ def read_timing(file: Fields, links: int) -> Timing:
 
 
 def _row(values: object, place: str) -> tuple[int, ...]:
-    """Read one list of nodes."""
+    """Read one list of nodes, or of links."""
     if not is_list(values):
-        raise InputError("expected a list of nodes", place=place)
+        raise InputError("expected a list of numbers", place=place)
     return tuple(integers(values, 0, _MANY, place).tolist())

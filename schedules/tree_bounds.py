@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, floor, gcd, lcm
+from itertools import chain, combinations_with_replacement
+from math import ceil, comb, floor, gcd, lcm
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from .verify.trees import heaviest_load
 _MOST = 2**62
 
 _NS = 10**9
+
+#: Rates of all trees together that are tried.
+_MOST_CHOICES = 400_000
 
 
 def recomputed_tree_bound(instance: Instance, certificate: TreePrices) -> Fraction:
@@ -51,7 +55,7 @@ def recomputed_tree_bound(instance: Instance, certificate: TreePrices) -> Fracti
 
 
 def _whole(topology: Topology, certificate: TreePrices, trees: int, most_Bps: Fraction) -> Fraction:
-    """Round down to whole units of bandwidth where trees of so much share no link, see :class:`TreePrices`."""
+    """Lower a bound to what trees carry with a common link or without one, see :class:`TreePrices`."""
     rates = [link.bandwidth_Bps for link in topology.links]
     scale = lcm(*(rate.denominator for rate in rates))
     unit = Fraction(gcd(*(int(rate * scale) for rate in rates)), scale)
@@ -60,11 +64,51 @@ def _whole(topology: Topology, certificate: TreePrices, trees: int, most_Bps: Fr
         middle = (below + above) // 2
         links = [index for index, other in enumerate(rates) if other >= known[middle]]
         below, above = (middle, above) if _cheapest_tree(topology, certificate, links) is not None else (below, middle)
-    widest = known[below]
-    shared = known[-1] / 2 + (trees - 1) * widest
-    if trees > 1:
-        shared = max(shared, known[-1] + (trees - 2) * widest)
-    return min(most_Bps, max(shared, floor(most_Bps / unit) * unit))
+    allowed = [rate for rate in known[: below + 1] if rate >= certificate.min_rate_Bps]
+    pair, alone = min(known[-1], 2 * known[below]), min(known[-1] / 2, known[below])
+    if not certificate.link_sets:  # then k trees may have k times the rate of the widest
+        shared = max(alone + (trees - 1) * known[below], pair + (trees - 2) * known[below] if trees > 1 else alone)
+        return min(most_Bps, max(shared, min(floor(most_Bps / unit) * unit, trees * known[below])))
+    disjoint = _disjoint(topology, certificate, allowed, trees)
+    before, carried, shared = Fraction(0), Fraction(0), Fraction(0)  # by two trees less, by one less, by so many
+    for count, apart in enumerate(disjoint, 1):
+        shared = max(alone + carried, pair + before if count > 1 else alone)
+        before, carried = carried, max(apart, shared) if count > 1 else apart
+    return min(most_Bps, max(shared, min(floor(most_Bps / unit) * unit, disjoint[-1])))
+
+
+def _disjoint(topology: Topology, certificate: TreePrices, rates: Sequence[Fraction], trees: int) -> list[Fraction]:
+    """The largest sums of at most k rates that no set of links excludes, for k from 1 on, given in rising order."""
+    if comb(len(rates) + trees, trees) > _MOST_CHOICES:
+        raise InputError("too many rates of so many trees to try them all", place="certificate.link_sets")
+    every = chain.from_iterable(combinations_with_replacement(range(len(rates) + 1), trees))
+    choices = np.fromiter(every, dtype=np.int64).reshape(-1, trees)  # 0 is no tree
+    for links in certificate.link_sets:
+        needs = np.array([0, *_needed(topology, rates, set(links))])
+        choices = choices[needs[choices].sum(axis=1) <= len(links)]
+    scale = lcm(*(rate.denominator for rate in rates))
+    whole = np.array([0, *(int(rate * scale) for rate in rates)], dtype=object)
+    sums, counts = whole[choices].sum(axis=1), (choices > 0).sum(axis=1)
+    best = Fraction(0)
+    found: list[Fraction] = []
+    for count in range(1, trees + 1):
+        best = max(best, Fraction(max(sums[counts == count], default=0), scale))
+        found.append(best)
+    return found
+
+
+def _needed(topology: Topology, rates: Sequence[Fraction], links: set[int]) -> list[int]:
+    """Links of a set that both ways of a tree have at least, for every rate: what joins the parts that others leave."""
+    group = list(range(len(topology.nodes)))
+    parts, found = len(group), []
+    others = sorted((link.bandwidth_Bps, index) for index, link in enumerate(topology.links) if index not in links)
+    for rate in reversed(rates):
+        while others and others[-1][0] >= rate:
+            a, b = (_root(group, node) for node in topology.link_ends[others.pop()[1]])
+            parts -= a != b
+            group[a] = b
+        found.append(2 * (parts - 1))
+    return found[::-1]
 
 
 def _most_trees(certificate: TreePrices, least: Fraction, full: Fraction) -> int | None:
@@ -117,6 +161,11 @@ def _check(topology: Topology, certificate: TreePrices) -> None:
             raise InputError("must not be negative", place=f"certificate.{name}")
     if certificate.trees is not None and certificate.trees < 1:
         raise InputError("expected at least one tree", place="certificate.trees")
+    for place, links in enumerate(certificate.link_sets):
+        if not set(links) <= set(range(len(topology.links))) or len(set(links)) < len(links):
+            raise InputError("expected different links of the network", place=f"certificate.link_sets[{place}]")
+    if certificate.link_sets and certificate.trees is None:
+        raise InputError("sets of links bound a number of trees", place="certificate.trees")
     if certificate.height_unit not in ("links", "ns"):
         raise InputError("expected links or ns", place="certificate.height_unit")
 

@@ -34,28 +34,43 @@ from ..graphs.network import Network, exact_array
 from .network import Wan
 
 
-def whole_rate(wan: Wan, most_trees: int, widest: int, bound: Fraction) -> Fraction:
-    """Round a bound on K trees down to a multiple of the unit of capacity, where so much needs trees without a common link.
+def common_link(wan: Wan, widest: Fraction | int) -> tuple[Fraction, Fraction]:
+    """What two trees carry that share a link, and one that passes a link there and back."""
+    largest = Fraction(int(wan.capacity.max()))
+    return min(largest, 2 * Fraction(widest)), min(largest / 2, Fraction(widest))
 
-    Two trees that share a link, or one that passes it there and back, carry so little that all of them carry no more
-    than :class:`~cwb.core.bounds.TreePrices` says. All others can have whole rates.
+
+def whole_rate(wan: Wan, trees: int, widest: int, bound: Fraction, disjoint: Sequence[int] | None = None) -> Fraction:
+    """Lower a bound on K trees to what these carry with a common link, or without one (:class:`~cwb.core.bounds.TreePrices`).
+
+    Two trees that share a link carry no more together than it does, and the others no more than so many trees carry,
+    with a common link or without. Without one each can have the least capacity of its links, so that all together
+    carry a multiple of the unit of capacity.
 
     Parameters
     ----------
     wan : Wan
         The network.
-    most_trees : int
+    trees : int
         K.
     widest : int
         Largest rate of a tree of the height.
     bound : Fraction
         What K trees do not exceed, in units.
+    disjoint : sequence of int, optional
+        What at most k trees carry without a common link, for k from 1 to K; by default k times what the widest does.
     """
-    largest, unit = int(wan.capacity.max()), gcd(*wan.capacity.tolist())
-    shared = Fraction(largest, 2) + (most_trees - 1) * widest
-    if most_trees > 1:
-        shared = max(shared, Fraction(largest + (most_trees - 2) * widest))
-    return min(bound, max(shared, Fraction(floor(bound / unit) * unit)))
+    pair, alone = common_link(wan, widest)
+    before, carried = Fraction(max(0, trees - 2) * widest), Fraction((trees - 1) * widest)
+    if disjoint is not None:
+        before, carried = Fraction(0), Fraction(0)
+        for count, apart in enumerate(disjoint[:-1], 1):
+            shared = max(alone + carried, pair + before) if count > 1 else Fraction(0)
+            before, carried = carried, max(shared, Fraction(apart))
+    shared = max(alone + carried, pair + before) if trees > 1 else alone
+    unit = gcd(*wan.capacity.tolist())
+    most = trees * widest if disjoint is None else disjoint[-1]
+    return min(bound, max(shared, min(Fraction(floor(bound / unit) * unit), Fraction(most))))
 
 
 @dataclass(frozen=True)

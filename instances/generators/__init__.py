@@ -90,6 +90,7 @@ GENERATORS = {
     "gscale": "wan:gscale",
     "equinix_size": "wan:equinix_size",
     "idn_size": "wan:idn_size",
+    "random_wan": "wan:random_wan",
 }
 
 

@@ -1,6 +1,6 @@
 """Wide-area networks whose capacities are drawn.
 
-Google's B4 as it was published, and random graphs of the size of two others.
+Google's B4 as it was published, and random graphs: of the size of two others, or of any.
 
 Luo et al., "Efficient Inter-Datacenter AllReduce With Multiple Trees" (MTree), section IV-A: the capacity of a link is
 a multiple of 10 Mb/s between 200 - 100 sk and 200 + 100 sk, where sk is the skewness; its latency is between 50 and 400
@@ -10,7 +10,7 @@ link have its capacity.
 
 GScale is B4 with its 12 sites and 19 links (S. Jain et al., SIGCOMM 2013, figure 1). Of the paper's other two networks
 only the sizes are published, 20 nodes and 141 links, and 40 nodes and 231 links: ``equinix_size`` and ``idn_size`` are
-random graphs of these sizes and nothing else.
+random graphs of these sizes and nothing else; ``random_wan`` makes one of any size.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STEP_BPS = Fraction(10 * 10**6, 8)
 _SHORTEST_S, _SPREAD_S = Fraction(50, 1000), Fraction(350, 1000)
 
 # First word of the seed of each network's capacities.
-_GSCALE, _EQUINIX, _IDN = 1, 2, 3
+_GSCALE, _EQUINIX, _IDN, _RANDOM = 1, 2, 3, 4
 
 
 def gscale(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
@@ -73,6 +73,26 @@ def idn_size(skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
         Chooses the graph and the capacities.
     """
     return _drawn(40, _random_edges(40, 231, seed), skewness, seed, _IDN)
+
+
+def random_wan(sites: int, links: int, skewness: Fraction = Fraction(1, 2), seed: int = 0) -> Topology:
+    """Random connected graph of so many sites and links of random capacity.
+
+    Parameters
+    ----------
+    sites : int
+        At least 2.
+    links : int
+        At most one for each pair of sites.
+    skewness : Fraction
+        As of ``gscale``.
+    seed : int
+        Chooses the graph and the capacities.
+    """
+    within(sites, "sites", 2)
+    within(links, "links", sites - 1, sites * (sites - 1) // 2)
+    check_size(nodes=sites, links=2 * links)
+    return _drawn(sites, _random_edges(sites, links, seed), skewness, seed, _RANDOM)
 
 
 def _drawn(nodes: int, edges: _Edges, skewness: Fraction, seed: int, family: int) -> Topology:

@@ -15,10 +15,13 @@ from fractions import Fraction
 from typing import Any
 
 from ...algorithms.trees.bounds import whole_rate
+from ...algorithms.trees.disjoint import DisjointRates
+from ...algorithms.trees.network import Wan
 from ...algorithms.trees.one_tree import widest_tree
 from ...algorithms.trees.pricing import Arborescences, Prices, cheapest_trees
 from ...algorithms.trees.trees import RatedTrees
 from ...core.bounds import Certificate, SolverBound, TreePrices
+from ...core.schedule import Ints
 from ...core.solver import SolverResult
 from .problem import TreeProblem
 
@@ -55,6 +58,8 @@ class SearchResult:
         K.
     prices : tuple of Prices
         What may prove the bound.
+    apart : DisjointRates or None
+        What is known of K trees without a common link.
     among : str
         Which trees the bound is one for, if not at most K of the height and rate that were asked.
     """
@@ -67,6 +72,7 @@ class SearchResult:
     metrics: dict[str, Any] | None = None
     trees: int | None = None
     prices: tuple[Prices, ...] = ()
+    apart: DisjointRates | None = None
     among: str = ""
 
 
@@ -131,8 +137,13 @@ def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> Pro
     if rate is None:
         return None
     widest = widest_tree(wan, problem.limit)
+    sets: tuple[tuple[int, ...], ...] = ()
     if found.trees is not None and widest is not None:
-        rate = whole_rate(wan, found.trees, widest[0], rate)
+        proved, rate = rate, whole_rate(wan, found.trees, widest[0], rate)
+        if found.apart is not None:
+            apart = whole_rate(wan, found.trees, widest[0], proved, found.apart.most)
+            if apart < rate:
+                rate, sets = apart, tuple(_both_ways(wan, links) for links in found.apart.proof(apart))
     both = [0] * len(links)
     for price, *pair in zip(prices.link.tolist(), wan.forth.tolist(), wan.back.tolist(), strict=True):
         for link in pair:
@@ -144,8 +155,14 @@ def _of_prices(problem: TreeProblem, found: SearchResult, prices: Prices) -> Pro
         None if limit is None else limit.most,
         "ns" if limit is not None and limit.unit == "ns" else "links",
         problem.floor * wan.unit_Bps,
+        sets,
     )
     return ProvedBound(rate, certificate, _which(problem, found))
+
+
+def _both_ways(wan: Wan, links: Ints) -> tuple[int, ...]:
+    """Both directions of links of the trees."""
+    return tuple(sorted([*wan.forth[links].tolist(), *wan.back[links].tolist()]))
 
 
 def _which(problem: TreeProblem, found: SearchResult) -> str:

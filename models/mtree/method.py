@@ -97,6 +97,12 @@ class MtreeOptions(ChunkOptions):
         le=10**7,
         description="How often some of K trees are taken out and grown again, on networks that are not solved exactly.",
     )
+    changes: int = Field(
+        2_000_000,
+        ge=0,
+        le=10**12,
+        description="How often a label is changed in search of K low trees without a common link.",
+    )
     nodes: int = Field(
         50,
         ge=1,

@@ -19,6 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...algorithms.trees.bounds import whole_rate
+from ...algorithms.trees.disjoint import DisjointRates, low_trees_apart
 from ...algorithms.trees.gbst import TreePool, every_tree, many_starts, random_state
 from ...algorithms.trees.lns import large_neighbourhood_search
 from ...algorithms.trees.network import HeightLimit
@@ -74,7 +75,16 @@ def run(instance: Instance, solver: Solver, budget: Budget, options: MtreeOption
     problem = tree_problem(instance, options.height, options.min_rate, budget)
     if isinstance(problem, Outcome):
         return problem
-    return outcome(problem, search(problem, solver, budget, options), budget, options)
+    found = search(problem, solver, budget, options)
+    return outcome(problem, found, budget, options, message=_why_ended(problem, found, options))
+
+
+def _why_ended(problem: TreeProblem, found: SearchResult, options: MtreeOptions) -> str:
+    """Return which option goes on, where low trees without a common link were sought and may exist."""
+    if found.apart is None or found.rated is None or problem.any_height:
+        return ""
+    larger = next(found.apart.falling(options.trees or 1, found.rated.total), None)
+    return "" if larger is None else f"{options.changes:,} changes of labels have not found larger rates; more may"
 
 
 def proved(instance: Instance, options: MtreeOptions) -> Fraction | None:
@@ -111,6 +121,7 @@ class _TreeSearch:
         self.pool_size = 0
         self.complete = False
         self.widest: int | None = None
+        self.apart: DisjointRates | None = None
         # With a smallest rate, more trees than this do not fit.
         fit = int(self.bound / self.floor) if self.floor else None
         known = [most for most in (self.options.trees, fit) if most is not None]
@@ -133,6 +144,10 @@ class _TreeSearch:
             return self.result()
         if self.most == 2 and self.limit is None and self.two_trees(widest):
             return self.result()
+        if self.most is not None and self.most == self.options.trees:
+            self.trees_apart(self.most)
+            if self.done:
+                return self.result()
         trees, choices = self.pool(widest)
         if self.most is not None:
             self.few_trees(choices, min(self.most, _SEARCHED))
@@ -155,6 +170,7 @@ class _TreeSearch:
             metrics,
             self.options.trees,
             tuple(self.prices),
+            self.apart,
         )
 
     def take(self, rated: RatedTrees | None) -> None:
@@ -170,7 +186,8 @@ class _TreeSearch:
     def tighten(self, bound: Fraction, prover: tuple[str, str]) -> None:
         """Keep a bound that is better; with K trees, in whole rates where these must be."""
         if self.most is not None and self.widest is not None:
-            bound = whole_rate(self.wan, self.most, self.widest, bound)
+            disjoint = None if self.apart is None else self.apart.most
+            bound = whole_rate(self.wan, self.most, self.widest, bound, disjoint)
         if bound < self.bound:
             self.bound, self.prover = bound, prover
 
@@ -198,6 +215,25 @@ class _TreeSearch:
         if self.best is not None:
             self.tighten(self.best.total, EXACT_ARITHMETIC)
         return True
+
+    def trees_apart(self, most: int) -> None:
+        """Find the best trees without a common link: of any height exactly, then low ones of as large rates as possible."""
+        apart = DisjointRates.of(self.wan, most, self.least, self.widest or 0)
+        if apart is None:
+            return
+        with self.budget.clock.phase("disjoint trees"):
+            trees = apart.solve(self.budget)
+            if trees is None:
+                return
+            self.apart = apart
+            self.tighten(self.bound, EXACT_ARITHMETIC)
+            if self.limit is None:
+                self.take(RatedTrees(trees, tuple(Fraction(int(rate)) for rate in bottlenecks(self.wan, trees))))
+            else:
+                above, state = self.best.total if self.best else Fraction(0), random_state(self.budget.seed)
+                for rated in low_trees_apart(apart, self.limit, above, self.options.changes, state, self.budget):
+                    self.take(rated)
+        self.report_progress(f"{most} trees without a common link")
 
     def pool(self, widest: Ints) -> tuple[Ints, TreePool]:
         """List all trees where there are few; else many starts."""
@@ -234,9 +270,11 @@ class _TreeSearch:
         few = self.most if self.most is not None and self.most <= _SEARCHED else None
         gap = CLOSED
         if few is not None and self.limit is not None and not self.complete:
-            relaxation = self.relaxed(trees, None, few, CLOSED)
-            if self.done:
-                return relaxation
+            # What trees of any height reach without a common link cannot be lowered for them.
+            if self.apart is None or self.apart.most[-1] < self.bound:
+                relaxation = self.relaxed(trees, None, few, CLOSED)
+                if self.done:
+                    return relaxation
             gap = _WORTH
         relaxation = self.relaxed(trees, None if self.complete else self.limit, few, gap)
         if relaxation.rated is not None and min(relaxation.rated.rates, default=self.floor) >= self.floor:

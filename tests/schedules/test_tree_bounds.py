@@ -17,6 +17,7 @@ from cwb.core.errors import InputError
 from cwb.core.instance import Instance
 from cwb.core.topology import Link, Node, Topology
 from cwb.harness import Request, run
+from cwb.instances import load
 from cwb.schedules import verdict_of
 from cwb.schedules.arborescence import arborescence
 from cwb.schedules.collective import exact_bound
@@ -128,6 +129,10 @@ def test_no_prices_prove_more_than_the_optimum(seed):
         height,
         unit,
         Fraction(floor * 10**6),
+        tuple(
+            tuple(e for e in range(len(instance.network.links)) if source.random() < share)
+            for share in (0.3, 0.6, 0.9)[: source.randint(0, 3) if most is not None else 0]
+        ),
     )
     trees = every_tree(instance, height, unit)[:400]
     try:
@@ -224,6 +229,10 @@ def test_of_other_trees_it_says_nothing():
         ({"trees": 0}, "certificate.trees"),
         ({"height": 0}, "certificate"),
         ({"height_unit": "miles"}, "certificate.height_unit"),
+        ({"link_sets": ((0,), (12,))}, "certificate.link_sets[1]"),
+        ({"link_sets": ((3, 3),)}, "certificate.link_sets[0]"),
+        ({"link_sets": ((-1,),)}, "certificate.link_sets[0]"),
+        ({"link_sets": ((1,),)}, "certificate.trees"),
     ],
 )
 def test_what_means_nothing_is_refused(change, place):
@@ -273,11 +282,63 @@ def test_files_hold_it(tmp_path):
         assert check.main([str(other)], standalone_mode=False) == 5
 
 
-@pytest.mark.parametrize(("trees", "rate"), [(1, 6), (2, 6), (3, Fraction(15, 2))])
+@pytest.mark.parametrize(("trees", "rate"), [(1, 3), (2, 6), (3, Fraction(15, 2))])
 def test_trees_without_a_common_link_have_whole_rates(trees, rate):
-    """Prices of 1 say 7.5 GB/s on five nodes with links of 3 GB/s; two trees of so much share no link, so that it is 6."""
+    """Prices of 1 say 7.5 GB/s on five nodes with links of 3 GB/s; one tree has 3, and two of so much share no link, so that
+    it is 6."""
     links = tuple(Link(str(a), str(b), Fraction(3 * 10**9)) for a in range(5) for b in range(5) if a != b)
     topology = Topology(tuple(Node(str(v)) for v in range(5)), links)
     instance = Instance("five", topology, Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE)))
     prices = TreePrices((1,) * 20, trees=trees)
     assert recomputed_tree_bound(instance, prices) == SIZE / (rate * Fraction(10**9))
+
+
+def parallel(*rates):
+    """An all-reduce between two sites over parallel links of these rates in MB/s."""
+    links = [Link(a, b, Fraction(rate * 10**6)) for rate in rates for a, b in (("0", "1"), ("1", "0"))]
+    return Instance(
+        "parallel",
+        Topology((Node("0"), Node("1")), tuple(links)),
+        Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE)),
+    )
+
+
+def test_sets_of_links_exclude_rates():
+    """Two trees over links of 9 and 7 MB/s have 16, since both ways of the faster one are all that a tree of 9 can use;
+    without this set prices say 18. If a link were used twice, the two would have 13.5."""
+    instance = parallel(9, 7)
+    prices = TreePrices((0,) * 4, Fraction(1), trees=2)
+    assert recomputed_tree_bound(instance, prices) == Fraction(SIZE, 18 * 10**6)
+    assert recomputed_tree_bound(instance, replace(prices, link_sets=((0, 1),))) == Fraction(SIZE, 16 * 10**6)
+    every = replace(prices, link_sets=((0, 1), (0, 1, 2, 3), ()))
+    assert recomputed_tree_bound(instance, every) == Fraction(SIZE, 16 * 10**6)
+    slow = parallel(9, 3)
+    assert recomputed_tree_bound(slow, replace(prices, link_sets=((0, 1),))) == SIZE / (Fraction(27, 2) * 10**6)
+
+
+def test_too_many_rates_are_not_tried():
+    """Sets of links with more trees and rates than can be tried are refused."""
+    instance = parallel(*range(1, 13))
+    prices = TreePrices((0,) * 24, Fraction(1), trees=12, link_sets=((0, 1),))
+    with pytest.raises(InputError, match="too many rates"):
+        recomputed_tree_bound(instance, prices)
+
+
+def test_files_hold_sets_of_links(tmp_path):
+    """The best trees of a network too large for all of its trees are proved by sets of links, which a file holds; one
+    that lacks a set proves less than it claims."""
+    done = run(
+        load("idn_size(0.5, 2)").with_changes(demand=Demand(CollectiveKind.ALL_REDUCE, Fraction(SIZE))),
+        Request("mtree", options={"trees": 4, "height": 4}),
+    )
+    assert done.record.status == "optimal"
+    assert done.certificate.link_sets
+    file = tmp_path / "trees.json"
+    write_schedule(file, done.instance, done.answer, done.certificate, {"bound_s": done.record.bound})
+    assert read_schedule(file).certificate == done.certificate
+    assert check.main([str(file)], standalone_mode=False) == 0
+    data = json.loads(file.read_text())
+    for sets in ([], data["certificate"]["link_sets"][1:]):
+        data["certificate"]["link_sets"] = sets
+        file.write_text(json.dumps(data))
+        assert check.main([str(file)], standalone_mode=False) == 5

@@ -84,6 +84,7 @@ EXACT = [
     "gscale()",
     "equinix_size()",
     "idn_size()",
+    "random_wan(9, 20)",
 ]
 
 

@@ -80,6 +80,7 @@ SMALL = {
     "gscale": "gscale()",
     "equinix_size": "equinix_size(0.3, 1)",
     "idn_size": "idn_size(1, 2)",
+    "random_wan": "random_wan(7, 12)",
 }
 
 

@@ -8,6 +8,13 @@ import pytest
 from cwb.core.errors import InputError
 
 FAMILIES = [("gscale", 12, 19, 1), ("equinix_size", 20, 141, 2), ("idn_size", 40, 231, 3)]
+SIZED = [*FAMILIES[1:], ("random_wan", 80, 462, 4)]
+
+
+def spec(name, nodes, links, skewness, seed):
+    """A network as text; a random one is told its size."""
+    size = f"{nodes}, {links}, " if name == "random_wan" else ""
+    return f"{name}({size}{skewness}, {seed})"
 
 
 def pairs(topology):
@@ -15,12 +22,12 @@ def pairs(topology):
     return topology.links[::2]
 
 
-@pytest.mark.parametrize(("name", "nodes", "links", "word"), FAMILIES)
+@pytest.mark.parametrize(("name", "nodes", "links", "word"), [FAMILIES[0], *SIZED])
 @pytest.mark.parametrize("seed", range(10))
 def test_capacities_are_drawn_from_the_grid(name, nodes, links, word, seed, make):
     """Sizes are the paper's, capacities those of numpy's generator, multiples of 10 Mb/s within the skewness, both ways
     the same."""
-    topology = make(f"{name}(0.7, {seed})")
+    topology = make(spec(name, nodes, links, 0.7, seed))
     assert (len(topology.nodes), len(topology.links)) == (nodes, 2 * links)
     rates = [int(link.bandwidth_Bps * 8 / 10**6) for link in pairs(topology)]
     drawn = 200 + 10 * np.random.default_rng([word, 7, seed]).integers(-7, 8, size=links)
@@ -30,11 +37,11 @@ def test_capacities_are_drawn_from_the_grid(name, nodes, links, word, seed, make
         assert (there.bandwidth_Bps, there.latency_s) == (back.bandwidth_Bps, back.latency_s)
 
 
-@pytest.mark.parametrize(("name", "nodes", "links"), [row[:3] for row in FAMILIES[1:]])
+@pytest.mark.parametrize(("name", "nodes", "links"), [row[:3] for row in SIZED])
 @pytest.mark.parametrize("seed", range(10))
 def test_random_graphs_are_those_of_networkx(name, nodes, links, seed, make):
     """The links, and their order, are those of networkx's random graphs of this size and seed."""
-    found = [(int(link.source), int(link.target)) for link in pairs(make(f"{name}(0, {seed})"))]
+    found = [(int(link.source), int(link.target)) for link in pairs(make(spec(name, nodes, links, 0, seed)))]
     assert found == list(nx.gnm_random_graph(nodes, links, seed=seed).edges)
 
 
@@ -63,6 +70,8 @@ def test_gscale_is_b4(make):
         ("gscale(0.55)", "skewness: 0.55; expected a multiple of 0.1 from 0 to 1"),
         ("idn_size(1.1)", "skewness: 1.1; expected a multiple of 0.1 from 0 to 1"),
         ("equinix_size(0.5, -1)", "seed: -1 is out of range"),
+        ("random_wan(4, 7)", "links: 7 is out of range"),
+        ("random_wan(4, 2)", "links: 2 is out of range"),
     ],
 )
 def test_wrong_arguments_are_refused(text, message, make):

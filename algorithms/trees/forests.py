@@ -1,0 +1,183 @@
+"""Disjoint forests of as many links as possible, each of its own links: the union of graphic matroids, compiled.
+
+Links enter one after the other. Where every forest that a link may be in has a path between its ends, it takes the
+place of a link of that path, which enters another forest, and so on: a shortest such chain is found breadth first
+(Edmonds, 1968; Knuth, 1973). Once no chain is left, the links Q that chains from those left out can reach prove that
+there are no larger forests: every link outside of Q is in one, and those in Q span Q in each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.budget import Budget
+from ...core.kernel import kernel
+from ...core.schedule import Bools, Ints
+
+#: Links between two looks at the clock.
+_LINKS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Forests:
+    """Disjoint forests.
+
+    Parameters
+    ----------
+    of : array of int, shape (links,)
+        The forest of every link, -1 for none.
+    reached : array of bool, shape (links,)
+        Q, the links that take part in the proof that there are no larger forests.
+    """
+
+    of: Ints
+    reached: Bools
+
+    def links(self, forest: int) -> list[int]:
+        """The links of a forest."""
+        found: list[int] = np.flatnonzero(self.of == forest).tolist()
+        return found
+
+
+def largest_forests(nodes: int, tail: Ints, head: Ints, allowed: Bools, budget: Budget) -> Forests | None:
+    """The largest disjoint forests; None if the budget ended first.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes.
+    tail, head : array of int, shape (links,)
+        Ends of the links.
+    allowed : array of bool, shape (forests, links)
+        Which links a forest may have.
+    budget : Budget
+        Limits of the run.
+    """
+    of = np.full(len(tail), -1, dtype=np.int64)
+    for first in range(0, len(tail), _LINKS):
+        if budget.exhausted:
+            return None
+        last = min(first + _LINKS, len(tail))
+        reached = pack(first, last, nodes, tail, head, allowed, of)
+    return Forests(of, reached)
+
+
+@kernel
+def pack(first: int, last: int, nodes: int, tail: Any, head: Any, allowed: Any, of: Any) -> Any:
+    """Let some links enter, and mark those that chains from all links without a forest reach."""
+    count, m = allowed.shape
+    up, above = np.empty((count, nodes), np.int64), np.empty((count, nodes), np.int64)
+    depth, jump = np.empty((count, nodes), np.int64), np.empty((count, nodes), np.int64)
+    before, queue = np.empty(m, np.int64), np.empty(m, np.int64)
+    for i in range(count):
+        hang(i, nodes, tail, head, of, up, above, depth)
+    for start in range(first, last):
+        queue[0] = start
+        end, forest, _ = chain(1, nodes, tail, head, allowed, of, up, above, depth, jump, before, queue)
+        while end >= 0:  # each link enters the place that the next one has left
+            left, of[end] = of[end], forest
+            hang(forest, nodes, tail, head, of, up, above, depth)
+            end, forest = before[end], left
+    reached = np.zeros(m, np.bool_)
+    size = 0
+    for e in range(last):
+        if of[e] < 0:
+            queue[size] = e
+            size += 1
+    _, _, size = chain(size, nodes, tail, head, allowed, of, up, above, depth, jump, before, queue)
+    reached[queue[:size]] = True
+    return reached
+
+
+@kernel
+def chain(
+    size: int,
+    nodes: int,
+    tail: Any,
+    head: Any,
+    allowed: Any,
+    of: Any,
+    up: Any,
+    above: Any,
+    depth: Any,
+    jump: Any,
+    before: Any,
+    queue: Any,
+) -> Any:
+    """Follow chains from the first links of the queue, and give the last link of one that ends in a forest.
+
+    Returns this link, the forest, which it enters without a cycle, and how many links were reached; -1 where none ends.
+    """
+    count = len(allowed)
+    before[:] = -2
+    for i in range(size):
+        before[queue[i]] = -1
+    for i in range(count):
+        for v in range(nodes):
+            jump[i, v] = v
+    at = 0
+    while at < size:
+        e = queue[at]
+        at += 1
+        for i in range(count):
+            if not allowed[i, e] or of[e] == i:
+                continue
+            a, b = skip(jump, i, tail[e]), skip(jump, i, head[e])
+            while a != b:  # climb to where the path turns, over links that were not reached before
+                if depth[i, a] < depth[i, b]:
+                    a, b = b, a
+                if depth[i, a] == 0:
+                    return e, i, size
+                other = up[i, a]
+                jump[i, a] = above[i, a]
+                if before[other] == -2:
+                    before[other] = e
+                    queue[size] = other
+                    size += 1
+                a = skip(jump, i, a)
+    return -1, -1, size
+
+
+@kernel
+def skip(jump: Any, i: int, v: int) -> int:
+    """The first node on the way up from v whose link upwards was not reached yet."""
+    while jump[i, v] != v:
+        jump[i, v] = jump[i, jump[i, v]]
+        v = jump[i, v]
+    return v
+
+
+@kernel
+def hang(i: int, nodes: int, tail: Any, head: Any, of: Any, up: Any, above: Any, depth: Any) -> None:
+    """Root the parts of a forest: link and node above every node, and its depth."""
+    near, begin = np.empty(2 * nodes, np.int64), np.zeros(nodes + 2, np.int64)
+    for e in range(len(of)):
+        if of[e] == i:
+            begin[tail[e] + 2] += 1
+            begin[head[e] + 2] += 1
+    for v in range(nodes):
+        begin[v + 2] += begin[v + 1]
+    for e in range(len(of)):
+        if of[e] == i:
+            for v in (tail[e], head[e]):
+                near[begin[v + 1]] = e
+                begin[v + 1] += 1
+    depth[i, :] = -1
+    queue = np.empty(nodes, np.int64)
+    for root in range(nodes):
+        if depth[i, root] >= 0:
+            continue
+        depth[i, root], queue[0], size, at = 0, root, 1, 0
+        while at < size:
+            v = queue[at]
+            at += 1
+            for k in range(begin[v], begin[v + 1]):
+                e = near[k]
+                other = tail[e] + head[e] - v
+                if depth[i, other] < 0:
+                    depth[i, other], up[i, other], above[i, other] = depth[i, v] + 1, e, v
+                    queue[size] = other
+                    size += 1

@@ -1,0 +1,366 @@
+"""Low trees without a common link, each over links of its own rate: a search by labels and matchings (compiled).
+
+Every site of a tree has a label, its root 0 and the others at most the height H. It may hang on a neighbour whose label
+is smaller by at least the length of the link: whatever hangs so is a tree that is low enough. So given labels ask for
+a matching only, a link for every site of every tree but the roots, which is found by shortest alternating paths.
+
+Labels are distances from the roots at first. Where the matching leaves sites out, one is changed: of a site that the
+paths reach, such that one link more can be taken; of any site, within what its own link and those below it allow; or a
+root changes places with a site below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.budget import Budget
+from ...core.kernel import kernel
+from ...core.schedule import Ints
+from .network import HeightLimit, Wan
+from .one_tree import shortest_paths
+from .trees import draw
+
+#: Changes between two looks at the clock.
+_CHANGES = 5000
+
+#: Of a hundred changes, so many concern a site that paths reach, and so many any site; the others exchange roots.
+_REACHED, _ANY = 40, 50
+
+#: One in so many changes that leave one site more out is kept.
+_WORSE = 100
+
+#: Attempts at a change.
+_ATTEMPTS = 50
+
+
+class LowForests:
+    """Search for low trees of given rates.
+
+    Parameters
+    ----------
+    wan, limit
+        The network, and the height of the trees.
+    state : array of uint64
+        Of the random generator.
+    """
+
+    def __init__(self, wan: Wan, limit: HeightLimit, state: np.ndarray) -> None:
+        self.wan, self.limit, self.state = wan, limit, state
+        # Without a length sites could hang on one another in a ring.
+        self.length = np.maximum(limit.length, 1)
+        ends = np.concatenate([wan.tail, wan.head])
+        order = np.argsort(ends, kind="stable")
+        self.near = order % len(wan)
+        self.begin = np.searchsorted(ends[order], np.arange(wan.nodes + 1))
+        self.reach: dict[int, Ints] = {}
+
+    def roots(self, rate: int) -> Ints:
+        """The sites that are near enough to all others over links of a rate."""
+        if rate not in self.reach:
+            self.reach[rate] = shortest_paths(self.wan, self.length, self.wan.capacity >= rate).reach
+        reach = self.reach[rate]
+        return np.flatnonzero((reach.min(axis=1) >= 0) & (reach.max(axis=1) <= self.limit.most))
+
+    def find(self, rates: Sequence[int], changes: int, budget: Budget) -> Ints | None:
+        """Trees of these rates, from a random start; None if so many changes of labels find none.
+
+        Parameters
+        ----------
+        rates : sequence of int
+            In units.
+        changes : int
+            How many.
+        budget : Budget
+            Limits of the run.
+        """
+        wan = self.wan
+        choices = [self.roots(rate) for rate in rates]
+        if not all(len(one) for one in choices):
+            return None
+        roots = np.array([one[draw(self.state, len(one))] for one in choices])
+        label = np.array([self.reach[rate][root] for rate, root in zip(rates, roots, strict=True)])
+        allowed = np.array([wan.capacity >= rate for rate in rates])
+        into, owner = np.full(label.shape, -1), np.full(len(wan), -1)
+        for done in range(0, changes, _CHANGES):
+            if budget.exhausted:
+                break
+            left_out = change_labels(
+                wan.tail,
+                wan.head,
+                self.length,
+                self.limit.most,
+                allowed,
+                self.begin,
+                self.near,
+                min(_CHANGES, changes - done),
+                self.state,
+                roots,
+                label,
+                into,
+                owner,
+            )
+            if left_out == 0:
+                return np.array([np.sort(row[row >= 0]) for row in into])
+        return None
+
+
+@kernel
+def change_labels(
+    tail: Any,
+    head: Any,
+    length: Any,
+    most: int,
+    allowed: Any,
+    begin: Any,
+    near: Any,
+    changes: int,
+    state: Any,
+    roots: Any,
+    label: Any,
+    into: Any,
+    owner: Any,
+) -> int:
+    """Change labels until every site hangs on another one, ``into`` by its link, or there were enough changes.
+
+    Returns how many sites are left out. ``owner`` is the site that has a link, ``i * sites + v`` in tree i.
+    """
+    count, nodes = label.shape
+    seen, came = np.zeros(count * nodes, np.int64), np.empty(count * nodes, np.int64)
+    queue = np.empty(count * nodes, np.int64)
+    least, stamp = hang_all(0, tail, head, length, allowed, begin, near, roots, label, into, owner, seen, queue, came)
+    old_roots, old_label, old_into, old_owner = roots.copy(), label.copy(), into.copy(), owner.copy()
+    for _ in range(changes):
+        if least == 0:
+            break
+        kind = draw(state, 100)
+        if kind < _REACHED:
+            stamp += 1
+            q = nth_left_out(draw(state, least), roots, into)
+            size = hang(q, stamp, tail, head, length, allowed, begin, near, label, into, owner, seen, queue, came)
+            admit(
+                queue[:size],
+                stamp,
+                tail,
+                head,
+                length,
+                most,
+                allowed,
+                begin,
+                near,
+                state,
+                roots,
+                label,
+                into,
+                owner,
+                seen,
+            )
+        elif kind < _REACHED + _ANY:
+            shift(
+                draw(state, count), draw(state, nodes), tail, head, length, most, begin, near, state, roots, label, into
+            )
+        else:
+            exchange_root(draw(state, count), tail, head, length, begin, near, state, roots, label, into, owner)
+        left_out, stamp = hang_all(
+            stamp, tail, head, length, allowed, begin, near, roots, label, into, owner, seen, queue, came
+        )
+        if left_out <= least or (left_out == least + 1 and draw(state, _WORSE) == 0):
+            least = left_out
+            old_roots[:], old_label[:], old_into[:], old_owner[:] = roots, label, into, owner
+        else:
+            roots[:], label[:], into[:], owner[:] = old_roots, old_label, old_into, old_owner
+    return int(least)
+
+
+@kernel
+def nth_left_out(n: int, roots: Any, into: Any) -> int:
+    """The site that is left out after so many others."""
+    count, nodes = into.shape
+    for q in range(count * nodes):
+        i, v = q // nodes, q % nodes
+        if into[i, v] < 0 and v != roots[i]:
+            if n == 0:
+                return q
+            n -= 1
+    return -1
+
+
+@kernel
+def hang_all(
+    stamp: int,
+    tail: Any,
+    head: Any,
+    length: Any,
+    allowed: Any,
+    begin: Any,
+    near: Any,
+    roots: Any,
+    label: Any,
+    into: Any,
+    owner: Any,
+    seen: Any,
+    queue: Any,
+    came: Any,
+) -> Any:
+    """Hang every site that is left out; how many remain, and the last stamp."""
+    count, nodes = label.shape
+    left_out = 0
+    for q in range(count * nodes):
+        i, v = q // nodes, q % nodes
+        if into[i, v] < 0 and v != roots[i]:
+            stamp += 1
+            if hang(q, stamp, tail, head, length, allowed, begin, near, label, into, owner, seen, queue, came):
+                left_out += 1
+    return left_out, stamp
+
+
+@kernel
+def hang(
+    start: int,
+    stamp: int,
+    tail: Any,
+    head: Any,
+    length: Any,
+    allowed: Any,
+    begin: Any,
+    near: Any,
+    label: Any,
+    into: Any,
+    owner: Any,
+    seen: Any,
+    queue: Any,
+    came: Any,
+) -> int:
+    """Give a site a link by a shortest alternating path: 0 if there is one, else how many sites the queue has reached."""
+    nodes = label.shape[1]
+    queue[0], size, at = start, 1, 0
+    came[start], seen[start] = -1, stamp
+    while at < size:
+        q = queue[at]
+        at += 1
+        i, v = q // nodes, q % nodes
+        for link in near[begin[v] : begin[v + 1]]:
+            e, u = link, tail[link] + head[link] - v
+            if not allowed[i, e] or label[i, u] + length[e] > label[i, v] or into[i, v] == e:
+                continue
+            other = owner[e]
+            if other < 0:
+                while q >= 0:  # each takes the link that the next one has had
+                    i, v = q // nodes, q % nodes
+                    left = into[i, v]
+                    into[i, v], owner[e] = e, q
+                    q, e = came[q], left
+                return 0
+            if seen[other] != stamp:
+                seen[other], came[other] = stamp, q
+                queue[size] = other
+                size += 1
+    return size
+
+
+@kernel
+def admit(
+    reached: Any,
+    stamp: int,
+    tail: Any,
+    head: Any,
+    length: Any,
+    most: int,
+    allowed: Any,
+    begin: Any,
+    near: Any,
+    state: Any,
+    roots: Any,
+    label: Any,
+    into: Any,
+    owner: Any,
+    seen: Any,
+) -> None:
+    """Change a label such that a site that was reached may take a link that none of them has."""
+    nodes = label.shape[1]
+    for _ in range(_ATTEMPTS):
+        q = reached[draw(state, len(reached))]
+        i, v = q // nodes, q % nodes
+        e = near[begin[v] + draw(state, begin[v + 1] - begin[v])]
+        u = tail[e] + head[e] - v
+        taken = owner[e] >= 0 and seen[owner[e]] == stamp
+        if taken or not allowed[i, e] or label[i, u] + length[e] <= label[i, v]:
+            continue
+        if label[i, u] + length[e] <= most and draw(state, 2) == 0:
+            label[i, v] = label[i, u] + length[e]
+            drop_below(i, v, tail, head, length, begin, near, label, into, owner)
+            return
+        if u != roots[i] and label[i, v] > length[e]:
+            label[i, u] = label[i, v] - length[e]
+            own = into[i, u]
+            if own >= 0 and label[i, tail[own] + head[own] - u] + length[own] > label[i, u]:
+                into[i, u], owner[own] = -1, -1
+            return
+
+
+@kernel
+def drop_below(
+    i: int, v: int, tail: Any, head: Any, length: Any, begin: Any, near: Any, label: Any, into: Any, owner: Any
+) -> None:
+    """Leave out the sites that hang on a site whose label is too large for them."""
+    for e in near[begin[v] : begin[v + 1]]:
+        below = tail[e] + head[e] - v
+        if into[i, below] == e and label[i, v] + length[e] > label[i, below]:
+            into[i, below], owner[e] = -1, -1
+
+
+@kernel
+def shift(
+    i: int,
+    v: int,
+    tail: Any,
+    head: Any,
+    length: Any,
+    most: int,
+    begin: Any,
+    near: Any,
+    state: Any,
+    roots: Any,
+    label: Any,
+    into: Any,
+) -> None:
+    """Change the label of a site within what its own link and those below it allow."""
+    if v == roots[i]:
+        return
+    low, high = 1, most
+    own = into[i, v]
+    if own >= 0:
+        low = label[i, tail[own] + head[own] - v] + length[own]
+    for e in near[begin[v] : begin[v + 1]]:
+        below = tail[e] + head[e] - v
+        if into[i, below] == e:
+            high = min(high, label[i, below] - length[e])
+    if low < high:
+        label[i, v] = low + draw(state, high - low + 1)
+
+
+@kernel
+def exchange_root(
+    i: int,
+    tail: Any,
+    head: Any,
+    length: Any,
+    begin: Any,
+    near: Any,
+    state: Any,
+    roots: Any,
+    label: Any,
+    into: Any,
+    owner: Any,
+) -> None:
+    """Make a site that hangs on the root the root, and hang the old one on it."""
+    root, nodes = roots[i], label.shape[1]
+    e = near[begin[root] + draw(state, begin[root + 1] - begin[root])]
+    v = tail[e] + head[e] - root
+    if into[i, v] != e:
+        return
+    roots[i], into[i, v], into[i, root], owner[e] = v, -1, e, i * nodes + root
+    label[i, v], label[i, root] = 0, length[e]
+    drop_below(i, root, tail, head, length, begin, near, label, into, owner)

@@ -1,0 +1,106 @@
+"""Disjoint forests, rates of trees without a common link and their proofs, and low trees of such rates."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from random import Random
+
+import numpy as np
+import pytest
+from cwb.algorithms.trees.bounds import whole_rate
+from cwb.algorithms.trees.disjoint import DisjointRates, low_trees_apart
+from cwb.algorithms.trees.forests import largest_forests
+from cwb.algorithms.trees.network import pose
+from cwb.algorithms.trees.one_tree import widest_tree
+from cwb.algorithms.trees.trees import bottlenecks, heights_of
+from cwb.core.budget import Budget
+from mtree_networks import all_trees, best_of_rates, instance, random_edges
+
+
+def acyclic(nodes, edges):
+    """Whether edges have no cycle."""
+    group = list(range(nodes))
+    for a, b in edges:
+        one, other = group[a], group[b]
+        if one == other:
+            return False
+        group = [other if part == one else part for part in group]
+    return True
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_forests_are_the_largest(seed):
+    """Forests are disjoint, allowed and without cycles, and as large as the best of all ways to give links to forests."""
+    source = Random(seed)  # noqa: S311
+    nodes, count = source.randint(2, 4), source.randint(1, 3)
+    edges = [tuple(source.sample(range(nodes), 2)) for _ in range(source.randint(1, 6))]
+    allowed = np.array([[source.random() < 0.7 for _ in edges] for _ in range(count)])
+    tail, head = np.array(edges).T
+    found = largest_forests(nodes, tail, head, allowed, Budget())
+
+    def right(of):
+        return all(
+            acyclic(nodes, [edge for edge, one in zip(edges, of, strict=True) if one == i])
+            and all(allowed[i][e] for e, one in enumerate(of) if one == i)
+            for i in range(count)
+        )
+
+    assert right(found.of.tolist())
+    best = max(sum(i >= 0 for i in of) for of in product(range(-1, count), repeat=len(edges)) if right(of))
+    assert (found.of >= 0).sum() == best
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rates_are_those_of_the_best_trees(seed):
+    """Among all choices of trees that share no link the best has the total that is found, and the few sets of the proof
+    exclude all larger ones; the bound that follows is no less than the rate of the best trees, with common links or not."""
+    nodes, edges = 4, random_edges(4, 5, seed)
+    wan = pose(instance(nodes, edges))
+    rates = DisjointRates.of(wan, 3, 1, widest_tree(wan, wan.hops(None))[0])
+    trees = rates.solve(Budget())
+    assert len({e for tree in trees.tolist() for e in tree}) == trees.size
+    assert bottlenecks(wan, trees).sum() == rates.most[-1]
+    every = all_trees(nodes, edges)
+    capacity = wan.capacity.tolist()
+    for count in (1, 2, 3):
+        best = 0
+        for chosen in combinations_with_replacement(every, count):
+            if len({e for tree in chosen for e in tree}) == count * (nodes - 1):
+                best = max(best, sum(min(capacity[e] for e in tree) for tree in chosen))
+        assert rates.most[count - 1] == max(best, *rates.most[: count - 1], 0)
+    bound = whole_rate(wan, 3, rates.most[0], Fraction(3 * rates.most[0]), rates.most)
+    assert float(bound * wan.unit_Bps) * 8e-6 >= best_of_rates(edges, every, 3, 0) - 1e-6
+    kept = rates.proof(bound)
+    again = DisjointRates.of(wan, 3, 1, rates.most[0])
+    for links in kept:
+        inside = np.isin(np.arange(len(wan)), links)
+        need = np.array([0, *(again.needed(inside, rate) for rate in again.rates[1:].tolist())])
+        again.open &= need[again.choices].sum(axis=1) <= len(links)
+    most = [int(again.total[again.open & (again.count <= count)].max()) for count in (1, 2, 3)]
+    assert whole_rate(wan, 3, rates.most[0], Fraction(3 * rates.most[0]), most) == bound
+
+
+@pytest.mark.parametrize("unit", ["hops", "ms"])
+def test_low_trees_share_no_link_and_are_low(unit):
+    """Low trees have the rates that they are said to have, are low enough, and share no link."""
+    edges = random_edges(12, 40, 3)
+    wan = pose(instance(12, edges))
+    limit = wan.hops(4) if unit == "hops" else wan.latencies(Fraction(15, 1000))
+    rates = DisjointRates.of(wan, 3, 1, widest_tree(wan, limit)[0])
+    rates.solve(Budget())
+    totals = []
+    for rated in low_trees_apart(rates, limit, Fraction(0), 100_000, np.array([1], dtype=np.uint64), Budget()):
+        totals.append(rated.total)
+        assert bottlenecks(wan, rated.trees).tolist() >= list(rated.rates)
+        assert len(set(rated.trees.ravel().tolist())) == rated.trees.size
+        assert heights_of(wan, limit, rated.trees)[1].max() <= limit.most
+    assert totals
+    assert totals == sorted(set(totals))
+    assert totals[-1] <= rates.most[-1]
+
+
+def test_too_many_rates_are_not_listed():
+    """Nothing is listed for more choices of rates than the verifier tries."""
+    wan = pose(instance(3, [(0, 1, rate, 1) for rate in range(1, 50)] + [(1, 2, rate, 1) for rate in range(1, 50)]))
+    assert DisjointRates.of(wan, 10, 1, 49) is None
