@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
 from functools import wraps
 from math import isnan
@@ -19,6 +18,7 @@ import click
 
 from ..core.budget import Progress, silent
 from ..core.errors import InputError, located, shown
+from ..core.stdout import stdout_to
 from ..core.strict_json import parse_json
 from ..core.text import printable
 from ..core.units import UnitKind, parse
@@ -135,23 +135,9 @@ def parse_duration(text: str | None, option: str) -> float | None:
         raise InputError(f"{wrong}; expected a time such as 60 (seconds), '60 s' or '5 min'", source=option) from None
 
 
-@contextmanager
-def libraries_on_stderr() -> Iterator[None]:
+def libraries_on_stderr() -> AbstractContextManager[None]:
     """Send to stderr what libraries print on stdout, also from C, so that stdout has the result alone."""
-    sys.stdout.flush()
-    try:
-        kept = os.dup(1)
-        os.dup2(2, 1)
-    except OSError:  # stdout or stderr is closed: nothing to keep apart
-        yield
-        return
-    try:
-        yield
-    finally:
-        with suppress(OSError, TypeError, AttributeError):  # where the C library cannot be had this way
-            ctypes.CDLL(None).fflush(None)  # C's own buffer of stdout
-        os.dup2(kept, 1)
-        os.close(kept)
+    return stdout_to(2)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from highspy import HighsModelStatus as Status
 
 from ..core.errors import CwbError, Unsupported
 from ..core.solver import Termination
+from ..core.stdout import silent_highs
 from .matrix import MatrixModel
 from .options import Offered, checked, not_taken, read_options
 
@@ -70,8 +71,7 @@ def set_own_option(highs: Any, name: str, value: object) -> None:
 @cache
 def offered_options() -> dict[str, Offered]:
     """Options of HiGHS, as it describes them itself."""
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
+    highs = silent_highs()
     with TemporaryDirectory(prefix="cwb-") as folder:
         path = Path(folder) / "highs.txt"
         highs.writeOptions(str(path))
@@ -80,9 +80,8 @@ def offered_options() -> dict[str, Offered]:
 
 def new_highs(threads: int) -> Any:
     """Start a silent HiGHS."""
-    highs = highspy.Highs()
+    highs = silent_highs()
     set_option(highs, "log_to_console", False)
-    set_option(highs, "output_flag", False)
     set_option(highs, "threads", threads)
     set_option(highs, "small_matrix_value", SMALLEST_COEFFICIENT)
     return highs

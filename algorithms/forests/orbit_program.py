@@ -15,6 +15,7 @@ import numpy as np
 
 from ...core.errors import CwbError
 from ...core.schedule import Bools, Floats, Ints
+from ...core.stdout import silent_highs
 
 #: Cost of a forest that needs twice the room, in the largest cube of a height.
 _TOO_MUCH = 100.0
@@ -140,8 +141,8 @@ class OrbitProgram:
         """Begin with the rows and the lack of room alone."""
         import highspy
 
-        self._highs, self._loaded, self._upper = highspy.Highs(), 0, upper
-        options = {"output_flag": False, "threads": 1, "presolve": "off", "simplex_strategy": _PRIMAL}
+        self._highs, self._loaded, self._upper = silent_highs(), 0, upper
+        options = {"threads": 1, "presolve": "off", "simplex_strategy": _PRIMAL}
         for option, value in options.items():
             self._highs.setOptionValue(option, value)
         orbits, rows = len(self.room), len(self.room) + self.roots
