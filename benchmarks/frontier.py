@@ -76,6 +76,7 @@ class Row:
 
 
 FOUR_TREES = (("height", 4), ("trees", 4))
+RAILS = (("rails", "optimal"),)
 PER_COST = (("objective", "perf-per-cost"), ("total_bandwidth", "500 GB/s"))
 ROWS = (
     Row("libra", "gpt-3-4d", "gpt-3-3d", "0.136 s, 69 linear programs", "", 0, PER_COST),
@@ -85,9 +86,16 @@ ROWS = (
     Row("forestcoll", "dgx_a100(boxes=2048)", "dgx_a100(boxes=2)", "25 min, 30 GB (estimate)"),
     Row("forestcoll", "dgx_a100(boxes=12500)", "dgx_a100(boxes=2)", "out of reach"),
     Row("teccl", "torus(8,8,8)", "torus(3,3,3)", "8.8 s"),
+    Row("teccl", "torus(8,8,16)", "torus(3,3,3)", "no answer in 240 s"),
+    Row("teccl", "amd(chassis=4)", "amd(chassis=1)", "50 s, gap 1.4 %", size=10**9),
+    Row("teccl-all-to-all", "torus(6,6,6)", "torus(3,3,3)", "5.5 s", "all_to_all"),
     Row("bfb", "hypercube(10)", "hypercube(4)", "80 to 93 % of the time outside of the method"),
-    Row("tacos", "mesh(20,20)", "mesh(4,4)", "a hundredth of the C++"),
+    Row("tacos", "mesh(20,20)", "mesh(4,4)", "0.96 s"),
+    Row("tacos", "torus(20,20)", "torus(4,4)", "0.90 s"),
     Row("mtree", "idn_size(0.5,0)", "gscale(0.5,0)", "70 s, gap 2.4 %", "all_reduce", 10**9, FOUR_TREES),
+    Row("mtree", "random_wan(80,462,0.5,0)", "gscale(0.5,0)", "20 s, gap 9.5 %", "all_reduce", 10**9, FOUR_TREES),
+    Row("fast", "dgx_h100(boxes=16)", "dgx_h100(boxes=2)", "15.8 s", "all_to_all", options=RAILS),
+    Row("straggler", "switch(512, latency='0 s')", "switch(8, latency='0 s')", "35 s", "late_all_reduce"),
     Row("pccl", "mesh(8,8,8)", "mesh(3,3)", "gap 0.013 %", "all_to_all"),
     Row("pccl", "mesh(10,10,10)", "mesh(3,3)", "10.2 s and 2.2 GB for the method, gap 0.021 %", "all_to_all"),
 )
