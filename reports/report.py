@@ -1,4 +1,4 @@
-"""The report of a ledger: one page with plots, tables, every failure with its reason, and where it all ran."""
+"""The report of a results file: one page with plots, tables, every failure with its reason, and where it all ran."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def forestcoll(links: list[tuple[int, int, int]], ranks: list[int]) -> dict[str,
 
     graph = networkx.DiGraph()
     name = "{:06d}".format
-    graph.add_weighted_edges_from([(name(a), name(b), room) for a, b, room in links], weight="capacity")
+    graph.add_weighted_edges_from([(name(a), name(b), capacity) for a, b, capacity in links], weight="capacity")
     (_, parts), (trees, weights) = optimal_pipeline_spanning_trees(graph, compute_nodes=list(map(name, ranks)))
     found = [
         [int(root), weights[root, index], [[int(path[0][0]), *(int(b) for _, b in path)] for path in paths]]

@@ -132,13 +132,13 @@ def asked_of(row: Row, instance: Instance) -> Any:
         family, _, sides = row.instance.rstrip(")").partition("(")
         return [family, *sides.split(","), str(RATE), str(LATENCY), str(CHUNK)]
     rates = [int(link.bandwidth_Bps) for link in topology.links]
-    rooms = [rate // gcd(*rates) for rate in rates]
-    links = [(*ends, room) for ends, room in zip(topology.link_ends, rooms, strict=True)]
+    capacities = [rate // gcd(*rates) for rate in rates]
+    links = [(*ends, capacity) for ends, capacity in zip(topology.link_ends, capacities, strict=True)]
     return {"links": links, "ranks": list(topology.rank_nodes)}
 
 
 def answer_of(instance: Instance, found: Mapping[str, Any]) -> Answer | None:
-    """What a program has found as an answer that cwb's verifier takes; None where it tells its time alone."""
+    """What a program has found as an answer that cwb's verifier takes; None where it reports its time alone."""
     if "experts" in found:
         assert instance.experts is not None
         each = instance.experts.slots
@@ -199,7 +199,7 @@ def run_cwb(row: Row) -> dict[str, Any]:
 
 
 def reached(instance: Instance, answer: Answer | None, seconds: float | None) -> str:
-    """The objective that the verifier computes, of trees with their heights; or a time that is only told."""
+    """The objective that the verifier computes, of trees with their heights; or a time that is only reported."""
     if answer is None:
         return f"{seconds * 1e6:.2f} µs" if seconds is not None else ""
     verdict = verdict_of(instance, answer)

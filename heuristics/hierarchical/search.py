@@ -1,8 +1,8 @@
-"""Which levels, which algorithm on each, how many pieces and in which order: what is fastest when it is played.
+"""Which levels, which algorithm on each, how many pieces and in which order: what is fastest when it is simulated.
 
-Every algorithm is played alone on the links of its level's groups, all of them at once where they share links, with as
-many pieces as follow one another. Of the fastest ones of each phase, those are taken that make the whole fastest when all phases are played
-together, phase after phase.
+Every algorithm is simulated alone on the links of its level's groups, all of them at once where they share links, with
+as many pieces as follow one another. Of the fastest ones of each phase, those are taken that make the whole fastest
+when all phases are simulated together, phase after phase.
 """
 
 from __future__ import annotations

@@ -83,8 +83,9 @@ def _why_ended(problem: TreeProblem, found: SearchResult, options: MtreeOptions)
     """Return which option goes on, where low trees without a common link were sought and may exist."""
     if found.apart is None or found.rated is None or problem.any_height:
         return ""
-    larger = next(found.apart.falling(options.trees or 1, found.rated.total), None)
-    return "" if larger is None else f"{options.changes:,} changes of labels have not found larger rates; more may"
+    if next(found.apart.falling(options.trees or 1, found.rated.total), None) is None:
+        return ""
+    return f"{options.changes:,} changes of labels found no trees of larger rates; more (changes) may"
 
 
 def proved(instance: Instance, options: MtreeOptions) -> Fraction | None:
