@@ -56,7 +56,7 @@ def largest_forests(nodes: int, tail: Ints, head: Ints, allowed: Bools, budget: 
     budget : Budget
         Limits of the run.
     """
-    of = np.full(len(tail), -1, dtype=np.int64)
+    of, reached = np.full(len(tail), -1, dtype=np.int64), np.zeros(len(tail), dtype=np.bool_)
     for first in range(0, len(tail), _LINKS):
         if budget.exhausted:
             return None

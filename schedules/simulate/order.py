@@ -40,10 +40,12 @@ def _places(values: Floats, where: Ints) -> Any:
 def _numbered(times_s: Floats) -> tuple[Floats, Any]:
     """The same as :func:`_distinct` in a pass through a table, since few times are distinct; some may be there twice."""
     number = np.empty(len(times_s), dtype=np.int32 if len(times_s) < 2**31 else np.int64)
-    count, digits = -1, _DIGITS
-    while count < 0:
+    digits = _DIGITS
+    while True:
         table, values = np.full(1 << digits, -1, dtype=number.dtype), np.empty(1 << (digits - 1))
         count = _number(times_s, times_s.view(np.uint64), np.uint64(64 - digits), table, values, number)
+        if count >= 0:
+            break
         digits += _MORE
     order = np.argsort(values[:count])
     rank = np.empty(count, dtype=number.dtype)
