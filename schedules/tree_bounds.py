@@ -25,8 +25,8 @@ _MOST = 2**62
 
 _NS = 10**9
 
-#: Rates of all trees together that are tried.
-_MOST_CHOICES = 400_000
+#: Rates in all choices of so many trees that are tried.
+_MOST_CHOSEN = 4_000_000
 
 
 def recomputed_tree_bound(instance: Instance, certificate: TreePrices) -> Fraction:
@@ -79,7 +79,7 @@ def _whole(topology: Topology, certificate: TreePrices, trees: int, most_Bps: Fr
 
 def _disjoint(topology: Topology, certificate: TreePrices, rates: Sequence[Fraction], trees: int) -> list[Fraction]:
     """The largest sums of at most k rates that no set of links excludes, for k from 1 on, given in rising order."""
-    if comb(len(rates) + trees, trees) > _MOST_CHOICES:
+    if trees * comb(len(rates) + trees, trees) > _MOST_CHOSEN:
         raise InputError("too many rates of so many trees to try them all", place="certificate.link_sets")
     every = chain.from_iterable(combinations_with_replacement(range(len(rates) + 1), trees))
     choices = np.fromiter(every, dtype=np.int64).reshape(-1, trees)  # 0 is no tree

@@ -27,8 +27,8 @@ from .labels import LowForests
 from .network import HeightLimit, Wan
 from .trees import RatedTrees
 
-#: Rates of all trees together are listed where there are at most so many; the verifier does the same.
-MOST_CHOICES = 400_000
+#: Choices of rates are listed where they are at most so many rates in all; the verifier does the same.
+MOST_CHOSEN = 4_000_000
 
 #: Changes of labels for rates that are tried for the first time.
 _CHANGES = 2000
@@ -86,7 +86,7 @@ class DisjointRates:
             In units.
         """
         rates = np.unique(wan.capacity[(wan.capacity >= least) & (wan.capacity <= widest)])
-        if comb(len(rates) + most_trees, most_trees) > MOST_CHOICES:
+        if most_trees * comb(len(rates) + most_trees, most_trees) > MOST_CHOSEN:
             return None
         return cls(wan, np.append(0, rates), all_choices(len(rates), most_trees))
 

@@ -316,10 +316,11 @@ def test_sets_of_links_exclude_rates():
     assert recomputed_tree_bound(slow, replace(prices, link_sets=((0, 1),))) == SIZE / (Fraction(27, 2) * 10**6)
 
 
-def test_too_many_rates_are_not_tried():
-    """Sets of links with more trees and rates than can be tried are refused."""
-    instance = parallel(*range(1, 13))
-    prices = TreePrices((0,) * 24, Fraction(1), trees=12, link_sets=((0, 1),))
+@pytest.mark.parametrize(("rates", "trees"), [(range(1, 13), 12), ((5,), 20_000), ((5,), 2**61)])
+def test_too_many_rates_are_not_tried(rates, trees):
+    """Sets of links with more trees and rates than can be tried are refused, also where a choice alone is too long."""
+    instance = parallel(*rates)
+    prices = TreePrices((0,) * 2 * len(rates), Fraction(1), trees=trees, link_sets=((0, 1),))
     with pytest.raises(InputError, match="too many rates"):
         recomputed_tree_bound(instance, prices)
 
