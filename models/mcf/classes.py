@@ -59,7 +59,7 @@ def capacity(m: Any, found: FlowClasses) -> None:
     room = Table(enumerate(found.exchange.room[found.links].tolist()))
     load = Table(enumerate(found.exchange.load[found.links].tolist()))
 
-    @rows(m, m.L)
+    @rows(m, [k for k in m.L if load[k] or on_link[k]])
     def capacity(m: Any, k: int) -> Any:
         return load[k] * m.rate + sum(count[k, c] * m.flow[c] for c in on_link[k]) <= room[k]
 

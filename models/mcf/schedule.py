@@ -101,12 +101,13 @@ def scheduled(instance: Instance, exchange: Exchange, ways: Ways, budget: Budget
 
 
 def _chunks(instance: Instance, exchange: Exchange, pieces: int, piece_bytes: Fraction) -> Chunks:
-    """Pieces by source, target and number."""
+    """Pieces by source as the group lists them, target as the network does, and number."""
     ranks = np.array(group_of(instance).ranks, dtype=np.int64)
-    source, target = np.nonzero(exchange.weights[:, np.array(instance.topology.rank_nodes)[ranks]])
+    listed = np.argsort(ranks)
+    source, target = np.nonzero(exchange.weights[:, np.array(instance.topology.rank_nodes)[ranks[listed]]])
     each = np.ones(len(source) * pieces, dtype=np.int64)
     groups = tuple((int(rank),) for rank in ranks)
-    return Chunks(each, piece_bytes, groups, np.repeat(source, pieces), np.repeat(target, pieces), each < 0)
+    return Chunks(each, piece_bytes, groups, np.repeat(source, pieces), np.repeat(listed[target], pieces), each < 0)
 
 
 def _pieces(instance: Instance) -> int:

@@ -115,7 +115,8 @@ def bound(instance: Instance, solver: Solver, budget: Budget, most: int = MOST_C
         compiled = solver.compile(model, budget, options.get(solver.name, SolverOptions()))
         result = compiled.solve(budget)
         if result.termination is Termination.OPTIMAL:
-            duals = np.array([compiled.dual(model.capacity[k]) for k in model.L])
+            # Links that only enter the one source are of no use to it.
+            duals = np.array([compiled.dual(model.capacity[k]) if k in model.capacity else 0.0 for k in model.L])
             lengths: Floats = (duals / found.link_counts)[found.classes.link]
             for points in reversed(lengths_of):
                 lengths = lengths[points]

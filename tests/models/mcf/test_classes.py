@@ -87,6 +87,12 @@ def test_a_group_passes_through_others():
     assert record.metrics["completion_time_s"] == pytest.approx(record.bound * 33 / 32, rel=1e-4)
 
 
+def test_a_group_is_listed_in_any_order():
+    """Pieces are for the ranks that the group lists, whatever their order in the network."""
+    demand = Demand(CollectiveKind.ALL_TO_ALL, Fraction(2**34), ranks=(3, 1, 0), chunks=2)
+    assert run_one(load("ring(5)").with_changes(demand=demand), Request("all-to-all-schedule")).verified
+
+
 def test_switches_are_refused():
     """Links between ranks alone are scheduled."""
     record = run_one(exchange("star(4)"), Request("all-to-all-schedule"))

@@ -54,6 +54,14 @@ def test_known_graphs_have_their_closed_form(network, seconds):
     assert float(found.seconds) == pytest.approx(1 / found.report.objective)
 
 
+def test_links_into_the_only_source_are_of_no_use():
+    """A scatter leaves a rank of a ring over two links; those back carry nothing."""
+    demand = Demand(CollectiveKind.SCATTER, Fraction(3 * GB))
+    instance = load("ring(3, bandwidth='1 GB/s')").with_changes(demand=demand)
+    found = bound(instance, solvers.get("highs"), Budget())
+    assert (found.seconds, type(found.certificate)) == (1, LengthCertificate)
+
+
 @pytest.mark.parametrize(
     "network", ["mesh(2,4)", "random_regular(10,3,seed=3)", "circulant(9,[1,2])", "dragonfly(3,2)"]
 )
