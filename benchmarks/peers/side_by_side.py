@@ -17,6 +17,7 @@ import multiprocessing
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -219,8 +220,8 @@ def compared(row: Row, path: Path | None, python: str, rounds: int) -> list[str]
     for _ in range(rounds):
         if path is not None and sum(each["seconds"] for each in theirs) < ENOUGH_S:
             theirs.append(run_program(row, path, python))
-        with context.Pool(1) as pool:
-            ours.append(pool.apply(run_cwb, (row,)))
+        with ProcessPoolExecutor(1, mp_context=context) as pool:
+            ours.append(pool.submit(run_cwb, row).result())
     mine = _middle(ours, "seconds")
     cells = [f"`{row.program}`", row.name, "", "", ""]
     if theirs:
