@@ -31,7 +31,8 @@ def seen_s(start_s: Floats, end_s: Floats) -> Floats:
     seen = TOLERANCE * start_s
     np.minimum(seen, float((end_s - start_s).min(initial=np.inf)) / 2, out=seen)
     seen += start_s
-    return np.nextafter(seen, np.inf, out=seen)
+    np.nextafter(seen, np.inf, out=seen)
+    return np.minimum(seen, end_s, out=seen)  # half of the shortest send may be less than a float can tell
 
 
 def time_order(start_s: Floats, end_s: Floats) -> tuple[Ints, Ints]:

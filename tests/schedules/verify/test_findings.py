@@ -11,7 +11,7 @@ from cwb.core.errors import InputError
 from cwb.core.fabric import parse_fabric
 from cwb.core.schedule import StepSchedule
 from cwb.schedules.verify import heaviest_load, verify
-from cwb.schedules.verify.order import time_order
+from cwb.schedules.verify.order import seen_s, time_order
 from families import (
     FAMILIES,
     RATE,
@@ -114,12 +114,16 @@ def test_latency_is_part_of_the_fastest_time():
         assert verify(*schedule_of(instance, rows, moves, timed=True)).ok is ok
 
 
-def test_rounding_never_lets_a_circle_feed_itself():
-    """However small sends are beside their times, each reads before it writes."""
-    start = np.array([1.0, 1.0])
-    end = start + 1e-13
+@pytest.mark.parametrize("begin", [1.0, np.nextafter(1, 2), 3.0, np.nextafter(3, 4)])
+@pytest.mark.parametrize("takes", [1e-13, 1e-300])
+def test_rounding_never_lets_a_circle_feed_itself(begin, takes):
+    """However small sends are beside their times, each reads before it writes, also where no float lies between."""
+    start = np.array([begin, begin])
+    end = np.maximum(start + takes, np.nextafter(start, np.inf))
     read, write = time_order(start, end)
-    assert (read < write.min()).all()
+    assert (read <= write.min()).all()
+    assert (seen_s(start, end) <= end).all()
+    assert (seen_s(end, end + 1) > end).all()
 
 
 def test_useless_sends_are_warnings():
