@@ -201,10 +201,12 @@ def low_trees_apart(
     while True:
         tried = False
         for choice in apart.falling(apart.choices.shape[1], above):
+            if budget.exhausted:
+                return
             rates = apart.of_choice(choice)
             if not all(len(search.roots(rate)) for rate in rates) or apart.trees(choice, budget) is None:
                 continue
-            if changes <= 0 or budget.exhausted:
+            if changes <= 0:
                 return
             tried = True
             trees = search.find(rates, min(each, changes), budget)

@@ -125,4 +125,6 @@ def tree_problem(
     with budget.clock.phase("strength"):
         strongest = strength(wan)
         highest = ceiling(instance.topology, wan, strongest)
-    return TreeProblem(instance, wan, highest, limit, floor, strongest)
+    problem = TreeProblem(instance, wan, highest, limit, floor, strongest)
+    budget.tell_bound(problem.seconds(highest.rate), highest.certificate)
+    return problem

@@ -100,6 +100,18 @@ def test_low_trees_share_no_link_and_are_low(unit):
     assert totals[-1] <= rates.most[-1]
 
 
+def test_no_rates_of_low_trees_are_tried_after_the_end(monkeypatch):
+    """A search whose budget has ended looks at no further rates, of which there may be very many."""
+    wan = pose(instance(12, random_edges(12, 40, 3)))
+    limit = wan.hops(4)
+    rates = DisjointRates.of(wan, 3, 1, widest_tree(wan, limit)[0])
+    rates.solve(Budget())
+    ended = Budget()
+    ended.stop.set()
+    monkeypatch.setattr(DisjointRates, "of_choice", lambda *_: pytest.fail("rates are tried"))
+    assert not list(low_trees_apart(rates, limit, Fraction(0), 100_000, np.array([1], dtype=np.uint64), ended))
+
+
 def test_too_many_rates_are_not_listed():
     """Nothing is listed for more choices of rates than the verifier tries."""
     wan = pose(instance(3, [(0, 1, rate, 1) for rate in range(1, 50)] + [(1, 2, rate, 1) for rate in range(1, 50)]))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from cwb.core.budget import Budget
 from cwb.harness import Request, run
 from cwb.models.mtree import extract
 from cwb.models.mtree import solve as mtree
+from cwb.models.mtree.problem import TreeProblem, tree_problem
 from mtree_networks import all_trees, best_few, best_of_rates, best_rate, height, instance, random_edges, small, solve
 
 MBPS = 10**6 / 8
@@ -154,3 +156,13 @@ def test_the_height_of_least_time_is_found():
     for tried, seconds in found.metrics["heights_tried_s"]:
         assert seconds == times[tried]
     assert solve(asked, height="auto", min_rate="90 Mb/s").record.status == "infeasible"
+
+
+def test_the_bound_on_any_schedule_is_told_first():
+    """What partitions and cuts prove is told with its proof before trees are sought, and is kept by a run broken off."""
+    told = []
+    problem = tree_problem(instance(4, scaled(K4, 1)), 2, None, Budget(tell=told.append))
+    assert isinstance(problem, TreeProblem)
+    assert [(one.bound, one.certificate) for one in told] == [
+        (float(problem.seconds(problem.highest.rate)), problem.highest.certificate)
+    ]
