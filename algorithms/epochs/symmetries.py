@@ -235,10 +235,10 @@ class SymmetricSearch:
         return bool(self._folded)
 
     def construct(self) -> None:
-        """Make the constructions under every group."""
+        """Make the constructions under every group, if time is up only until there is a schedule: under none is longer."""
         whole, known = self._whole, None
         for group in reversed(groups(whole.network)):
-            if whole.done or whole.budget.exhausted:
+            if whole.done or (whole.best is not None and whole.budget.exhausted):
                 return
             if (folded := self._folded_by(group)) is not None:
                 known = self._carried_on(*folded, known, EpochSearch.construct) or known

@@ -97,3 +97,12 @@ def test_a_large_torus_is_proved():
     record = run_one(instance, Request("teccl", options={"effort": 20}))
     assert record.verified
     assert (record.status, record.metrics["epochs"]) == ("optimal", 63)
+
+
+def test_a_schedule_is_copied_even_when_time_is_up():
+    """The first schedule is one under a group, as a construction of all chunks cannot be stopped and takes longer."""
+    ended = Budget()
+    ended.stop.set()
+    search = EpochSearch(network("torus(4,4)"), 1, ended, 10**6)
+    SymmetricSearch(search).construct()
+    assert search.best is not None
