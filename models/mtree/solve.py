@@ -147,11 +147,15 @@ class _TreeSearch:
             return self.result()
         if self.most is not None and self.most == self.options.trees:
             self.trees_apart(self.most)
-            if self.done:
-                return self.result()
+        if self.apart is not None and self.apart.most[-1] >= self.bound:
+            self.low_trees(self.apart)
+        if self.done:
+            return self.result()
         trees, choices = self.pool(widest)
         if self.most is not None:
             self.few_trees(choices, min(self.most, _SEARCHED))
+        if self.apart is not None and self.apart.most[-1] < self.bound:
+            self.low_trees(self.apart)
         if not self.done:
             relaxation = self.relaxation(trees)
             if self.most is not None:
@@ -218,23 +222,32 @@ class _TreeSearch:
         return True
 
     def trees_apart(self, most: int) -> None:
-        """Find the best trees without a common link: of any height exactly, then low ones of as large rates as possible."""
+        """Find the best trees without a common link, of any height, and bound by them what low ones carry."""
         apart = DisjointRates.of(self.wan, most, self.least, self.widest or 0)
         if apart is None:
             return
         with self.budget.clock.phase("disjoint trees"):
             trees = apart.solve(self.budget)
-            if trees is None:
-                return
-            self.apart = apart
-            self.tighten(self.bound, EXACT_ARITHMETIC)
-            if self.limit is None:
-                self.take(RatedTrees(trees, tuple(Fraction(int(rate)) for rate in bottlenecks(self.wan, trees))))
-            else:
-                above, state = self.best.total if self.best else Fraction(0), random_state(self.budget.seed)
-                for rated in low_trees_apart(apart, self.limit, above, self.options.changes, state, self.budget):
-                    self.take(rated)
+        if trees is None:
+            return
+        self.apart = apart
+        self.tighten(self.bound, EXACT_ARITHMETIC)
+        if self.limit is None:
+            self.take(RatedTrees(trees, tuple(Fraction(int(rate)) for rate in bottlenecks(self.wan, trees))))
         self.report_progress(f"{most} trees without a common link")
+
+    def low_trees(self, apart: DisjointRates) -> None:
+        """Find low trees without a common link, of as large rates as possible and larger than those found before.
+
+        This is done before trees are listed if such trees can meet the bound, and afterwards if they cannot.
+        """
+        if self.limit is None:
+            return
+        above, state = self.best.total if self.best else Fraction(0), random_state(self.budget.seed)
+        with self.budget.clock.phase("labels"):
+            for rated in low_trees_apart(apart, self.limit, above, self.options.changes, state, self.budget):
+                self.take(rated)
+        self.report_progress("low trees without a common link")
 
     def pool(self, widest: Ints) -> tuple[Ints, TreePool]:
         """List all trees where there are few; else many starts."""
