@@ -67,7 +67,7 @@ def grow(topology: Topology, nodes: Sequence[int], uses: Sequence[int], budget: 
     way = Way(np.zeros(1, dtype=np.int64), *(np.zeros(count, dtype=np.int64) for _ in range(4)))
     longest = 1 + count - n  # a way passes every node that is not of the group at most once
     added = Added._make(np.empty(room, dtype=np.int64) for room in (n, n, n, n, n * longest))
-    limits = np.array(uses, dtype=np.int64)
+    limits = np.array([min(use, n * n) for use in uses], dtype=np.int64)  # a step has no more edges
     left = np.add.reduceat(limits[ports.link], ports.link_first[:-1]) if len(limits) else limits
     able = np.asarray(ports.reach.any(axis=1), dtype=np.bool_)
     turns_made: list[tuple[Ints, ...]] = []

@@ -24,6 +24,7 @@ BY_ARRAYS = {
     "teccl/lp",
     "teccl/astar",
     "teccl/all-to-all",
+    "fast/rails",
 }
 
 
