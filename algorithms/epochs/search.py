@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, product
 
@@ -78,6 +78,8 @@ class EpochSearch:
         ArcTable that may be looked at.
     known_arcs : ArcTable, optional
         Of the network, if they are known; links may have a row of reservations together.
+    starts : int
+        How many of the constructions are kept for :meth:`improve_several`.
     on_improvement : callable
         Called whenever there is a better schedule.
     """
@@ -87,6 +89,7 @@ class EpochSearch:
     budget: Budget
     effort: int
     known_arcs: ArcTable | None = None
+    starts: int = 0
     on_improvement: Callable[[EpochSearch], None] = lambda _: None
     arcs: ArcTable = field(init=False)
     best: int | None = field(default=None, init=False)
@@ -104,6 +107,7 @@ class EpochSearch:
         self._reach = 3 * self.bound + 4 * int(network.window.max()) + 8
         self._best: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._state: SearchState | None = None
+        self._made: list[tuple[int, Ints, Ints]] = []
         self._left = self._portfolio()
 
     @property
@@ -170,9 +174,19 @@ class EpochSearch:
             for chunk in group[self._partial[group]]:
                 prune(arcs, state, self._lacking, chunk)
         self._keep(state.arrival, state.arc, state.start)
+        if self.starts:
+            self._remember(self._makespan(state.arrival), state.arc.astype(np.int64), state.start.astype(np.int64))
+
+    def _makespan(self, arrival: np.ndarray) -> int:
+        return int(arrival.max(where=self._lacking, initial=0))
+
+    def _remember(self, epochs: int, arc: Ints, start: Ints) -> None:
+        """Keep a schedule to start from, if it is new and among the best."""
+        if not any(np.array_equal(arc, old[1]) and np.array_equal(start, old[2]) for old in self._made):
+            self._made = sorted([*self._made, (epochs, arc, start)], key=lambda one: one[0])[: self.starts]
 
     def _keep(self, arrival: np.ndarray, arc: np.ndarray, start: np.ndarray) -> bool:
-        epochs = int(arrival.max(where=self._lacking, initial=0))
+        epochs = self._makespan(arrival)
         if self.best is not None and epochs >= self.best:
             return False
         self.best = epochs
@@ -221,6 +235,36 @@ class EpochSearch:
             self.work += work
             if met:
                 self._keep(state.arrival, state.arc, state.start)
+
+    def improve_several(self) -> None:
+        """Improve the best constructions for a while, then the better half of them for as much effort, up to one.
+
+        Chance decides how far a walk comes, so that several short ones are worth more than a long one.
+        """
+        if (known := self.rows()) is not None and self.best is not None and self.starts:
+            self._remember(self.best, *known)
+        walks = [self._started(arc, start) for _, arc, start in self._made]
+        for rounds in range(len(walks).bit_length(), 0, -1):
+            part = (self.effort - self.work) // (rounds * len(walks))
+            for each in walks:
+                before = each.work, each.moves
+                each.effort = each.work + part
+                each.improve()
+                self.work += each.work - before[0]
+                self.moves += each.moves - before[1]
+                if (found := each.rows()) is not None:
+                    self.adopt(*found)
+                if self.done or self._spent():
+                    return
+            walks = sorted(walks, key=lambda each: each.best or 0)[: len(walks) // 2]
+
+    def _started(self, arc: Ints, start: Ints) -> EpochSearch:
+        """A search of its own from a schedule, that reports to nobody."""
+        quiet = replace(self.budget, progress=lambda _: None)
+        other = EpochSearch(self.network, self.bound, quiet, 0, self.arcs)
+        other._price = self._price
+        other.adopt(arc, start)
+        return other
 
     def state(self) -> SearchState:
         """The state that the walk is in, or the best schedule's before the first move; there must be one."""

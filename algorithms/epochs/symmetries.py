@@ -20,6 +20,9 @@ LARGEST = 4096
 #: Part of the effort for each group.
 PART = 0.2
 
+#: Constructions under a group that moves start from, the best.
+STARTS = 8
+
 
 def kinds_of_nodes(network: EpochNetwork, apart: tuple[int, ...] = ()) -> Ints:
     """Number the nodes by kind: two of one kind have equal links to and from nodes of equal kinds, chunks and needs.
@@ -251,7 +254,7 @@ class SymmetricSearch:
             if self._whole.done or self._whole.budget.exhausted:
                 return
             search.bound = self._whole.bound
-            known = self._carried_on(group, bases, search, known, EpochSearch.improve) or known
+            known = self._carried_on(group, bases, search, known, EpochSearch.improve_several) or known
 
     def _folded_by(self, group: SymmetryGroup) -> tuple[SymmetryGroup, Ints, EpochSearch] | None:
         """The search under a group, with its chunks; None if an arc would be in its own way."""
@@ -262,7 +265,8 @@ class SymmetricSearch:
             return None
         bases = np.flatnonzero(group.nodes.min(axis=0)[network.source] == network.source)
         part = replace(network, source=network.source[bases], need=network.need[bases])
-        search = EpochSearch(part, whole.bound, whole.budget, int(PART * whole.effort), arcs._replace(row=row))
+        effort, arcs = int(PART * whole.effort), arcs._replace(row=row)
+        search = EpochSearch(part, whole.bound, whole.budget, effort, arcs, STARTS)
         return group, bases, search
 
     def _carried_on(
