@@ -132,7 +132,7 @@ def test_pairs_of_nodes_prove_more_than_each_of_them():
 
 
 def test_prices_of_kinds_hold_for_all_links():
-    """Prices from a program with one node for each kind are prices of the whole network, and the judge finds them so;
+    """Prices from a program with one node for each kind are prices of the whole network, and the verifier finds them so;
     without one of them, or for an epoch more, they prove nothing."""
     posed = METHOD.pose(
         load("amd(chassis=3)").with_changes(demand=Demand(CollectiveKind.ALL_GATHER, Fraction(10**9))), METHOD.options()
